@@ -6,14 +6,14 @@
     ├── InputError                  the input is wrong                                  (exit code 2)
     │   ├── SpecError               a spec, job or fleet file; with all findings
     │   ├── CatalogError            a catalog or overlay file
-    │   ├── UnknownName             nothing in the catalog (or registry) has this name
+    │   ├── UnknownNameError        nothing in the catalog (or registry) has this name
     │   ├── QuantityError           a text is not a quantity of the required dimension
     │   └── OutputError             an output directory that must not be replaced
-    └── WorkError                   the input was fine, the work failed                 (exit code 1)
+    └── OperationError              the input was valid, but the operation failed       (exit code 1)
         ├── StoreError              the job store is locked, full, damaged or too new
-        ├── EngineError             an engine (Slurm, this machine …) refused or did not answer
-        │   └── EngineConfigurationError  unavailable until a user fixes the reported problem
-        └── JobFailed               a job ended in another state than COMPLETED
+        ├── EngineError             an engine (Slurm, this machine …) refused or did not respond
+        │   └── EngineConfigurationError unavailable until a user fixes the reported problem
+        └── JobFailedError          a job ended in another state than COMPLETED
 
 ``InputError`` also is a ``ValueError`` and ``UnknownNameError`` a ``LookupError``, so callers may catch by kind.
 """

@@ -58,7 +58,16 @@ def jobs(
     if as_json:
         print_json([_build_json(record) for record in records])
     else:
-        head = ("id", "name", "state", "try", "engine", "where", *(("hours", "kWh", "USD") if usage else ()), "reason")
+        head = (
+            "id",
+            "name",
+            "state",
+            "attempt",
+            "engine",
+            "where",
+            *(("hours", "kWh", "USD") if usage else ()),
+            "reason",
+        )
         for line in format_columns([head, *(_format_row(record, usage) for record in records)] if records else ()):
             print_result(line)
         if not records and not damaged:
@@ -123,6 +132,8 @@ def _build_json(record: JobRecord) -> dict[str, object]:
         "connection",
         "submission",
         "owner",
+        "watts",
+        "hourly",
         "joules",
         "dollars",
         "earlier",
@@ -130,11 +141,14 @@ def _build_json(record: JobRecord) -> dict[str, object]:
         "units",
         "unit_seconds",
         "promised",
+        "lease",
     }
     shown = {item.name: getattr(record, item.name) for item in fields(record) if item.name not in hidden}
     energy = record.compute_energy()
     return shown | {
-        "tries": record.total_attempts,
+        "total_attempts": record.total_attempts,
+        "power_w": record.watts,
+        "price_usd_h": record.hourly,
         "energy_kwh": None if energy is None else round(energy / 3.6e6, 6),
         "cost_usd": record.compute_cost(),
     }

@@ -43,14 +43,14 @@ _JSON_ESCAPES = {code: f"\\u{code:04x}" for code in _ESCAPES if code >= 127}
 
 
 def escape_controls(text: str) -> str:
-    """The text with characters that would control a terminal escaped, as ``\\x1b``."""
+    r"""The text with characters that would control a terminal escaped, as ``\x1b``."""
     return text.translate(_ESCAPES)
 
 
 def escape_json_controls(text: str) -> str:
-    """The same for JSON, which keeps its value: such characters occur only inside its strings.
+    r"""The same for JSON, which keeps its value: such characters occur only inside its strings.
 
-    Characters that the encoding of stdout lacks are written as ``\\u`` escapes.
+    Characters that the encoding of stdout lacks are written as ``\u`` escapes.
     """
     text = text.translate(_JSON_ESCAPES)
     try:
@@ -67,7 +67,7 @@ def prepare_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:  # occupy its descriptor too, or the next file that is opened would receive the output
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115: for the rest of the process
         elif mode == "w" and isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 

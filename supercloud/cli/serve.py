@@ -48,6 +48,7 @@ def serve(
     """
     from ..errors import InputError
     from ..jobs.broker import loop
+    from ..jobs.broker.context import BrokerSettings
     from ..jobs.broker.lock import acquire_broker_lock
     from ..jobs.broker.serve import Broker
     from ..jobs.fleet.state import Fleet
@@ -78,10 +79,8 @@ def serve(
             broker = Broker(
                 store,
                 fleet,
-                move_after=move_after,
-                lost_after=lost_after,
-                say=print_note,
-                reporter=None if once else reporter,
+                BrokerSettings(move_after, lost_after),
+                reporter=loop.PlainReporter(print_note) if once else reporter,
             )
             if once:
                 broker.step()

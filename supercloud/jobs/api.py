@@ -1,7 +1,7 @@
 """Submitting and retrieving jobs, in the manner of ``concurrent.futures``.
 
 >>> job = submit(JobSpec(name="hello", command=["echo", "hello"]), plan, engine="local")
->>> job.result()                     # waits; raises JobFailed when the job did not complete
+>>> job.result()                     # waits; raises JobFailedError if the job did not complete
 >>> print("".join(job.logs()))
 hello
 """
@@ -13,8 +13,8 @@ import re
 import secrets
 from collections.abc import Collection, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from ..catalog import Catalog
 from ..errors import EngineError, Finding, InputError, SpecError, StoreError, suggest_nearest
@@ -23,6 +23,7 @@ from ..spec import JobSpec
 from ..spec.fleet import Connection
 from ..spec.tenant import TenantLimits
 from . import job_rules as support
+from .assignment import build_assignment
 from .engines.base import (
     BindsTokens,
     ChecksReachability,
@@ -40,14 +41,12 @@ from .fleet.state import Fleet
 from .futures import as_completed, wait
 from .job import Job
 from .placement.arguments import require_job_and_destination
-from .placement.energy import compute_power_draw
 from .placement.place import Placement, place
-from .placement.spending import compute_reserved_cost
 from .reconcile import reconcile, submission_in_progress, submit_recorded
 from .runtime.epochs import parse_launch
 from .runtime.remote_call import READING_VARIABLE
 from .store.database import locate_state_folder, strip_advice
-from .store.records import JobRecord
+from .store.records import JobRecord, NewJob
 from .store.spending import compute_spending
 from .store.states import State
 from .store.store import Store, has_store, open_default_store
@@ -128,21 +127,14 @@ def submit(
     store = store or open_default_store()
     named, key = key is not None, secrets.token_hex(8) if key is None else key
     spec = job.model_dump_json(exclude_defaults=True)
-    whose: dict[str, Any] = {
-        "key": key,
-        "name": job.name,
-        "spec": spec,
-        "tenant": job.tenant or "",
-        "priority": job.priority,
-        "retries": job.retries,
-    }
+    new_job = NewJob(key, job.name, spec, job.tenant or "", job.priority, job.retries)
     if (known := store.find_by_key(key)) and known.spec == spec:
         if known.ref is None:  # its submitting process may have died
             reconcile(store, [known.id])
         return Job(store.get(known.id), store)  # without placing it again: the plan may have changed since
     if isinstance(destination, Fleet):
         awaited = _admit_to_fleet(job, destination, key, store)
-        record, _ = store.record(**whose, fleet=destination.spec.name, is_held=True, dependency_ids=awaited)
+        record, _ = store.record(replace(new_job, fleet=destination.spec.name, is_held=True), awaited)
         return Job(record, store)
     connection = _resolve_connection(engine, destination)
     bind_tokens(connection, store.folder)
@@ -155,18 +147,8 @@ def submit(
     placement, submission = _place_and_prepare(ready, destination, connection, key, store.folder, catalog)
     with submission_in_progress(store, key):
         with store.transaction():  # one write to disk for both steps
-            record, new = store.record(
-                **whose,
-                placement=placement.to_json(),
-                submission=submission.to_json(),
-                cluster=destination.name,
-                connection=connection.model_dump_json(exclude_defaults=True),
-                engine=connection.engine,
-                watts=compute_power_draw(destination, placement),
-                hourly=placement.price,
-                units=placement.units,
-                promised=compute_reserved_cost(job, placement),
-            )
+            assignment = build_assignment(job, destination, connection, placement, submission)
+            record, new = store.record(replace(new_job, assignment=assignment))
             mine = new and store.begin_submission(record.id)
             if mine and known_there:  # in the same write: what is looked for later must carry the digest of this record
                 store.record_submitted(record.id, known_there)
@@ -210,8 +192,6 @@ def _admit_to_fleet(job: JobSpec, fleet: Fleet, key: str, store: Store) -> list[
     """The dependencies of a job. Raises with the reasons if no cluster of the fleet can ever run it, or its tenant
     cannot pay for it.
     """
-    from dataclasses import replace
-
     _require_valid_key(key)
     support.require_valid_job(job)
     awaited = [require_completable(record).id for record in resolve_dependencies(job, store)]  # resolved once, now

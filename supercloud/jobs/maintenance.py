@@ -15,11 +15,12 @@ from pathlib import Path
 from ..errors import InputError, StoreError
 from .runtime.epochs import build_engine_key
 from .store.database import Database, strip_advice
+from .store.job_reader import parse_records
 from .store.presence import lock_exclusively
 from .store.records import JobRecord
 from .store.schema import MIGRATIONS
 from .store.states import FINAL_STATES
-from .store.store import Store, parse_records
+from .store.store import Store
 
 __all__ = ["PruneResult", "back_up", "prune", "restore"]
 

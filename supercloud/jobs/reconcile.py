@@ -28,9 +28,11 @@ from .engines.identity import find_digests
 from .engines.submission import Submission, compute_spec_digest
 from .store.leases import LATE_ARRIVAL_WATCH, end_watch, has_expired, hold_lease, seconds_left
 from .store.processes import ProcessId
+from .store.records import JobRecord
 from .store.states import State
 from .store.status import Status
-from .store.store import JobRecord, Store, can_continue
+from .store.status_changes import can_continue
+from .store.store import Store
 
 __all__ = ["submit_recorded", "submission_in_progress", "reconcile"]
 

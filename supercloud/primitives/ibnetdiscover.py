@@ -49,67 +49,89 @@ def parse_device_name(description: str) -> str:
 
 def parse_output(text: str, file: str = "") -> DiscoveredSubnet:
     """Parse the output of ibnetdiscover. Raises InputError with the line of the first problem."""
-    found = DiscoveredSubnet()
     place = f"{file}:" if file else "line "
-    names: dict[str, str] = {}
-    raw: dict[tuple[str, int], tuple[str, int, int]] = {}
-    owner, guid = "", ""
+    parser = _Parser(place)
     for number, line in enumerate(_split_lines(text, place), 1):
-        if not line or line.startswith("#") or line.isspace():
-            continue
+        if line and not line.startswith("#") and not line.isspace():
+            parser.read_line(number, line)
+    return parser.finish()
+
+
+class _Parser:
+    """Reads the lines of one output; ``place`` is the text before a line number in errors."""
+
+    def __init__(self, place: str):
+        self._place = place
+        self._found = DiscoveredSubnet()
+        self._names: dict[str, str] = {}
+        """By the identifier of a device."""
+        self._ports: dict[tuple[str, int], tuple[str, int, int]] = {}
+        """The other end of each port, and the line."""
+        self._owner = ""
+        """The identifier of the device whose ports are read; empty before its description."""
+        self._guid = ""
+
+    def read_line(self, number: int, line: str) -> None:
+        """Read a field, the description of a device, or a port."""
         port = _PORT.match(line) if line[0] == "[" else None
         if port:
-            if not owner:
-                raise InputError(f"{place}{number}: a port before any device: {line[:60]!r}; the start is missing")
-            index = int(port[1])
-            if not 0 < index <= found.ports[names[owner]]:
-                raise InputError(
-                    f"{place}{number}: port {index} of {names[owner]}, which has {found.ports[names[owner]]} ports"
-                )
-            if (owner, index) in raw:
-                raise InputError(f"{place}{number}: duplicate port {index} of {names[owner]}")
-            raw[owner, index] = (port[3], int(port[4]), number)
-            if port[2] and names[owner] not in found.switches:
-                found.port_guids.setdefault(names[owner], f"0x{int(port[2], 16):016x}")
-            continue
-        device = _DEVICE.match(line)
-        if device:
-            owner = device[3]
-            name = parse_device_name(device[4] or device[3])
-            if owner in names:
-                raise InputError(f"{place}{number}: duplicate description of {owner}")
-            if name in found.ports:
-                raise InputError(
-                    f"{place}{number}: duplicate name {name} (first on line {found.lines[name]}); "
-                    "two devices have the same description"
-                )
-            names[owner] = name
-            found.ports[name], found.lines[name] = int(device[2]), number
-            if device[1] == "Switch":
-                found.switches.add(name)
-                found.guids[name] = f"0x{int(guid, 16):016x}" if guid else ""
-            guid = ""
-            continue
-        item = _FIELD.match(line)
-        if item is None:
+            self._read_port(number, line, port)
+        elif device := _DEVICE.match(line):
+            self._read_device(number, device)
+        elif item := _FIELD.match(line):
+            self._owner = ""
+            self._guid = item[2] if item[1] == "switchguid" else self._guid
+        else:
             raise InputError(
-                f"{place}{number}: {line[:60]!r} is not valid output of ibnetdiscover; the text is damaged"
+                f"{self._place}{number}: {line[:60]!r} is not valid output of ibnetdiscover; the text is damaged"
             )
-        owner = ""
-        guid = item[2] if item[1] == "switchguid" else guid
-    if not names:
-        raise InputError(f"{place}1: no devices found; is this the output of ibnetdiscover?")
-    for (one, port_one), (other, port_other, number) in raw.items():
-        if other not in names:
-            raise InputError(f"{place}{number}: {other} has no description; the text is truncated")
-        if raw.get((other, port_other), ("", 0, 0))[:2] != (one, port_one):
+
+    def _read_port(self, number: int, line: str, port: re.Match[str]) -> None:
+        owner, found = self._owner, self._found
+        if not owner:
+            raise InputError(f"{self._place}{number}: a port before any device: {line[:60]!r}; the start is missing")
+        index, name = int(port[1]), self._names[owner]
+        if not 0 < index <= found.ports[name]:
+            raise InputError(f"{self._place}{number}: port {index} of {name}, which has {found.ports[name]} ports")
+        if (owner, index) in self._ports:
+            raise InputError(f"{self._place}{number}: duplicate port {index} of {name}")
+        self._ports[owner, index] = (port[3], int(port[4]), number)
+        if port[2] and name not in found.switches:
+            found.port_guids.setdefault(name, f"0x{int(port[2], 16):016x}")
+
+    def _read_device(self, number: int, device: re.Match[str]) -> None:
+        owner, found = device[3], self._found
+        name = parse_device_name(device[4] or owner)
+        if owner in self._names:
+            raise InputError(f"{self._place}{number}: duplicate description of {owner}")
+        if name in found.ports:
             raise InputError(
-                f"{place}{number}: the link from {names[one]}[{port_one}] to {names[other]}[{port_other}] "
-                "is listed at one end only; the text is truncated or was edited"
+                f"{self._place}{number}: duplicate name {name} (first on line {found.lines[name]}); "
+                "two devices have the same description"
             )
-        if (one, port_one) <= (other, port_other):
-            found.links.append(((names[one], port_one), (names[other], port_other), number))
-    return found
+        self._owner, self._names[owner] = owner, name
+        found.ports[name], found.lines[name] = int(device[2]), number
+        if device[1] == "Switch":
+            found.switches.add(name)
+            found.guids[name] = f"0x{int(self._guid, 16):016x}" if self._guid else ""
+        self._guid = ""
+
+    def finish(self) -> DiscoveredSubnet:
+        """Add the links, each of which both ends must list."""
+        names, ports = self._names, self._ports
+        if not names:
+            raise InputError(f"{self._place}1: no devices found; is this the output of ibnetdiscover?")
+        for (one, port_one), (other, port_other, number) in ports.items():
+            if other not in names:
+                raise InputError(f"{self._place}{number}: {other} has no description; the text is truncated")
+            if ports.get((other, port_other), ("", 0, 0))[:2] != (one, port_one):
+                raise InputError(
+                    f"{self._place}{number}: the link from {names[one]}[{port_one}] to {names[other]}[{port_other}] "
+                    "is listed at one end only; the text is truncated or was edited"
+                )
+            if (one, port_one) <= (other, port_other):
+                self._found.links.append(((names[one], port_one), (names[other], port_other), number))
+        return self._found
 
 
 def _split_lines(text: str, location: str) -> Iterator[str]:

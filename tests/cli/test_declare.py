@@ -52,7 +52,7 @@ def test_plan_as_json(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("verb", ["plan", "check", "render"])
-def test_a_wrong_spec_is_exit_code_2_with_everything_said(cli: Cli, tmp_path: Path, verb: str) -> None:
+def test_an_invalid_spec_is_exit_code_2_with_all_findings(cli: Cli, tmp_path: Path, verb: str) -> None:
     file = spoil(tmp_path, nmae="x", site={"kind": "onprm", "location": "x"})
     code, out, err = cli(verb, file)
     assert code == 2 and out == ""
@@ -72,7 +72,7 @@ def test_findings_that_forbid_rendering(cli: Cli, tmp_path: Path, verb: str) -> 
     assert code == 2 and found[0]["path"] == "pools[0].machine" and found[0]["line"] == line
 
 
-def test_render_refuses_errors_and_leaves_the_folder(cli: Cli, tmp_path: Path) -> None:
+def test_render_refuses_errors_and_keeps_the_folder(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert cli("render", SUPERPOD, "--out", out)[0] == 0
     before = sorted(out.rglob("*"))
@@ -94,7 +94,7 @@ def test_render_prints_what_it_wrote(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["02-superpod", "06-roce-small", "07-storage", "08-kubernetes"])
-def test_rendering_leads_to_a_page_with_the_order_of_all_folders(cli: Cli, tmp_path: Path, name: str) -> None:
+def test_render_refers_to_the_page_with_the_order_of_folders(cli: Cli, tmp_path: Path, name: str) -> None:
     """The first page was that of Slurm, which needs all the others."""
     out, spec = tmp_path / "out", SUPERPOD.parents[1] / name / "cluster.yaml"
     _, _, err = cli("render", spec, "--out", out)
@@ -188,7 +188,7 @@ def test_explain_prints_a_field_and_those_below_it(cli: Cli) -> None:
     assert code == 2 and "did you mean pools" in err
 
 
-def test_init_writes_a_spec_that_plans(cli: Cli, tmp_path: Path) -> None:
+def test_init_writes_a_spec_without_errors(cli: Cli, tmp_path: Path) -> None:
     for machine in ("dgx-h100", "dgx-gb200", "dgx-a100", "cpu-6740e", "gaudi3-8"):
         file = tmp_path / f"{machine}.yaml"
         assert cli("init", file, "--machine", machine)[0] == 0
@@ -214,7 +214,7 @@ FIRST_SPECS = {
 
 @pytest.mark.parametrize("scheduler", ["slurm", "kubernetes"])
 @pytest.mark.parametrize("machine", FIRST_SPECS)
-def test_a_first_spec_is_for_where_the_machine_is(cli: Cli, tmp_path: Path, machine: str, scheduler: str) -> None:
+def test_a_first_spec_has_the_provider_of_the_machine(cli: Cli, tmp_path: Path, machine: str, scheduler: str) -> None:
     file = tmp_path / "cluster.yaml"
     assert cli("init", file, "--machine", machine, "--scheduler", scheduler)[0] == 0
     code, out, _ = cli("plan", file)
@@ -223,7 +223,7 @@ def test_a_first_spec_is_for_where_the_machine_is(cli: Cli, tmp_path: Path, mach
     assert re.search(words, file.read_text()) and re.search(rf"(location|region): {place}", file.read_text())
 
 
-def test_a_first_spec_of_what_is_sold_on_request(cli: Cli, tmp_path: Path) -> None:
+def test_a_first_spec_of_a_machine_without_on_demand_capacity(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "cluster.yaml"
     code, _, err = cli("init", file, "--machine", "p6e-gb200.36xlarge", "--nodes", "36")
     assert code == 2 and "no known region offers" in err and "--region" in err
@@ -241,7 +241,7 @@ def test_version_and_bad_usage(cli: Cli) -> None:
     assert cli("plan")[0] == 2 and cli("plna", SUPERPOD)[0] == 2
 
 
-def test_every_verb_has_a_file_of_its_name() -> None:
+def test_every_command_has_a_file_of_its_name() -> None:
     folder = ROOT / "supercloud/cli"
     files = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {
         "--init--",

@@ -36,7 +36,7 @@ from supercloud.jobs.engines.slurm import tokens
         ("launch job.yaml", "use: supercloud submit"),
     ],
 )
-def test_commands_and_options_of_other_systems_are_answered(
+def test_commands_and_options_of_other_systems_have_a_hint(
     words: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
@@ -46,7 +46,7 @@ def test_commands_and_options_of_other_systems_are_answered(
     assert ended.value.code == 2 and said in " ".join(re.sub("[│\\n]", " ", capsys.readouterr().err).split())
 
 
-def test_no_verb_of_others_hides_a_verb() -> None:
+def test_no_foreign_command_hides_a_command() -> None:
     others = [word for words in _FOREIGN_COMMANDS.values() for word in words]
     assert not set(others) & set(COMMANDS) and len(set(others)) == len(others)
     assert {verb.split()[0] for verb in _FOREIGN_COMMANDS} <= set(COMMANDS)
@@ -69,7 +69,7 @@ def commands() -> Iterator[tuple[str, str]]:
             )
 
 
-def test_each_command_that_is_shown_is_taken() -> None:
+def test_each_printed_command_is_accepted() -> None:
     group = typer.main.get_command(app)
     count = 0
     for where, command in commands():

@@ -58,7 +58,7 @@ def test_any_number_of_any_machine_is_planned_or_refused_in_one_line(machine: st
             assert warned <= allowed
 
 
-def test_a_switch_that_cannot_join_so_many_is_not_taken(cli: Cli, tmp_path: Path) -> None:
+def test_a_switch_that_cannot_connect_all_nodes_is_not_selected(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "cluster.yaml"
     assert cli("init", file, "--machine", "dgx-gb300", "--nodes", 1152)[0] == 0
     code, out, _ = cli("plan", file)
@@ -67,7 +67,7 @@ def test_a_switch_that_cannot_join_so_many_is_not_taken(cli: Cli, tmp_path: Path
 
 
 @pytest.mark.parametrize("machine, nodes", [("dgx-gb300", 36), ("dgx-b300", 512)])
-def test_the_switch_that_takes_the_fewest_switches_is_written(machine: str, nodes: int) -> None:
+def test_the_switch_model_that_needs_the_fewest_switches_is_selected(machine: str, nodes: int) -> None:
     of = FACTS.get_machine(machine)
     fixed = {
         "name": "pod1",
@@ -90,7 +90,7 @@ def test_the_switch_that_takes_the_fewest_switches_is_written(machine: str, node
 
 
 @pytest.mark.parametrize("machine, switch", [("dgx-a100", "nvidia-qm8700"), ("dgx-h100", "nvidia-qm9700")])
-def test_a_switch_is_written_whose_links_have_a_cable(machine: str, switch: str, cli: Cli, tmp_path: Path) -> None:
+def test_a_switch_whose_links_have_cables_is_selected(machine: str, switch: str, cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "cluster.yaml"
     assert cli("init", file, "--machine", machine, "--nodes", 140)[0] == 0
     assert f"switch: {switch}\n" in file.read_text()
@@ -98,7 +98,7 @@ def test_a_switch_is_written_whose_links_have_a_cable(machine: str, switch: str,
     assert not [item for item in count_unknown_links(plan, plan.fabrics[0]) if not item.has_service_end]
 
 
-def test_where_no_switch_is_known_to_take_the_nodes_cables_the_fewest_are_written(cli: Cli, tmp_path: Path) -> None:
+def test_without_known_cables_the_fewest_switches_are_selected(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "cluster.yaml"
     assert cli("init", file, "--machine", "gaudi3-8", "--nodes", 140)[0] == 0
     plan = resolve(loads(file.read_text(), str(file)), FACTS)
@@ -106,7 +106,7 @@ def test_where_no_switch_is_known_to_take_the_nodes_cables_the_fewest_are_writte
 
 
 @pytest.mark.parametrize("machine, per_rack", [("dgx-h100", 4), ("dgx-h200", 4), ("dgx-b200", 2), ("dgx-b300", 3)])
-def test_racks_are_filled_as_the_reference_architecture_shows_and_air_reaches(
+def test_nodes_per_rack_follow_the_reference_architecture_and_the_air_cooling(
     machine: str, per_rack: int, cli: Cli, tmp_path: Path
 ) -> None:
     file = tmp_path / "cluster.yaml"
@@ -114,7 +114,7 @@ def test_racks_are_filled_as_the_reference_architecture_shows_and_air_reaches(
     assert f"racks of {per_rack} nodes in eia-48u" in cli("plan", file)[1]
 
 
-def test_what_is_open_is_said_in_one_line(cli: Cli, tmp_path: Path) -> None:
+def test_open_points_are_one_line(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "cluster.yaml"
     cli("init", file, "--machine", "dgx-h100", "--nodes", 512)
     text = file.read_text()
@@ -125,7 +125,7 @@ def test_what_is_open_is_said_in_one_line(cli: Cli, tmp_path: Path) -> None:
     assert "no problems found" not in err
 
 
-def test_a_network_of_a_cloud_is_called_as_specs_call_it(cli: Cli, tmp_path: Path) -> None:
+def test_a_cloud_network_has_the_name_that_specs_use(cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "cluster.yaml"
     assert cli("init", file, "--machine", "a3-megagpu-8g", "--region", "us-central1")[0] == 0
     assert "kind: gpudirect-tcpx" in file.read_text()
@@ -141,7 +141,7 @@ def test_a_network_of_a_cloud_is_called_as_specs_call_it(cli: Cli, tmp_path: Pat
         ("dgx-h100", 32, False),
     ],
 )
-def test_a_subnet_manager_has_ports_where_they_take_no_switch(
+def test_a_subnet_manager_has_ports_if_they_need_no_further_switch(
     machine: str, nodes: int, has_ports: bool, cli: Cli, tmp_path: Path
 ) -> None:
     file = tmp_path / "cluster.yaml"

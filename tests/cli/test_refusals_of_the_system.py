@@ -51,7 +51,7 @@ def run(folder: Path, words: list[str], shell: str = "", **environment: str) -> 
         ["wait", "1", "--timeout", "nan"],
     ],
 )
-def test_numbers_beyond_what_can_be_held_are_refused_by_name(
+def test_numbers_out_of_range_are_refused_by_option(
     tmp_path: Path, words: list[str], cli: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SUPERCLOUD_STATE", str(tmp_path / "state"))
@@ -65,7 +65,7 @@ def test_numbers_beyond_what_can_be_held_are_refused_by_name(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["²", "9" * 26, "9" * 4000, "٣"])
-def test_a_job_to_wait_for_that_is_no_number_is_an_unknown_name(tmp_path: Path, name: str) -> None:
+def test_a_dependency_that_is_not_a_number_is_an_unknown_name(tmp_path: Path, name: str) -> None:
     (tmp_path / "job.yaml").write_text(JOB + f'after: ["{name}"]\n')
     done = run(tmp_path, ["submit", "job.yaml", "--on", MINIMAL, "--engine", "local"], **UTF8)
     assert done.returncode == 2 and "no job has the ID" in done.stderr, done.stderr
@@ -73,7 +73,7 @@ def test_a_job_to_wait_for_that_is_no_number_is_an_unknown_name(tmp_path: Path, 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
-def test_an_answer_that_cannot_be_written_is_an_error_and_the_number_of_a_job_is_not_lost(tmp_path: Path) -> None:
+def test_unwritable_output_is_an_error_and_the_job_id_is_not_lost(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(JOB)
     submit = ["submit", "job.yaml", "--on", MINIMAL, "--hold"]
     for number, extra in enumerate(([], ["--json"]), start=1):
@@ -86,7 +86,7 @@ def test_an_answer_that_cannot_be_written_is_an_error_and_the_number_of_a_job_is
 
 
 @pytest.mark.slow
-def test_streams_that_are_closed_are_as_if_discarded(tmp_path: Path) -> None:
+def test_closed_streams_are_like_discarded_ones(tmp_path: Path) -> None:
     assert run(tmp_path, ["plan", MINIMAL], ">&- 2>&- <&-").returncode == 0
     assert run(tmp_path, ["plan", "nothing.yaml"], ">&- 2>&-").returncode == 2
 
@@ -96,7 +96,7 @@ def test_streams_that_are_closed_are_as_if_discarded(tmp_path: Path) -> None:
     "environment",
     [{"PYTHONIOENCODING": "latin-1"}, {"PYTHONUTF8": "0", "LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0"}],
 )
-def test_every_encoding_of_the_terminal_gets_the_whole_answer(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_every_terminal_encoding_gets_the_whole_output(tmp_path: Path, environment: dict[str, str]) -> None:
     done = run(tmp_path, ["plan", MINIMAL], **environment)
     assert done.returncode == 0 and "next:" in done.stderr, done.stderr
     (tmp_path / "wrong.yaml").write_text("name: größe→\n")
@@ -105,7 +105,7 @@ def test_every_encoding_of_the_terminal_gets_the_whole_answer(tmp_path: Path, en
 
 
 @pytest.mark.slow
-def test_json_stays_the_same_json_in_an_encoding_that_lacks_its_characters(tmp_path: Path) -> None:
+def test_json_is_unchanged_in_an_encoding_without_its_characters(tmp_path: Path) -> None:
     escaped, plain = (run(tmp_path, ["schema"], PYTHONIOENCODING=name).stdout for name in ("ascii", "utf-8"))
     assert escaped.isascii() and not plain.isascii() and json.loads(escaped) == json.loads(plain)
 
@@ -132,7 +132,7 @@ main()
         assert done.returncode == 1 and "set SUPERCLOUD_STATE" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_a_broker_without_a_lock_says_so_and_one_with_a_full_disk_serves(
+def test_a_broker_without_a_lock_fails_and_one_with_a_full_disk_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import errno

@@ -63,7 +63,7 @@ def test_clusters_with_kueue_get_one_queue(cli: Cli, folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_target_leaves_the_others_of_a_fleet(cli: Cli, folder: Path) -> None:
+def test_a_target_keeps_the_other_targets_of_a_fleet(cli: Cli, folder: Path) -> None:
     out, spec = folder / "out", fleet(folder, "north", "south")
     assert cli("render", spec, "--target", "bom", "--out", out)[0] == 0
     assert cli("render", spec, "--target", "kubernetes", "--out", out)[0] == 0
@@ -87,7 +87,7 @@ def test_another_target_has_no_queue(cli: Cli, folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_wrong_is_said_before_anything_is_written(cli: Cli, folder: Path) -> None:
+def test_errors_are_reported_before_files_are_written(cli: Cli, folder: Path) -> None:
     (folder / "south.yaml").write_text((folder / "south.yaml").read_text().replace("dgx-h100", "dgx-h1000"))
     (folder / "west.yaml").write_text((folder / "west.yaml").read_text().replace("25.11", "1.2"))
     code, _, said = cli("render", fleet(folder, "north", "south", "west"), "--out", folder / "out")

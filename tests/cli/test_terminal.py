@@ -12,6 +12,7 @@ import pytest
 
 from supercloud.cli import output
 from supercloud.errors import Finding, InputError, OperationError
+from supercloud.jobs.store.records import Assignment, NewJob
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
@@ -27,7 +28,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> str:
     return text
 
 
-def test_control_characters_are_shown_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_are_shown_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     for call in (
         lambda: output.print_result(EVIL),
         lambda: output.print_note(EVIL),
@@ -40,13 +41,13 @@ def test_control_characters_are_shown_not_obeyed(capsys: pytest.CaptureFixture[s
         assert "\\x1b]0;title\\x07" in said(capsys)
 
 
-def test_what_people_write_stays(capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_of_users_is_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_result("größe\t8 × h100 → 東京\nnext")
     assert capsys.readouterr().out == "größe\t8 × h100 → 東京\nnext\n"
     assert output.format_columns([["a\nb", "c"]]) == ["a\\nb  c"], "a cell is one line"
 
 
-def test_json_stays_the_same_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_json({EVIL: [EVIL, "größe\n"]})
     assert json.loads(said(capsys)) == {EVIL: [EVIL, "größe\n"]}
 
@@ -54,9 +55,13 @@ def test_json_stays_the_same_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.slow
 def test_the_answer_of_a_scheduler_an_unknown_key_and_what_is_logged(tmp_path: Path) -> None:
     with Store(tmp_path / "state") as store:
-        record, _ = store.record(key="k", name="job", spec="{}", fleet="f", is_held=True)
+        record, _ = store.record(NewJob(key="k", name="job", spec="{}", fleet="f", is_held=True))
         store.record_statuses({record.id: Status(State.FAILED, 1, EVIL)})
-        lost, _ = store.record(key="lost", name=EVIL, spec="{}", connection='{"engine":"fake"}', engine="fake")
+        lost, _ = store.record(
+            NewJob(
+                key="lost", name=EVIL, spec="{}", assignment=Assignment(connection='{"engine":"fake"}', engine="fake")
+            )
+        )
         assert store.begin_submission(lost.id)
         store.record_submitted(lost.id, "its engine does not know it, which is logged")
     (tmp_path / "spec.yaml").write_text('name: a\n"pools\\e[2J": 1\n')

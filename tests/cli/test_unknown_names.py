@@ -8,25 +8,26 @@ from pathlib import Path
 import pytest
 
 from supercloud.catalog.reader import KINDS
+from supercloud.jobs.store.records import NewJob
 from supercloud.jobs.store.store import Store
 
 Cli = Callable[..., tuple[int, str, str]]
 
 
-def test_the_kind_is_named_as_people_call_it(cli: Cli) -> None:
+def test_a_kind_has_its_usual_name(cli: Cli) -> None:
     code, out, err = cli("catalog", "ups", "foo")
     assert code == 2 and not out and "unknown UPS 'foo'; known: double-conversion" in err
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_every_kind_has_a_word_for_one(cli: Cli, kind: str) -> None:
+def test_every_kind_has_a_singular(cli: Cli, kind: str) -> None:
     _, _, err = cli("catalog", kind, "foo")
     word = err.partition(" 'foo'")[0].rpartition("unknown ")[2]
     assert len(word) > 2 and word != kind, err
 
 
 @pytest.mark.parametrize("region, near", [("mars", "af-south-1"), ("us-est-1", "us-east-1")])
-def test_init_refuses_a_region_that_the_cloud_does_not_have(cli: Cli, tmp_path: Path, region: str, near: str) -> None:
+def test_init_refuses_an_unknown_region(cli: Cli, tmp_path: Path, region: str, near: str) -> None:
     file = tmp_path / "cluster.yaml"
     code, _, err = cli("init", file, "--machine", "p5.48xlarge", "--region", region)
     assert code == 2 and f"unknown region of aws {region!r}" in err and near in err
@@ -44,7 +45,7 @@ pools: [{name: train, machine: dgx-h100, nodes: 1}]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [("place",), ("submit",), ("submit", "--dry-run"), ("submit", "--hold")])
-def test_jobs_to_wait_for_that_are_not_there_are_named_with_those_that_are_near(
+def test_unknown_dependencies_are_named_with_the_nearest_names(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("SUPERCLOUD_STATE", str(tmp_path / "state"))
@@ -58,7 +59,7 @@ def test_jobs_to_wait_for_that_are_not_there_are_named_with_those_that_are_near(
         assert code == (0 if verb == "place" else 2) and err.count("no job has the ID") == 3, err
         assert verb == "submit" or not (tmp_path / "state").exists(), "and nothing is written"
     with Store(tmp_path / "state") as store:
-        store.record(key="prepare-7", name="prepare", spec="{}", fleet="f", is_held=True)
+        store.record(NewJob(key="prepare-7", name="prepare", spec="{}", fleet="f", is_held=True))
     code, out, err = cli(*call)
     if verb == "place":
         assert code == 0 and "pool train" in out

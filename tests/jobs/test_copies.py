@@ -10,13 +10,14 @@ import pytest
 from supercloud.errors import EngineError, StoreError
 from supercloud.jobs import api
 from supercloud.jobs.broker import ledger
-from supercloud.jobs.broker.looks import poll_connection
+from supercloud.jobs.broker.polls import poll_connection
 from supercloud.jobs.engines.base import JobCopies
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import CommandResult
 from supercloud.jobs.engines.submission import JobIdentity, compute_record_digest, compute_spec_digest
 from supercloud.jobs.fleet.state import ObservationCache
 from supercloud.jobs.reconcile import reconcile
+from supercloud.jobs.store.records import Assignment, NewJob
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
@@ -48,14 +49,16 @@ class Scheduler:
 @pytest.fixture
 def scheduler(monkeypatch: pytest.MonkeyPatch) -> Scheduler:
     scheduler = Scheduler()
-    for module in ("reconcile", "job", "broker.looks"):
+    for module in ("reconcile", "job", "broker.polls"):
         monkeypatch.setattr(f"supercloud.jobs.{module}.open_engine", lambda *_: scheduler)
     return scheduler
 
 
 def record_running(store: Store, submissions: int, connection: str = CONNECTION, **fields: Any) -> int:
     """A job that was handed over so often before it ran."""
-    number = store.record(key="k", name="j", spec="{}", connection=connection, engine="slurm", **fields)[0].id
+    number = store.record(
+        NewJob(key="k", name="j", spec="{}", **fields, assignment=Assignment(connection=connection, engine="slurm"))
+    )[0].id
     with store.transaction() as database:
         for _ in range(submissions):
             database.execute("UPDATE jobs SET state = 'PENDING', owner = ''")
@@ -170,7 +173,7 @@ def test_a_start_that_was_given_up_is_known_by_its_key_and_record(
     mine = compute_record_digest(record.recorded)
     slurm = Slurm({ref: (key, digest or mine) for ref, (key, digest) in jobs.items()})
     engine = SlurmEngine(Connection(engine="slurm"), store.folder, slurm)
-    monkeypatch.setattr("supercloud.jobs.broker.looks.open_engine", lambda *_: engine)
+    monkeypatch.setattr("supercloud.jobs.broker.polls.open_engine", lambda *_: engine)
     ledger.abandon_launch(store, record, "no answer")
     assert [item.key for item in ledger.list_abandoned(store)] == ["k"] and store.get(record.id).engine_key == "k.e1"
     poll_connection(store, CONNECTION, [], [], ObservationCache(), [], 0.0)

@@ -11,6 +11,7 @@ from supercloud.errors import EngineError
 from supercloud.jobs.engines.base import SubmissionUnknownError
 from supercloud.jobs.engines.submission import Submission
 from supercloud.jobs.reconcile import reconcile, submission_in_progress, submit_recorded
+from supercloud.jobs.store.records import Assignment, NewJob
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
@@ -56,7 +57,12 @@ def scheduler(monkeypatch: pytest.MonkeyPatch) -> LateScheduler:
 def record_job(store: Store) -> Submission:
     submission = Submission("k", ("sbatch",), "x")
     store.record(
-        key="k", name="j", spec="{}", submission=submission.to_json(), connection='{"engine": "slurm"}', engine="slurm"
+        NewJob(
+            key="k",
+            name="j",
+            spec="{}",
+            assignment=Assignment(submission=submission.to_json(), connection='{"engine": "slurm"}', engine="slurm"),
+        )
     )
     return submission
 

@@ -19,6 +19,7 @@ from supercloud.jobs.engines.slurm.runner import LocalRunner
 from supercloud.jobs.engines.slurm.spool import SharedSpool
 from supercloud.jobs.executor import pack_call
 from supercloud.jobs.store import private_files as private
+from supercloud.jobs.store.records import NewJob
 from supercloud.jobs.store.store import Store
 from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
@@ -33,7 +34,7 @@ def test_files_of_the_store_are_for_their_user_alone(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         with Store(tmp_path / "new/state") as store:
-            store.record(key="k", name="job", spec="{}")
+            store.record(NewJob(key="k", name="job", spec="{}"))
             assert {mode(path) for path in (tmp_path / "new/state").iterdir()} == {0o600}
     finally:
         os.umask(before)

@@ -16,13 +16,14 @@ from jobs.broker.fleets import fleet, job
 from supercloud.errors import EngineError, InputError, StoreError
 from supercloud.jobs import api
 from supercloud.jobs import maintenance as upkeep
-from supercloud.jobs.broker.loop import Reporter
+from supercloud.jobs.broker.loop import PlainReporter, Reporter
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.engines.base import SubmissionUnknownError
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.fleet.state import Fleet
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store import database
+from supercloud.jobs.store.records import NewJob
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
 from supercloud.plan.model.plan import Plan
@@ -30,7 +31,7 @@ from supercloud.spec.fleet import Connection
 
 
 def recorded(store: Store, *keys: str) -> list[int]:
-    return [store.record(key=key, name=key, spec="{}", fleet="fleet", is_held=True)[0].id for key in keys]
+    return [store.record(NewJob(key=key, name=key, spec="{}", fleet="fleet", is_held=True))[0].id for key in keys]
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -112,7 +113,7 @@ def test_a_job_started_after_the_backup_is_not_started_again(tmp_path: Path, sta
         assert store.get(1).state is State.HELD and store.get(1).launch == 0
         before = fake_of(here, store).submission_count
         said: list[str] = []
-        broker = Broker(store, here, say=said.append)
+        broker = Broker(store, here, reporter=PlainReporter(said.append))
         assert broker.step() == 0 and "was submitted to a before the store was restored" in said[-1]
         broker.step()
         record = store.get(1)
@@ -172,7 +173,7 @@ def test_a_key_that_another_job_had_after_the_backup_is_not_that_job(
         assert store.find_by_key("direct") is None, "nothing is recorded"
         held = api.submit(job(1, name="now"), here, store=store, key="held")
         said: list[str] = []
-        broker = Broker(store, here, say=said.append)
+        broker = Broker(store, here, reporter=PlainReporter(said.append))
         assert broker.step() == broker.step() == 0
         record = held.reload()
         assert record.state is State.HELD and record.ref is None

@@ -10,6 +10,7 @@ from supercloud.errors import EngineError
 from supercloud.jobs import job as handle
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.job import Job
+from supercloud.jobs.store.records import Assignment, NewJob
 from supercloud.jobs.store.store import Store
 
 PIECE = 4096
@@ -40,7 +41,9 @@ class Keeps(FakeEngine):
 @pytest.fixture
 def done(store: Store, monkeypatch: pytest.MonkeyPatch) -> Job:
     monkeypatch.setitem(handle.open_engine.__globals__["ENGINES"], "keeps", f"{__name__}:Keeps")
-    record, _ = store.record(key="k", name="job", spec="{}", connection='{"engine":"keeps"}', engine="keeps")
+    record, _ = store.record(
+        NewJob(key="k", name="job", spec="{}", assignment=Assignment(connection='{"engine":"keeps"}', engine="keeps"))
+    )
     return Job(record, store)
 
 

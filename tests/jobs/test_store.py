@@ -7,21 +7,22 @@ import pytest
 from supercloud.errors import InputError, UnknownNameError
 from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.placement.steps.locality import LocalityRequest
+from supercloud.jobs.store.records import Assignment, JobRecord, NewJob
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.status import Status
-from supercloud.jobs.store.store import JobRecord, Store
+from supercloud.jobs.store.store import Store
 
 
 def record(store: Store, key: str = "k", spec: str = "{}") -> tuple[JobRecord, bool]:
     return store.record(
-        key=key,
-        name="job",
-        spec=spec,
-        placement="{}",
-        submission="{}",
-        cluster="pod",
-        connection='{"engine":"fake"}',
-        engine="fake",
+        NewJob(
+            key=key,
+            name="job",
+            spec=spec,
+            assignment=Assignment(
+                placement="{}", submission="{}", cluster="pod", connection='{"engine":"fake"}', engine="fake"
+            ),
+        )
     )
 
 
@@ -47,7 +48,7 @@ def test_every_step_is_in_the_history(store: Store) -> None:
     assert (last.started, last.ended, last.exit_code, last.ref) == (5.0, 7.0, 0, "ref-k")
 
 
-def test_a_key_is_one_job(store: Store) -> None:
+def test_a_key_identifies_one_job(store: Store) -> None:
     first, new = record(store)
     again, renewed = record(store)
     assert new and not renewed and first == again
@@ -55,7 +56,7 @@ def test_a_key_is_one_job(store: Store) -> None:
         record(store, spec='{"name": "another"}')
 
 
-def test_one_process_submits_a_job(store: Store) -> None:
+def test_only_one_process_submits_a_job(store: Store) -> None:
     number = record(store)[0].id
     assert store.begin_submission(number)
     assert not store.begin_submission(number)
@@ -74,7 +75,7 @@ def test_stale_answers_change_nothing(store: Store) -> None:
         assert (store.get(number), len(store.list_events(number))) == before
 
 
-def test_a_job_that_was_put_back_waits_in_its_next_attempt(store: Store) -> None:
+def test_a_requeued_job_waits_in_its_next_attempt(store: Store) -> None:
     number = queued(store)
     store.record_statuses({number: Status(State.RUNNING, 1, started=5.0)})
     store.record_statuses({number: Status(State.QUEUED, 2, "it was requeued")})
@@ -85,7 +86,7 @@ def test_a_job_that_was_put_back_waits_in_its_next_attempt(store: Store) -> None
     assert store.get(number).attempt == 2, "an engine that does not count keeps the attempt"
 
 
-def test_a_new_reason_is_kept_without_an_event(store: Store) -> None:
+def test_a_new_reason_is_recorded_without_an_event(store: Store) -> None:
     number = queued(store)
     events = len(store.list_events(number))
     store.record_statuses({number: Status(State.QUEUED, 1, "it is next")})
@@ -104,7 +105,7 @@ def test_lists(store: Store) -> None:
         store.get(99)
 
 
-def test_jobs_are_there_after_reopening(store: Store) -> None:
+def test_jobs_remain_after_reopening(store: Store) -> None:
     number = queued(store)
     with Store(store.folder) as again:
         assert again.get(number) == store.get(number)
@@ -118,11 +119,13 @@ def test_two_writers_take_turns(store: Store, tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize("nodes, each, level", [(1, 8, ""), (4, 8, "su"), (2, 0, ""), (1, 0, "su"), (16, 8, "")])
-def test_where_a_job_is_reads_as_its_placement_does(store: Store, nodes: int, each: int, level: str) -> None:
+def test_the_location_of_a_job_is_formatted_as_its_placement(store: Store, nodes: int, each: int, level: str) -> None:
     at = Placement("pod", "train", nodes, each, 8, "h100-sxm", locality=LocalityRequest(level=level))
-    number = store.record(key="k", name="job", spec="{}", placement=at.to_json(), cluster="pod")[0].id
+    number = store.record(
+        NewJob(key="k", name="job", spec="{}", assignment=Assignment(placement=at.to_json(), cluster="pod"))
+    )[0].id
     assert store.get(number).location == f"pod: {at}"
     former = at.to_json().replace('"locality"', '"near"')
-    other = store.record(key="former", name="job", spec="{}", placement=former, cluster="pod")[0]
-    assert other.location == f"pod: {at}"
-    assert store.record(key="h", name="job", spec="{}", fleet="all", is_held=True)[0].location == "fleet all"
+    other = NewJob(key="former", name="job", spec="{}", assignment=Assignment(placement=former, cluster="pod"))
+    assert store.record(other)[0].location == f"pod: {at}"
+    assert store.record(NewJob(key="h", name="job", spec="{}", fleet="all", is_held=True))[0].location == "fleet all"

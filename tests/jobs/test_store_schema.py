@@ -10,6 +10,7 @@ import pytest
 
 from supercloud.errors import StoreError
 from supercloud.jobs.broker import ledger
+from supercloud.jobs.store.records import Assignment, NewJob
 from supercloud.jobs.store.schema import MIGRATIONS
 from supercloud.jobs.store.spending import compute_period_start
 from supercloud.jobs.store.states import LIVE_STATES, State
@@ -37,7 +38,7 @@ def first_version(folder: Path) -> Path:
     return folder
 
 
-def test_jobs_of_the_first_version_are_all_there(tmp_path: Path) -> None:
+def test_jobs_of_the_first_version_are_migrated(tmp_path: Path) -> None:
     with Store(first_version(tmp_path / "old")) as store:
         one, two = store.get(1), store.get(2)
         assert (one.tenant, one.priority, one.retries, one.launch, one.fleet) == ("llm", "high", 3, 0, "")
@@ -50,13 +51,15 @@ def test_jobs_of_the_first_version_are_all_there(tmp_path: Path) -> None:
         assert again.get(1).ended == 8.0
 
 
-def test_starts_that_an_earlier_version_gave_up_are_all_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_launches_that_an_earlier_version_abandoned_are_migrated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The file is as the version before the keys of abandoned starts wrote it."""
     before = next(n for n, text in enumerate(MIGRATIONS) if "ALTER TABLE abandoned ADD COLUMN key" in text)
     with monkeypatch.context() as earlier:
         earlier.setattr("supercloud.jobs.store.store.MIGRATIONS", MIGRATIONS[:before])
         with Store(tmp_path) as store:
-            number = store.record(key="k", name="job", spec="{}", connection="{}")[0].id
+            number = store.record(NewJob(key="k", name="job", spec="{}", assignment=Assignment(connection="{}")))[0].id
             with store.transaction() as database:
                 database.execute("INSERT INTO abandoned (job, connection, ref) VALUES (?, '{}', '5')", (number,))
     with Store(tmp_path) as store:
@@ -67,14 +70,14 @@ def test_starts_that_an_earlier_version_gave_up_are_all_there(tmp_path: Path, mo
         ]
 
 
-def test_an_old_supercloud_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_version_refuses_a_newer_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Store(tmp_path).close()
     monkeypatch.setattr("supercloud.jobs.store.store.MIGRATIONS", MIGRATIONS[:1])
     with pytest.raises(StoreError, match="newer supercloud"):
         Store(tmp_path)
 
 
-def test_a_migration_that_breaks_off_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_migration_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = first_version(tmp_path / "old")
     broken = (MIGRATIONS[0], MIGRATIONS[1] + "; CREATE TABLE jobs (a)")
     monkeypatch.setattr("supercloud.jobs.store.store.MIGRATIONS", broken)
@@ -98,7 +101,9 @@ def test_the_index_over_live_jobs_is_used(tmp_path: Path) -> None:
 
 
 def test_energy_and_cost_add_up_over_starts(store: Store) -> None:
-    number = store.record(key="k", name="job", spec="{}", fleet="f", retries=5, watts=1000.0, hourly=10.0)[0].id
+    number = store.record(
+        NewJob(key="k", name="job", spec="{}", fleet="f", retries=5, assignment=Assignment(watts=1000.0, hourly=10.0))
+    )[0].id
     store.begin_submission(number)
     store.record_submitted(number, "r")
     store.record_statuses({number: Status(State.RUNNING, 1, started=1000.0)})

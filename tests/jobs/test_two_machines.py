@@ -20,6 +20,7 @@ from supercloud.jobs.reconcile import reconcile, submission_in_progress, submit_
 from supercloud.jobs.store import database, filesystems, leases
 from supercloud.jobs.store.database import Database
 from supercloud.jobs.store.processes import ProcessId, read_boot_id, read_namespace
+from supercloud.jobs.store.records import Assignment, NewJob
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
@@ -66,12 +67,14 @@ def _slow_engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def record(store: Store, key: str) -> int:
     made, _ = store.record(
-        key=key,
-        name="job",
-        spec="{}",
-        submission=Submission(key, ("true",)).to_json(),
-        connection='{"engine":"slow"}',
-        engine="slow",
+        NewJob(
+            key=key,
+            name="job",
+            spec="{}",
+            assignment=Assignment(
+                submission=Submission(key, ("true",)).to_json(), connection='{"engine":"slow"}', engine="slow"
+            ),
+        )
     )
     return made.id
 

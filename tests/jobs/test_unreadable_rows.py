@@ -16,7 +16,7 @@ from jobs.broker.fleets import fleet, job
 
 from supercloud.errors import StoreError
 from supercloud.jobs import api
-from supercloud.jobs.broker.loop import Reporter
+from supercloud.jobs.broker.loop import PlainReporter, Reporter
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.engines.local.queue import Queue
 from supercloud.jobs.engines.submission import Submission
@@ -57,7 +57,7 @@ def test_a_held_job_that_cannot_be_read_stops_no_other(store: Store, what: str) 
         damage(store, odd.id, DAMAGED[what])
     lines: list[str] = []
     reporter = Reporter(lines.append)
-    broker = Broker(store, here, say=reporter.report)
+    broker = Broker(store, here, reporter=PlainReporter(reporter.report))
     for _ in range(3):
         broker.step()
         reporter.end_step()

@@ -23,6 +23,7 @@ from supercloud.jobs import maintenance as upkeep
 from supercloud.jobs.broker import ledger
 from supercloud.jobs.broker.loop import Reporter
 from supercloud.jobs.reconcile import reconcile
+from supercloud.jobs.store.records import Assignment, NewJob
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
@@ -36,12 +37,12 @@ def filled(folder: Path, count: int = 40) -> None:
     with Store(folder) as store:
         for number in range(count):
             made, _ = store.record(
-                key=f"k{number}",
-                name=f"job{number}",
-                spec="{}",
-                submission="{}",
-                connection='{"engine":"fake"}',
-                engine="fake",
+                NewJob(
+                    key=f"k{number}",
+                    name=f"job{number}",
+                    spec="{}",
+                    assignment=Assignment(submission="{}", connection='{"engine":"fake"}', engine="fake"),
+                )
             )
             assert store.begin_submission(made.id)
             store.record_submitted(made.id, f"ref-{number}")
@@ -106,7 +107,11 @@ def test_a_job_is_cancelled_where_the_store_cannot_be_written(tmp_path: Path, wh
         (commands / name).write_text(f"#!/bin/sh\n{does}\n")
         (commands / name).chmod(0o755)
     with Store(folder) as store:
-        made, _ = store.record(key="k", name="job", spec="{}", connection='{"engine":"slurm"}', engine="slurm")
+        made, _ = store.record(
+            NewJob(
+                key="k", name="job", spec="{}", assignment=Assignment(connection='{"engine":"slurm"}', engine="slurm")
+            )
+        )
         assert store.begin_submission(made.id)
         store.record_submitted(made.id, "5")
         if known == "RUNNING":
@@ -226,7 +231,7 @@ def test_old_jobs_are_forgotten_with_their_files(tmp_path: Path) -> None:
 def test_what_a_held_job_waits_for_is_not_forgotten(tmp_path: Path) -> None:
     filled(tmp_path, 4)
     with Store(tmp_path) as store:
-        held, _ = store.record(key="held", name="held", spec="{}", fleet="f", is_held=True, dependency_ids=[2])
+        held, _ = store.record(NewJob(key="held", name="held", spec="{}", fleet="f", is_held=True), dependency_ids=[2])
         pruned = upkeep.prune(store, time.time())
         assert pruned.pruned_jobs == 1 and store.get(2).state is State.COMPLETED
         assert pruned.kept_reasons == ("1 job kept: a held job depends on each",)

@@ -30,7 +30,7 @@ def test_nothing() -> None:
         ({"storage": [lustre(capacity="21600 GiB")]}, "cloud.storage[scratch].capacity_bytes", "changes", ""),
         (
             {"storage": [lustre(throughput_per_tib="500 MB/s")]},
-            "cloud.storage[scratch].per_tib_mb_s",
+            "cloud.storage[scratch].throughput_per_tib_mb_s",
             "changes",
             "place",
         ),

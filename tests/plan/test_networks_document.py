@@ -59,9 +59,9 @@ def test_another_network_renumbers_what_is_in_it() -> None:
 @pytest.mark.slow
 def test_other_as_numbers_and_link_addresses_are_said() -> None:
     found = changed(SMALL, ("4200000000-4200000999", "4200001000-4200001999"))
-    assert found["networks.switches[compute/leaf].as_first"] == "replaces"
-    assert set(found) == {"networks.underlays[compute].as_range"} | {
-        f"networks.switches[compute/{tier}].as_first" for tier in ("leaf", "spine")
+    assert found["networks.switches[compute/leaf].asn_first"] == "replaces"
+    assert set(found) == {"networks.underlays[compute].asn_range"} | {
+        f"networks.switches[compute/{tier}].asn_first" for tier in ("leaf", "spine")
     }
     moved = changed(SMALL, ("os: nvue ", "subnet: 192.168.0.0/16\n    os: nvue "))
     assert moved["networks.underlays[compute].cidr"] == "replaces"
@@ -72,14 +72,14 @@ def test_other_as_numbers_and_link_addresses_are_said() -> None:
 def test_growing_renumbers_nothing() -> None:
     found = changed(NETWORKS, ("nodes: 127", "nodes: 126"))
     assert found and set(found.values()) == {"changes"}
-    assert "networks.subnets[in-band-train].used" in found
+    assert "networks.subnets[in-band-train].used_addresses" in found
 
 
 @pytest.mark.slow
 def test_another_operating_system_is_a_change() -> None:
     assert changed(SMALL, ("os: nvue ", "os: sonic ")) == {
-        "networks.switches[compute/leaf].system": "changes",
-        "networks.switches[compute/spine].system": "changes",
+        "networks.switches[compute/leaf].network_os": "changes",
+        "networks.switches[compute/spine].network_os": "changes",
     }
 
 

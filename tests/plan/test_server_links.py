@@ -166,8 +166,8 @@ def test_names_addresses_and_variables_reach_the_files(tmp_path: Path) -> None:
     assert ipaddress.ip_address(names["fast-backend-0010-storage-2"]) in block
     published = {item["name"]: item for item in build_document(plan).model_dump()["networks"]["servers"]}
     first = published["storage/fast-backend"]
-    assert first["first"] == names["fast-backend-0001-storage"] and first["step"] == 2
-    last = ipaddress.ip_address(first["first"]) + 9 * first["step"] + first["per_port"]
+    assert first["first_address"] == names["fast-backend-0001-storage"] and first["step"] == 2
+    last = ipaddress.ip_address(first["first_address"]) + 9 * first["step"] + first["port_step"]
     assert str(last) == names["fast-backend-0010-storage-2"]
 
 

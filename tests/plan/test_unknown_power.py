@@ -76,7 +76,7 @@ def test_racks_of_switches_of_unknown_power_have_no_headroom() -> None:
     )
     published = build_document(plan).facility
     group = next(item for item in published.rack_groups if item.kind == "network")
-    assert group.kw_at_least and group.headroom_kw is None and published.headroom_kw is None
+    assert group.kw_is_lower_bound and group.headroom_kw is None and published.headroom_kw is None
     listed = list(csv.DictReader(io.StringIO(render(plan, "racks")["racks.csv"])))
     assert {row["headroom_kw"] for row in listed if row["kind"] == "network"} == {""}
     assert {(row["kw"], row["at_least"]) for row in listed if row["kind"] == "network"} == {("", "yes")}

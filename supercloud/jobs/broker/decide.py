@@ -10,8 +10,8 @@ from ..fleet.state import UNRESPONSIVE_REASON, Cluster, Fleet
 from ..placement.place import Placement, Refusal, place
 from ..placement.spending import add_spending, compute_reserved_cost
 from ..store.records import JobRecord
+from .capacity import allocate, mark_pool_unavailable, select_clusters
 from .limits import AllocationsByTenant, add_allocation, find_exceeded_limit
-from .room import allocate, close_pool, select_clusters
 
 __all__ = ["RECENTLY_RECALLED", "Hold", "Move", "Start", "decide", "rebalance"]
 
@@ -67,13 +67,13 @@ def decide(
     actions: list[Start | Hold] = []
     allocations = allocations or {}
     patience = fleet.spec.policy.max_wait.to("s") if fleet.spec.policy.max_wait else 0.0
-    in_vain = 0
+    unscheduled = 0
     for record in waiting:
-        if in_vain >= _MAX_UNSCHEDULED_JOBS:
+        if unscheduled >= _MAX_UNSCHEDULED_JOBS:
             actions.append(Hold(record, "earlier jobs wait for the same nodes"))
             continue
-        avoided = (excluded_clusters or {}).get(record.id, {})
-        allowed = [cluster.plan.name for cluster in fleet.clusters if cluster.plan.name not in avoided]
+        excluded = (excluded_clusters or {}).get(record.id, {})
+        allowed = [cluster.plan.name for cluster in fleet.clusters if cluster.plan.name not in excluded]
         found = _select_placement(
             specs[record.id],
             record,
@@ -88,23 +88,23 @@ def decide(
                 allocate(fleet, found), record.tenant, compute_reserved_cost(specs[record.id], found) or 0.0
             )
             allocations = add_allocation(allocations, record.tenant, found, found.cluster)
-            in_vain = 0
+            unscheduled = 0
             continue
-        reason, kept = found
+        reason, reserved = found
         if not reason:
-            barred = [
+            unavailable = [
                 cluster if cluster.unavailable_reason else replace(cluster, unavailable_reason=UNRESPONSIVE_REASON)
                 for cluster in unresponsive
             ]
-            barred += [
-                replace(cluster, unavailable_reason=avoided[cluster.plan.name], excluded_until_fixed=False)
+            unavailable += [
+                replace(cluster, unavailable_reason=excluded[cluster.plan.name], excluded_until_fixed=False)
                 for cluster in fleet.clusters
-                if cluster.plan.name in avoided
+                if cluster.plan.name in excluded
             ]
-            reason = _explain_no_placement(specs[record.id], select_clusters(fleet, allowed), barred, now)
+            reason = _explain_no_placement(specs[record.id], select_clusters(fleet, allowed), unavailable, now)
         actions.append(Hold(record, reason))
-        fleet = allocate(fleet, kept) if kept else fleet
-        in_vain += 1
+        fleet = allocate(fleet, reserved) if reserved else fleet
+        unscheduled += 1
     return actions
 
 
@@ -117,8 +117,8 @@ def _select_placement(
     for answer in _iter_placements(job, fleet, now):
         if not isinstance(answer, Placement):
             break
-        if barred := find_exceeded_limit(fleet, allocations, record.tenant, answer):
-            reasons.append(barred)
+        if limit := find_exceeded_limit(fleet, allocations, record.tenant, answer):
+            reasons.append(limit)
         elif answer.fits_now:
             return answer
         else:
@@ -131,8 +131,8 @@ def _select_placement(
 
 
 def _explain_no_placement(job: JobSpec, fleet: Fleet, excluded_clusters: Sequence[Cluster], now: float) -> str:
-    """Why no cluster fits a job now: first of all that a cluster where it fits is barred, then the refusals of clusters
-    that it may use.
+    """Why no cluster fits a job now: first of all that a cluster where it fits is unavailable, then the refusals of
+    clusters that it may use.
     """
     answer = place(job, replace(fleet, clusters=(*excluded_clusters, *fleet.clusters)), now=now, with_suggestions=False)
     refusals = () if isinstance(answer, Placement) else answer
@@ -169,14 +169,14 @@ def rebalance(
             continue
         own = add_allocation(allocations, record.tenant, here, here.cluster, -1)
         job, around = specs[record.id], add_spending(fleet, record.tenant, -(record.promised or 0.0))
-        ways = _iter_placements(job, close_pool(around, here.cluster, here.pool), now)
+        placements = _iter_placements(job, mark_pool_unavailable(around, here.cluster, here.pool), now)
         elsewhere = next(
             (
-                way
-                for way in ways
-                if isinstance(way, Placement)
-                and way.fits_now
-                and not find_exceeded_limit(fleet, own, record.tenant, way)
+                one
+                for one in placements
+                if isinstance(one, Placement)
+                and one.fits_now
+                and not find_exceeded_limit(fleet, own, record.tenant, one)
             ),
             None,
         )
@@ -196,4 +196,4 @@ def _iter_placements(job: JobSpec, fleet: Fleet, now: float) -> Iterator[Placeme
         yield answer
         if not isinstance(answer, Placement):
             return
-        fleet = close_pool(fleet, answer.cluster, answer.pool)
+        fleet = mark_pool_unavailable(fleet, answer.cluster, answer.pool)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
-from ..engines.submission import Submission
-from ..placement.answer import Placement
 from ..store.processes import ProcessId
-from ..store.records import JobRecord
+from ..store.records import Assignment, JobRecord
 from ..store.states import State
 from ..store.status import Status
 from ..store.store import Store
@@ -38,41 +36,27 @@ class AbandonedLaunch:
     """The key of that launch; empty if an earlier version abandoned it."""
 
 
-def assign(
-    store: Store,
-    record: JobRecord,
-    placement: Placement,
-    submission: Submission,
-    connection: str,
-    engine: str,
-    watts: float | None,
-    promised: float | None,
-) -> bool:
-    """Record that this process is about to submit a held job to an engine; False if another process has moved it."""
+def assign(store: Store, record: JobRecord, assignment: Assignment, note: str) -> bool:
+    """Record that this process is about to submit a held job to an engine; False if another process has moved it.
+
+    ``note`` is added to the job's history.
+    """
+    row = asdict(assignment)
     with store.transaction() as database:
         cursor = database.execute(
-            "UPDATE jobs SET state = ?, owner = ?, lease = lease + 1, placement = ?, submission = ?, cluster = ?,"
-            " connection = ?, engine = ?, watts = ?, hourly = ?, units = ?, promised = ?, reason = ''"
-            " WHERE id = ? AND state = ? AND launch = ?",
+            f"UPDATE jobs SET state = ?, owner = ?, lease = lease + 1, reason = '',"
+            f" {', '.join(f'{column} = ?' for column in row)} WHERE id = ? AND state = ? AND launch = ?",
             (
                 State.SUBMITTING,
                 str(ProcessId.get_current()),
-                placement.to_json(),
-                submission.to_json(),
-                placement.cluster,
-                connection,
-                engine,
-                watts,
-                placement.price,
-                placement.units,
-                promised,
+                *row.values(),
                 record.id,
                 State.HELD,
                 record.launch,
             ),
         )
         if cursor.rowcount:
-            store.add_note(record.id, f"{placement.cluster}: {placement}")
+            store.add_note(record.id, note)
         return bool(cursor.rowcount)
 
 

@@ -31,11 +31,13 @@ AllocationsByTenant = Mapping[tuple[str, str], TenantAllocation]
 
 def compute_allocations(records: Iterable[JobRecord]) -> AllocationsByTenant:
     """Allocations of each tenant by submitted jobs; waiting jobs count, as they may start at any time."""
-    held: AllocationsByTenant = {}
+    allocations: AllocationsByTenant = {}
     for record in records:
         if record.placement and record.tenant:
-            held = add_allocation(held, record.tenant, Placement.from_json(record.placement), record.cluster)
-    return held
+            allocations = add_allocation(
+                allocations, record.tenant, Placement.from_json(record.placement), record.cluster
+            )
+    return allocations
 
 
 def add_allocation(
@@ -44,11 +46,11 @@ def add_allocation(
     """The allocations with a job added, or with ``sign`` -1 removed."""
     changed = dict(allocations)
     for where in (cluster, ALL_CLUSTERS):
-        has = changed.get((tenant, where), TenantAllocation())
+        before = changed.get((tenant, where), TenantAllocation())
         changed[tenant, where] = TenantAllocation(
-            has.accelerators + sign * placement.nodes * placement.accelerators_per_node,
-            has.nodes + sign * placement.nodes,
-            has.jobs + sign,
+            before.accelerators + sign * placement.nodes * placement.accelerators_per_node,
+            before.nodes + sign * placement.nodes,
+            before.jobs + sign,
         )
     return changed
 
@@ -62,11 +64,11 @@ def find_exceeded_limit(fleet: Fleet, allocations: AllocationsByTenant, tenant: 
         (own, placement.cluster, placement.cluster),
         (shared, ALL_CLUSTERS, f"all clusters of {fleet.spec.name}"),
     ):
-        has = allocations.get((tenant, where), TenantAllocation())
+        used = allocations.get((tenant, where), TenantAllocation())
         for most, now, more, what in (
-            (limits.accelerators, has.accelerators, placement.nodes * placement.accelerators_per_node, "accelerators"),
-            (limits.nodes, has.nodes, placement.nodes, "nodes"),
-            (limits.jobs, has.jobs, 1, "jobs"),
+            (limits.accelerators, used.accelerators, placement.nodes * placement.accelerators_per_node, "accelerators"),
+            (limits.nodes, used.nodes, placement.nodes, "nodes"),
+            (limits.jobs, used.jobs, 1, "jobs"),
         ):
             if most is not None and now + more > most:
                 return f"tenant {tenant} uses {now} of its limit of {most} {what} in {name}"

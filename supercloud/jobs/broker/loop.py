@@ -14,7 +14,7 @@ from typing import Protocol
 
 from ...errors import SupercloudError
 
-__all__ = ["Reporter", "GraceExpired", "run_broker", "handle_stop_signals"]
+__all__ = ["GracePeriodExpired", "PlainReporter", "Reporter", "run_broker", "handle_stop_signals"]
 
 _WARNING_PREFIX = "warning: "
 _GRACE_PERIOD = 20.0
@@ -28,7 +28,7 @@ class StepRunner(Protocol):
         """Run one cycle."""
 
 
-class GraceExpired(BaseException):
+class GracePeriodExpired(BaseException):
     """The current step exceeded the grace period."""
 
 
@@ -87,6 +87,24 @@ class Reporter:
         self._renewed = set()
 
 
+class PlainReporter:
+    """Writes every message as it is, for a single step."""
+
+    def __init__(self, write: Callable[[str], None]):
+        self._write = write
+
+    def report(self, message: str) -> None:
+        """Report an event, or a warning if it starts with ``warning:``."""
+        self._write(message)
+
+    def warn(self, message: str, subject: str, is_inconclusive: bool = False) -> None:
+        """Report a warning about a subject."""
+        self._write(message)
+
+    def renew(self, subject: str) -> None:
+        """A single step has no lasting outages."""
+
+
 def run_broker(broker: StepRunner, interval: float, reporter: Reporter, stop_event: threading.Event) -> None:
     """Take steps until ``stop_event``; after an error in one step the next one is taken."""
     while not stop_event.is_set():
@@ -112,7 +130,7 @@ def handle_stop_signals() -> Iterator[threading.Event]:
         signal.setitimer(signal.ITIMER_REAL, _GRACE_PERIOD)
 
     def abort_step(signal_number: int, frame: FrameType | None) -> None:
-        raise GraceExpired
+        raise GracePeriodExpired
 
     before = {
         number: signal.signal(number, handler)
@@ -124,7 +142,7 @@ def handle_stop_signals() -> Iterator[threading.Event]:
     }
     try:
         yield ended
-    except GraceExpired:
+    except GracePeriodExpired:
         pass
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

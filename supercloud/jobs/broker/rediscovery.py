@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..runtime.epochs import build_engine_key, parse_launch
+from ..store.job_reader import RestoreInfo
 from ..store.records import JobRecord
-from ..store.store import RestoreInfo
 
 __all__ = ["Rediscovery"]
 
@@ -69,16 +69,16 @@ class Rediscovery:
 
         All connections if the job is in the backup; those that respond if it was submitted since.
         """
-        asked = connections if self.is_in_backup(record) else responding
-        return [one for one in asked if not self._is_confirmed_absent(one, record)]
+        required = connections if self.is_in_backup(record) else responding
+        return [one for one in required if not self._is_confirmed_absent(one, record)]
 
     def _is_confirmed_absent(self, connection: str, record: JobRecord) -> bool:
         """Whether a connection certainly does not have a job. One submitted since the restore can be there only if its
         key had been used before: a lookup without a result suffices, or a scheduler without accounting, which
         is never certain about old jobs, would get no more jobs.
         """
-        said = self._absent if self.is_in_backup(record) else self._queried
-        return said.get(connection, set()).issuperset(_list_keys(record))
+        confirmed = self._absent if self.is_in_backup(record) else self._queried
+        return confirmed.get(connection, set()).issuperset(_list_keys(record))
 
 
 def _list_keys(record: JobRecord) -> list[str]:

@@ -12,7 +12,7 @@ from ..runtime.epochs import build_engine_key
 from .database import require_checksum
 from .states import State
 
-__all__ = ["JobEvent", "JobRecord", "build_unreadable_error"]
+__all__ = ["Assignment", "JobEvent", "JobRecord", "NewJob", "build_unreadable_error"]
 
 
 @dataclass(frozen=True)
@@ -151,6 +151,40 @@ def _compute_total(earlier: float | None, rate: float | None, elapsed: float) ->
     if earlier is None or (rate is None and elapsed):
         return None
     return earlier + (rate or 0.0) * elapsed if rate is not None or earlier else None
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Where a job is submitted, as its record has it: empty for a job that the broker has not placed yet.
+
+    Fields have the names and meanings of those of :class:`JobRecord`.
+    """
+
+    cluster: str = ""
+    connection: str = ""
+    engine: str = ""
+    placement: str = ""
+    submission: str = ""
+    watts: float | None = None
+    hourly: float | None = None
+    units: float | None = None
+    promised: float | None = None
+
+
+@dataclass(frozen=True)
+class NewJob:
+    """A job to be recorded. Fields have the names and meanings of those of :class:`JobRecord`."""
+
+    key: str
+    name: str
+    spec: str
+    tenant: str = ""
+    priority: str = "normal"
+    retries: int = 0
+    fleet: str = ""
+    is_held: bool = False
+    """Whether it waits for the broker of its fleet, instead of being submitted by this process."""
+    assignment: Assignment = Assignment()
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def can_follow(old: State, new: State, old_attempt: int = 1, new_attempt: int = 
     """Whether a reported state ``new`` follows the last known state ``old``; any other answer is stale.
 
     Within one attempt a job only moves forward; a later attempt may start again from the queue. Back to HELD it moves
-    only by a decision of this package (``Store._hold_again``), never by an answer of an engine.
+    only by a decision of this package (:mod:`.status_changes`), never by an answer of an engine.
     """
     if old.is_final or new_attempt < old_attempt or new is State.HELD:
         return False

@@ -31,7 +31,7 @@ class CloudNetworkDocument(_DocumentPart):
     """Identifier of an existing network of the user's; null for a new one."""
     cidr: str | None
     """First range of a new network."""
-    further_cidrs: list[str]
+    additional_cidrs: list[str]
     closed: bool
     subnets: list[CloudSubnetDocument]
     endpoints: dict[str, str]
@@ -58,7 +58,7 @@ class CloudGroupDocument(_DocumentPart):
     placement_group: bool
     domain_nodes: int
     disk_bytes: int
-    local: str | None
+    local_disk_mount: str | None
     """Mount point of the local disks."""
     image: str
 
@@ -86,9 +86,9 @@ class CloudStorageDocument(_DocumentPart):
     """Purchased capacity."""
     throughput_mb_s: float | None
     """Total throughput in MB/s."""
-    per_tib_mb_s: float | None
+    throughput_per_tib_mb_s: float | None
     options: dict[str, str | int | bool]
-    linked: str | None
+    linked_store: str | None
 
 
 class CloudDatabaseDocument(_DocumentPart):
@@ -101,9 +101,9 @@ class CloudDatabaseDocument(_DocumentPart):
 
 
 class CloudCostLineDocument(_DocumentPart):
-    what: str
+    item: str
     count: int
-    each_usd_h: float | None
+    unit_price_usd_h: float | None
     """Null if no price has a source."""
     source: str
     """Origin and date of the price."""
@@ -111,10 +111,10 @@ class CloudCostLineDocument(_DocumentPart):
 
 class CloudCostDocument(_DocumentPart):
     known_usd_h: float
-    """With everything running; a lower bound if ``unknown`` is not empty."""
+    """With everything running; a lower bound if ``unpriced_items`` is not empty."""
     known_usd_month: float
     """Cost of 730 hours."""
-    unknown: list[str]
+    unpriced_items: list[str]
     lines: list[CloudCostLineDocument]
 
 
@@ -166,7 +166,7 @@ def _build_network(network: CloudNetwork) -> CloudNetworkDocument:
     return CloudNetworkDocument(
         existing=network.existing,
         cidr=network.cidrs[0] if network.cidrs else None,
-        further_cidrs=list(network.cidrs[1:]),
+        additional_cidrs=list(network.cidrs[1:]),
         closed=network.is_isolated,
         subnets=[
             CloudSubnetDocument(
@@ -197,7 +197,7 @@ def _build_group(group: NodeGroup) -> CloudGroupDocument:
         placement_group=group.has_placement_group,
         domain_nodes=group.domain_nodes,
         disk_bytes=group.disk.ceil("B"),
-        local=group.local_disk_mount,
+        local_disk_mount=group.local_disk_mount,
         image=group.image,
     )
 
@@ -225,9 +225,9 @@ def _build_storage(storage: CloudStorage) -> CloudStorageDocument:
         subnets=list(storage.subnets),
         capacity_bytes=_to_bytes(storage.capacity),
         throughput_mb_s=_to_mb_s(storage.throughput),
-        per_tib_mb_s=_to_mb_s(storage.per_tib),
+        throughput_per_tib_mb_s=_to_mb_s(storage.per_tib),
         options=dict(storage.options),
-        linked=storage.linked_store,
+        linked_store=storage.linked_store,
     )
 
 
@@ -249,12 +249,12 @@ def _build_cost(cost: CloudCost) -> CloudCostDocument:
     return CloudCostDocument(
         known_usd_h=_to_usd(cost.known_total),
         known_usd_month=_to_usd(cost.known_total * HOURS_PER_MONTH),
-        unknown=list(cost.unpriced_items),
+        unpriced_items=list(cost.unpriced_items),
         lines=[
             CloudCostLineDocument(
-                what=line.item,
+                item=line.item,
                 count=line.count,
-                each_usd_h=round(line.unit_price.to("USD"), 6) if line.unit_price is not None else None,
+                unit_price_usd_h=round(line.unit_price.to("USD"), 6) if line.unit_price is not None else None,
                 source=line.source,
             )
             for line in cost.lines

@@ -33,12 +33,12 @@ _REPLACING_FIELDS = {
     "planes",
     "rails",
     "capacity_bytes",
-    "as_first",
-    "as_step",
-    "per_leaf",
+    "asn_first",
+    "asn_step",
+    "addresses_per_leaf",
     "cidrs",
-    "first",
-    "per_port",
+    "first_address",
+    "port_step",
     "pkey",
     "pods",
     "services",
@@ -120,7 +120,7 @@ def _has_keys(items: Any) -> bool:
 
 def _get_item_key(item: Any) -> Any:
     """The key that identifies an item of a list."""
-    return item.get("name", item.get("what"))
+    return item.get("name", item.get("item"))
 
 
 def _classify_impact(path: str, old: Any, new: Any) -> Impact:

@@ -31,7 +31,8 @@ class _DocumentPart(BaseModel):
 
 class SiteDocument(_DocumentPart):
     kind: str
-    place: str
+    location: str
+    """Location on-prem; region of a cloud."""
     carbon_g_per_kwh: float | None
     """Carbon intensity of the local grid; null if unknown."""
 
@@ -164,9 +165,9 @@ class StorageDocument(_DocumentPart):
     """On-prem, if its machines are known."""
     usable_bytes: int | None = None
     """Capacity of those servers after protection and reserves."""
-    gives_read_gb_s: float | None = None
+    available_read_gb_s: float | None = None
     """Total throughput of those servers, GB/s; null if unknown."""
-    gives_write_gb_s: float | None = None
+    available_write_gb_s: float | None = None
     decided_by: str = ""
     """The requirement that determined the number of servers: capacity, read, write, minimum, declared."""
     checkpoint_bytes: int | None = None
@@ -230,7 +231,7 @@ def build_document(plan: Plan) -> PlanDocument:
         version=PLAN_VERSION,
         name=plan.name,
         site=SiteDocument(
-            kind=plan.site.kind, place=plan.site.place, carbon_g_per_kwh=carbon.to("gCO2e/kWh") if carbon else None
+            kind=plan.site.kind, location=plan.site.place, carbon_g_per_kwh=carbon.to("gCO2e/kWh") if carbon else None
         ),
         scheduler=SchedulerDocument(
             kind=plan.scheduler.kind,
@@ -371,8 +372,8 @@ def _build_storage(storage: StoragePlan) -> StorageDocument:
             for group in storage.servers
         ],
         usable_bytes=storage.design.usable_capacity.floor("B") if storage.design else None,
-        gives_read_gb_s=_to_gb_s(storage.design.read) if storage.design else None,
-        gives_write_gb_s=_to_gb_s(storage.design.write) if storage.design else None,
+        available_read_gb_s=_to_gb_s(storage.design.read) if storage.design else None,
+        available_write_gb_s=_to_gb_s(storage.design.write) if storage.design else None,
         decided_by=storage.design.decided_by if storage.design else "",
         checkpoint_bytes=storage.checkpoint.size.ceil("B") if storage.checkpoint else None,
         checkpoint_write_gb_s=_to_gb_s(storage.checkpoint.write) if storage.checkpoint else None,

@@ -23,6 +23,8 @@ class _DocumentPart(BaseModel):
 
 
 class RackDocument(_DocumentPart):
+    """A group of equal racks."""
+
     pool: str
     """Pool of the nodes; empty for racks of switches."""
     rack: str | None
@@ -30,7 +32,7 @@ class RackDocument(_DocumentPart):
     nodes_per_rack: int
     kw: float
     """Power of a full rack."""
-    kw_at_least: bool = False
+    kw_is_lower_bound: bool = False
     """Whether the power is a lower bound: that of a part is unknown, and counted as 0 or by a lower bound."""
     units: int
     limited_by: str
@@ -51,6 +53,8 @@ class RackDocument(_DocumentPart):
 
 
 class FacilityDocument(_DocumentPart):
+    """The hall: its racks, power, cooling and energy."""
+
     racks: int
     """Racks with nodes."""
     network_racks: int
@@ -66,12 +70,12 @@ class FacilityDocument(_DocumentPart):
     """IT energy at full power."""
     cost_usd_year: float | None
     carbon_t_year: float | None
-    unknown: list[str]
+    unknown_power: list[str]
     """Items counted as 0 or by a lower bound, because their power has no source."""
     storage_racks: int = 0
     servers_kw: float = 0
     """Power of storage servers and service machines."""
-    fullest_row_kw: float | None = None
+    densest_row_kw: float | None = None
     power: PowerDocument | None = None
     heat: CoolingDocument | None = None
     energy: EnergyDocument | None = None
@@ -92,7 +96,7 @@ def build_facility_document(plan: Plan) -> FacilityDocument | None:
                 racks=group.count,
                 nodes_per_rack=group.nodes_per_rack,
                 kw=round(group.power.to("kW"), 3),
-                kw_at_least=group.is_power_lower_bound,
+                kw_is_lower_bound=group.is_power_lower_bound,
                 units=group.units,
                 limited_by=group.limited_by,
                 kind=group.kind,
@@ -117,10 +121,10 @@ def build_facility_document(plan: Plan) -> FacilityDocument | None:
         energy_mwh_year=round(hall.annual_energy.to("MWh"), 3),
         cost_usd_year=round(hall.annual_cost.to("USD"), 2) if hall.annual_cost else None,
         carbon_t_year=round(hall.annual_carbon.to("tCO2e"), 3) if hall.annual_carbon else None,
-        unknown=list(hall.unknown_power),
+        unknown_power=list(hall.unknown_power),
         storage_racks=hall.storage_racks,
         servers_kw=round(hall.server_power.to("kW"), 3),
-        fullest_row_kw=to_kw(max(plan.layout.compute_row_power(), default=None)) if plan.layout else None,
+        densest_row_kw=to_kw(max(plan.layout.compute_row_power(), default=None)) if plan.layout else None,
         power=build_power_document(hall),
         heat=build_cooling_document(hall),
         energy=build_energy_document(hall),

@@ -24,6 +24,8 @@ class _DocumentPart(BaseModel):
 
 
 class PowerDocument(_DocumentPart):
+    """Power distribution of the hall."""
+
     redundancy: str
     feeds: int
     feed_kw: float
@@ -35,16 +37,18 @@ class PowerDocument(_DocumentPart):
     ups_loss_kw: float
     meter_kw: float
     """Power that IT draws from the building, with losses, without cooling."""
-    swing_kw: float | None
+    load_swing_kw: float | None
 
 
 class CoolingDocument(_DocumentPart):
+    """Heat and how it is removed."""
+
     liquid_kw: float
     """Heat by cold plates or immersion."""
     door_kw: float
     """Heat by rear doors."""
     air_kw: float
-    assumed: list[str]
+    assumed_machines: list[str]
     """Machines whose liquid-cooled share is unknown: all of their heat is counted as liquid, an upper bound."""
     airflow_cfm: float | None
     """Airflow through the nodes; null if that of any machine is unknown."""
@@ -60,18 +64,20 @@ class CoolingDocument(_DocumentPart):
     zones: int
     outdoor_limit_c: float | None
     """Maximum outdoor temperature (dry or wet bulb, as the heat rejection uses) without a chiller."""
-    free_hours: int | None
+    free_cooling_hours: int | None
     weather_hours: int | None
     pue: float | None
-    pue_is: str
+    pue_basis: str
     """declared, computed, at least (a part is unknown and counted as 0), unknown."""
-    missing: list[str]
+    pue_missing: list[str]
     """Missing parts of a PUE that is a lower bound."""
     wue_l_per_kwh: float | None
     cue_kg_per_kwh: float | None
 
 
 class SourceDocument(_DocumentPart):
+    """A source of electricity."""
+
     name: str
     kind: str
     share: float
@@ -81,6 +87,8 @@ class SourceDocument(_DocumentPart):
 
 
 class EnergyDocument(_DocumentPart):
+    """Sources, carbon intensity and price of the electricity."""
+
     sources: list[SourceDocument]
     carbon_g_per_kwh: float | None
     """Carbon intensity of the mix."""
@@ -112,7 +120,7 @@ def build_power_document(hall: FacilityPlan) -> PowerDocument | None:
         distribution_loss_kw=_to_kw(plan.distribution_loss),
         ups_loss_kw=_to_kw(plan.ups_loss),
         meter_kw=_to_kw(plan.meter_power),
-        swing_kw=to_kw(plan.load_swing),
+        load_swing_kw=to_kw(plan.load_swing),
     )
 
 
@@ -126,7 +134,7 @@ def build_cooling_document(hall: FacilityPlan) -> CoolingDocument | None:
         liquid_kw=_to_kw(plan.heat.liquid),
         door_kw=_to_kw(plan.heat.door),
         air_kw=_to_kw(plan.heat.air),
-        assumed=list(plan.assumed_machines),
+        assumed_machines=list(plan.assumed_machines),
         airflow_cfm=round(plan.airflow.to("CFM"), 1) if plan.airflow is not None else None,
         flow_l_min=round(loop.flow.to("L/min"), 1) if loop and loop.flow is not None else None,
         supply_c=loop.supply.to("°C") if loop and loop.supply is not None else None,
@@ -138,11 +146,11 @@ def build_cooling_document(hall: FacilityPlan) -> CoolingDocument | None:
         cdus=loop.cdu_count if loop else 0,
         zones=len(loop.zone_cdus) if loop else 0,
         outdoor_limit_c=round(plan.outdoor_limit.to("°C"), 3) if plan.outdoor_limit is not None else None,
-        free_hours=plan.free_hours,
+        free_cooling_hours=plan.free_hours,
         weather_hours=plan.weather_hours,
         pue=round(plan.pue, 4) if plan.pue is not None else None,
-        pue_is=plan.pue_basis,
-        missing=list(plan.overhead.missing),
+        pue_basis=plan.pue_basis,
+        pue_missing=list(plan.overhead.missing),
         wue_l_per_kwh=round(plan.wue, 4) if plan.wue is not None else None,
         cue_kg_per_kwh=round(plan.cue, 6) if plan.cue is not None else None,
     )

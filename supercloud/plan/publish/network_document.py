@@ -25,7 +25,7 @@ class SubnetDocument(_DocumentPart):
     cidr: str
     gateway: str | None
     """Null if the subnet has no gateway, or one per link."""
-    used: int
+    used_addresses: int
     """Number of addresses in use."""
 
 
@@ -46,14 +46,14 @@ class SwitchRunDocument(_DocumentPart):
     """``<fabric>/<tier>``."""
     hosts: str
     """Host names of the switches in the order of the wiring."""
-    system: str | None
+    network_os: str | None
     """Operating system; null on InfiniBand, and if it is unknown."""
     addresses: str
     """Addresses of the management ports. With n planes, those of plane p are every n-th address from the p-th."""
     loopbacks: LoopbackDocument | None
-    as_first: int | None
+    asn_first: int | None
     """AS number of the first; null if the fabric is not routed."""
-    as_step: int | None
+    asn_step: int | None
     """Step from one to the next: planes alternate."""
 
 
@@ -62,7 +62,7 @@ class RailRunDocument(_DocumentPart):
     """Name of the subnet."""
     addresses: str | None
     """Addresses of the nodes, in their order; null for routed links."""
-    first: str | None
+    first_address: str | None
     """Routed links: address of the first node's first port in the subnet. The other addresses follow from the leaf and
     the port of each cable."""
 
@@ -81,11 +81,11 @@ class ServerLinksDocument(_DocumentPart):
     """Ports of one machine."""
     cidrs: list[str]
     """Addresses of their ports: one block per plane for routed links, else one per rail."""
-    first: str
+    first_address: str
     """Address of the first machine's first port, in the first of those blocks."""
     step: int
     """Address step from one machine to the next: 2 for routed links."""
-    per_port: int
+    port_step: int
     """Address step from one port of a machine to the next in a block."""
 
 
@@ -101,9 +101,9 @@ class UnderlayDocument(_DocumentPart):
     """Name of the fabric."""
     cidr: str
     """All addresses of links of nodes."""
-    per_leaf: int
+    addresses_per_leaf: int
     """Number of addresses of the prefix of one leaf: two for each port."""
-    as_range: str
+    asn_range: str
 
 
 class KubernetesRangesDocument(_DocumentPart):
@@ -166,7 +166,7 @@ def _kubernetes(plan: Plan) -> KubernetesRangesDocument:
 
 def _build_subnet(subnet: Subnet) -> SubnetDocument:
     return SubnetDocument(
-        name=subnet.name, role=subnet.role, cidr=str(subnet.block), gateway=subnet.gateway, used=subnet.hosts
+        name=subnet.name, role=subnet.role, cidr=str(subnet.block), gateway=subnet.gateway, used_addresses=subnet.hosts
     )
 
 
@@ -175,11 +175,11 @@ def _build_switch_run(run: SwitchRun) -> SwitchRunDocument:
     return SwitchRunDocument(
         name=f"{run.fabric}/{run.tier.name}",
         hosts=str(run.hosts),
-        system=run.network_os.name if run.network_os else None,
+        network_os=run.network_os.name if run.network_os else None,
         addresses=str(run.management),
         loopbacks=LoopbackDocument(addresses=str(run.loopbacks)) if run.loopbacks else None,
-        as_first=run.as_numbers[0] if routed else None,
-        as_step=run.as_numbers[1] if routed else None,
+        asn_first=run.as_numbers[0] if routed else None,
+        asn_step=run.as_numbers[1] if routed else None,
     )
 
 
@@ -191,7 +191,7 @@ def _nodes(item: PoolLinks) -> PoolLinksDocument:
             RailRunDocument(
                 name=subnet.name,
                 addresses=runs[number] if runs else None,
-                first=None if runs else item.first_address(number),
+                first_address=None if runs else item.first_address(number),
             )
             for number, subnet in enumerate(item.subnets)
         ],
@@ -205,9 +205,9 @@ def _build_server_links(links: ServerLinks) -> ServerLinksDocument:
         hosts=str(links.hosts),
         ports=links.ports,
         cidrs=[str(block) for block in links.blocks],
-        first=links.get_address(0, 0),
+        first_address=links.get_address(0, 0),
         step=step,
-        per_port=step * links.capacity,
+        port_step=step * links.capacity,
     )
 
 
@@ -216,6 +216,6 @@ def _build_underlay(underlay: Underlay) -> UnderlayDocument:
     return UnderlayDocument(
         name=underlay.fabric,
         cidr=str(underlay.block),
-        per_leaf=underlay.rails.leaf_addresses,
-        as_range=f"{first}-{last}",
+        addresses_per_leaf=underlay.rails.leaf_addresses,
+        asn_range=f"{first}-{last}",
     )

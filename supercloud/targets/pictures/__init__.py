@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from .elevation import ITEM_COLOURS, draw_elevation, draw_elevations
 from .fabric import draw_fabric
+from .rack_contents import RackContents, group_by_shape
 from .svg import Picture, compute_text_width, truncate_text
-from .things import RackContents, group_by_shape
 
 __all__ = [
     "ITEM_COLOURS",

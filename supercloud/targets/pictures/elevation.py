@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ...plan.model.plan import Plan, RackItem, RackPlan
+from .rack_contents import RackContents, group_by_shape
 from .svg import Picture, truncate_text
-from .things import RackContents, group_by_shape
 
 __all__ = ["ITEM_COLOURS", "UNIT_PIXELS", "draw_elevation", "draw_elevations"]
 
@@ -65,7 +65,7 @@ def _draw_boxes(contents: RackContents, picture: Picture, rack_item: RackItem, u
         low = rack_item.unit + index * rack_item.height
         y = _TOP + (units - low - rack_item.height + 1) * UNIT_PIXELS
         name = contents.format_name(rack_item, index)
-        data = f'data-{rack_item.kind}="{name}"' if rack_item.kind in ("node", "switch", "server") else ""
+        data = {f"data-{rack_item.kind}": name} if rack_item.kind in ("node", "switch", "server") else {}
         span = f"U{low}" if rack_item.height == 1 else f"U{low}-{low + rack_item.height - 1}"
         picture.draw_rect(
             _RULER + 2, y + 0.5, inner, rack_item.height * UNIT_PIXELS - 1, kind, f"{name}, {span}, {product}", data
@@ -81,12 +81,12 @@ def _draw_boxes(contents: RackContents, picture: Picture, rack_item: RackItem, u
 
 def draw_elevations(plan: Plan, names: Collection[str] | None = None) -> Picture:
     """Draw a sheet of racks. ``names`` selects them; without it every kind is drawn once, with its count."""
-    things = RackContents(plan)
+    contents = RackContents(plan)
     if names is None:
-        chosen = [(draw_elevation(things, racks[0]), len(racks)) for racks in group_by_shape(plan)]
+        chosen = [(draw_elevation(contents, racks[0]), len(racks)) for racks in group_by_shape(plan)]
     else:
         racks = plan.layout.racks if plan.layout else ()
-        chosen = [(draw_elevation(things, rack), 1) for rack in racks if rack.name in names]
+        chosen = [(draw_elevation(contents, rack), 1) for rack in racks if rack.name in names]
     across = max(1, min(_ACROSS, len(chosen)))
     step = max((drawn.height for drawn, _ in chosen), default=0) + _CAPTION + _GAP
     sheet = Picture(_GAP + across * (_WIDTH + _GAP), _GAP + -(-len(chosen) // across) * step, f"racks of {plan.name}")

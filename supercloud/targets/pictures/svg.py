@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
 
@@ -45,17 +46,14 @@ class Picture:
         height: float,
         css_class: str,
         tooltip: str = "",
-        attributes: str = "",
-        opacity: float = 1,
+        attributes: Mapping[str, str] | None = None,
     ) -> None:
-        """Draw a box; ``css_class`` is its colour, ``tooltip`` its tooltip, ``attributes`` are further
-        attributes.
-        """
-        faint = f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
+        """Draw a box; ``css_class`` is its colour, ``attributes`` are further SVG attributes by name."""
+        more = "".join(f' {name}="{escape(value)}"' for name, value in (attributes or {}).items())
         head = (
             f'<rect class="{css_class}" x="{_format_number(x)}" y="{_format_number(y)}" width="{_format_number(width)}"'
         )
-        head += f' height="{_format_number(height)}"{faint}' + (f" {attributes}" if attributes else "")
+        head += f' height="{_format_number(height)}"{more}'
         self.elements.append(f"{head}><title>{escape(tooltip)}</title></rect>" if tooltip else f"{head}/>")
 
     def draw_text(

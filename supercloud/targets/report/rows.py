@@ -69,7 +69,8 @@ def _draw_rack(
         tip += f", cooling zone {rack.zone + 1}"
     deep = 0.35 + 0.65 * kilowatts / densest
     colour = _RACK_COLOURS.get(rack.kind, "panel")
-    picture.draw_rect(x + 1, y, cell - 2, depth, f"{colour} pick", tip, f'data-rack="{rack.name}"', deep)
+    attributes = ({"fill-opacity": f"{deep:.2f}"} if deep < 1 else {}) | {"data-rack": rack.name}
+    picture.draw_rect(x + 1, y, cell - 2, depth, f"{colour} pick", tip, attributes)
     text = f"{kilowatts:.0f}" if kilowatts >= 10 else f"{kilowatts:.1f}"
     if has_unknown_power:
         text = f"{text}+" if kilowatts else "?"

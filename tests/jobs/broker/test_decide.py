@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jobs.broker.fleets import fleet, job
 
+from supercloud.jobs.broker.capacity import allocate, mark_pool_unavailable
 from supercloud.jobs.broker.decide import RECENTLY_RECALLED, Hold, Start, decide, rebalance
-from supercloud.jobs.broker.room import allocate, close_pool
-from supercloud.jobs.broker.turns import compute_fair_share_order, compute_shares
+from supercloud.jobs.broker.fair_share import compute_fair_share_order, compute_shares
 from supercloud.jobs.placement.place import Placement, place
 from supercloud.jobs.store.records import JobRecord
 from supercloud.jobs.store.states import State
@@ -50,7 +50,7 @@ def goes(actions: list[Start | Hold]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_job_takes_the_cheapest_place_that_is_free() -> None:
+def test_a_job_takes_the_cheapest_free_placement() -> None:
     here = fleet({"cloud": 4, "own": 2}, {"cloud": 90.0, "own": 10.0})
     waiting = [record(number) for number in range(1, 5)]
     specs = {item.id: job(1) for item in waiting}
@@ -58,7 +58,7 @@ def test_a_job_takes_the_cheapest_place_that_is_free() -> None:
 
 
 @pytest.mark.slow
-def test_it_waits_for_the_cheap_place_as_long_as_the_policy_says() -> None:
+def test_a_job_waits_for_the_cheapest_placement_up_to_max_wait() -> None:
     here = fleet({"cloud": 4, "own": 1}, {"cloud": 90.0, "own": 10.0}, policy={"max_wait": "10 min"})
     here = allocate(here, place_of(here, "own"))
     # nobody knows how long it takes, so the policy sends it to the dearer place; a known short wait does not
@@ -74,7 +74,7 @@ def place_of(here: Any, name: str) -> Placement:
 
 
 @pytest.mark.slow
-def test_a_budget_keeps_work_out_of_the_cloud() -> None:
+def test_a_budget_keeps_jobs_out_of_the_cloud() -> None:
     budgets = [{"tenant": "llm", "per": "month", "limit": "100 USD"}]
     here = fleet({"cloud": 4, "own": 1}, {"cloud": 90.0, "own": 10.0}, budgets=budgets)
     waiting = [record(1), record(2)]
@@ -84,7 +84,7 @@ def test_a_budget_keeps_work_out_of_the_cloud() -> None:
 
 
 @pytest.mark.slow
-def test_nobody_overtakes_on_the_nodes_a_large_job_waits_for() -> None:
+def test_nodes_that_a_large_job_waits_for_are_reserved() -> None:
     here = fleet({"own": 4})
     here = allocate(here, place_of(here, "own"))
     waiting = [record(1), record(2)]
@@ -94,7 +94,7 @@ def test_nobody_overtakes_on_the_nodes_a_large_job_waits_for() -> None:
 
 
 @pytest.mark.slow
-def test_a_cluster_that_refuses_is_avoided() -> None:
+def test_a_cluster_that_refused_a_job_is_avoided() -> None:
     here = fleet({"a": 2, "b": 2})
     assert goes(decide(here, [record(1)], {1: job(1)}, NOW, {1: {"a": RECENTLY_RECALLED}})) == ["b"]
     assert goes(decide(here, [record(1)], {1: job(1)}, NOW, {1: {"a": RECENTLY_RECALLED, "b": RECENTLY_RECALLED}})) == [
@@ -103,7 +103,7 @@ def test_a_cluster_that_refuses_is_avoided() -> None:
 
 
 @pytest.mark.slow
-def test_many_in_vain_are_left_for_the_next_look() -> None:
+def test_after_many_jobs_without_placement_the_others_wait_for_the_next_cycle() -> None:
     here = fleet({"own": 1})
     waiting = [record(number) for number in range(1, 500)]
     actions = decide(here, waiting, dict.fromkeys(range(1, 500), job(1)), NOW)
@@ -111,7 +111,7 @@ def test_many_in_vain_are_left_for_the_next_look() -> None:
 
 
 @pytest.mark.slow
-def test_a_waiting_job_moves_to_what_frees_first() -> None:
+def test_a_waiting_job_moves_to_the_nodes_that_become_free_first() -> None:
     here = fleet({"a": 1, "b": 1})
     there = place_of(here, "a")
     waiting = record(1, state=State.QUEUED, placement=there.to_json(), cluster="a", submitted=NOW - 100, ref="1")
@@ -121,10 +121,10 @@ def test_a_waiting_job_moves_to_what_frees_first() -> None:
     assert not rebalance(here, [waiting], {1: job(1)}, NOW, 200), "not yet"
     again = record(1, state=State.QUEUED, placement=there.to_json(), cluster="a", submitted=NOW - 100, launch=1)
     assert not rebalance(here, [again], {1: job(1)}, NOW, 60), "each move takes longer"
-    assert not rebalance(close_pool(here, "b", "train"), [waiting], {1: job(1)}, NOW, 60)
+    assert not rebalance(mark_pool_unavailable(here, "b", "train"), [waiting], {1: job(1)}, NOW, 60)
 
 
-def test_priorities_then_shares_then_age() -> None:
+def test_jobs_are_sorted_by_priority_then_share_then_age() -> None:
     waiting = [
         record(1, tenant="vision"),
         record(2, tenant="llm"),
@@ -143,7 +143,7 @@ def test_priorities_then_shares_then_age() -> None:
 @pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.dictionaries(st.sampled_from("abc"), st.integers(1, 6), min_size=1), st.lists(st.integers(1, 5), max_size=12))
-def test_no_cluster_is_given_more_than_it_has(sizes: dict[str, int], wishes: list[int]) -> None:
+def test_no_cluster_is_overallocated(sizes: dict[str, int], wishes: list[int]) -> None:
     here = fleet(sizes)
     waiting = [record(number) for number in range(len(wishes))]
     specs = {number: job(nodes) for number, nodes in enumerate(wishes)}
@@ -160,7 +160,7 @@ def test_no_cluster_is_given_more_than_it_has(sizes: dict[str, int], wishes: lis
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 1])
-def test_nothing_to_do(count: int) -> None:
+def test_without_jobs_there_are_no_actions(count: int) -> None:
     assert decide(fleet({"a": 1}), [], {}, NOW) == [] and rebalance(fleet({"a": 1}), [], {}, NOW, count) == []
 
 
@@ -182,7 +182,7 @@ def test_nothing_to_do(count: int) -> None:
         ({}, ["far/train: its scheduler does not respond"], ["place.", "near"]),
     ],
 )
-def test_a_job_that_only_a_silent_cluster_can_have_is_told_to_wait_for_it(
+def test_a_job_that_fits_only_an_unresponsive_cluster_waits_for_it(
     wants: dict[str, Any], said: list[str], unsaid: list[str]
 ) -> None:
     whole = fleet({"near": 1, "far": 4})
@@ -196,7 +196,7 @@ def test_a_job_that_only_a_silent_cluster_can_have_is_told_to_wait_for_it(
 
 
 @pytest.mark.slow
-def test_a_job_whose_only_cluster_gave_it_back_is_not_told_to_go_elsewhere() -> None:
+def test_a_job_recalled_from_its_only_cluster_names_no_other() -> None:
     here = fleet({"near": 1, "far": 4})
     wanted = {1: job(2, place={"clusters": ["far"]})}
     [found] = decide(here, [record(1)], wanted, NOW, {1: {"far": RECENTLY_RECALLED}})

@@ -15,6 +15,7 @@ from jobs.broker.fleets import fleet, job
 from jobs.waiting import eventually
 
 from supercloud.jobs import api
+from supercloud.jobs.broker.context import BrokerSettings
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.fleet.state import Fleet
 from supercloud.jobs.placement.place import place
@@ -54,7 +55,7 @@ def kill(pid: int) -> None:
 
 def broker_work(here: Fleet) -> Callable[[Store], None]:
     def work(store: Store) -> None:
-        broker = Broker(store, here, move_after=0.01)
+        broker = Broker(store, here, BrokerSettings(move_after=0.01))
         while True:
             broker.step()
 
@@ -123,7 +124,7 @@ def test_kill_9(tmp_path: Path) -> None:
         assert any(record.launch for record in records.values())
 
 
-def test_two_brokers_by_mistake(tmp_path: Path) -> None:
+def test_two_brokers_start_a_job_once(tmp_path: Path) -> None:
     folder = tmp_path / "jobs"
     here = fleet({"a": 30, "b": 30})
     with Store(folder) as store:

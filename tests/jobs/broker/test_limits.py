@@ -12,9 +12,9 @@ from jobs.broker.test_decide import NOW, goes, place_of, record
 
 from supercloud.errors import InputError, SpecError
 from supercloud.jobs import api
+from supercloud.jobs.broker.capacity import allocate
 from supercloud.jobs.broker.decide import Hold, Start, decide, rebalance
 from supercloud.jobs.broker.limits import TenantAllocation, add_allocation, compute_allocations, find_exceeded_limit
-from supercloud.jobs.broker.room import allocate
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.fleet.state import Fleet
 from supercloud.jobs.placement.place import place
@@ -55,7 +55,7 @@ def limited(own: dict[str, int] | None = None, **limits: Any) -> Fleet:
         ({"accelerators": 24}, [2, 2, 1], 2),
     ],
 )
-def test_over_all_clusters(limits: dict[str, int], nodes: list[int], begun: int) -> None:
+def test_a_limit_counts_all_clusters(limits: dict[str, int], nodes: list[int], begun: int) -> None:
     here = limited(**limits)
     waiting = [record(number, tenant="llm") for number in range(len(nodes))]
     actions = decide(here, waiting, {n: job(size, tenant="llm") for n, size in enumerate(nodes)}, NOW)
@@ -64,7 +64,7 @@ def test_over_all_clusters(limits: dict[str, int], nodes: list[int], begun: int)
         assert isinstance(action, Start) or "in all clusters of fleet" in action.reason
 
 
-def test_a_limit_of_one_cluster_sends_work_to_another() -> None:
+def test_a_job_beyond_the_limit_on_one_cluster_runs_on_another() -> None:
     here = limited(own={"nodes": 1})
     waiting = [record(number, tenant="llm") for number in range(3)]
     specs = {number: job(1, tenant="llm") for number in range(3)}
@@ -74,14 +74,14 @@ def test_a_limit_of_one_cluster_sends_work_to_another() -> None:
     assert "1 of its limit of 1 nodes in a" in find_exceeded_limit(here, held, "llm", place_of(here, "a"))
 
 
-def test_who_is_at_its_limit_keeps_nothing_from_others() -> None:
+def test_a_tenant_at_its_limit_reserves_no_nodes() -> None:
     here = limited(accelerators=8)
     waiting = [record(0, tenant="llm"), record(1, tenant="llm"), record(2, tenant="vision")]
     specs = {0: job(1, tenant="llm"), 1: job(1, tenant="llm"), 2: job(4, tenant="vision")}
     assert goes(decide(here, waiting, specs, NOW)) == ["a", "-", "b"]
 
 
-def test_what_is_held_is_what_engines_have() -> None:
+def test_allocations_are_those_of_submitted_jobs() -> None:
     here = limited()
     at = place_of(here, "a")
     records = [
@@ -126,7 +126,7 @@ def test_more_than_the_limit_is_refused_at_once(store: Store) -> None:
 BUDGETS = [{"tenant": "llm", "per": "day", "limit": "30 USD"}, {"tenant": "llm", "per": "month", "limit": "100 USD"}]
 
 
-def test_two_budgets_of_one_tenant_are_two(store: Store) -> None:
+def test_two_budgets_of_one_tenant_both_apply(store: Store) -> None:
     here = fleet({"a": 4}, {"a": 10.0}, budgets=BUDGETS)
     now = 1_700_000_000.0  # in the middle of a month
     old = api.submit(job(1, tenant="llm", time_limit="1 h"), here, store=store)
@@ -141,7 +141,7 @@ def test_two_budgets_of_one_tenant_are_two(store: Store) -> None:
         assert bool(reason) is isinstance(answer, tuple) and reason in str(answer)
 
 
-def test_what_is_promised_is_not_spent_twice(store: Store) -> None:
+def test_reserved_cost_is_counted_once(store: Store) -> None:
     here = fleet({"a": 4}, {"a": 10.0}, budgets=BUDGETS)
     waiting = [record(number, tenant="llm") for number in range(4)]
     specs = {number: job(1, tenant="llm", time_limit="1 h") for number in range(4)}
@@ -157,7 +157,7 @@ def test_what_is_promised_is_not_spent_twice(store: Store) -> None:
     assert api.submit(specs[0], here, store=store), "what was promised to it is free again"
 
 
-def test_what_begins_later_leaves_its_nodes_to_others_until_then() -> None:
+def test_a_job_with_a_later_start_leaves_its_nodes_free_until_then() -> None:
     here = fleet({"a": 1, "b": 1})
     later = replace(place_of(here, "a"), begin=3600.0)
     assert allocate(here, later) is here
@@ -172,7 +172,7 @@ def test_a_deadline_counts_from_the_submission(store: Store) -> None:
     held = api.submit(asked, here, store=store)
     now = [time.time() + 240]
     broker = Broker(store, here, clock=lambda: now[0])
-    broker.fleet = allocate(here, place_of(here, "a"))
+    broker.context.fleet = allocate(here, place_of(here, "a"))
     broker.step()
     assert broker.specs[held.id].deadline is not None and 355 < broker.specs[held.id].deadline.to("s") <= 361
     now[0] += 361

@@ -70,7 +70,7 @@ def raising(error: Exception) -> Callable[[], object]:
     return step
 
 
-def test_an_outage_is_said_once_and_that_it_is_over() -> None:
+def test_an_outage_and_its_end_are_reported_once() -> None:
     down = raising(StoreError("the store is locked"))
     assert told(down, down, down, int, int, down) == [
         "warning: the store is locked",
@@ -98,7 +98,7 @@ def test_warnings_of_one_engine_do_not_hide_those_of_another() -> None:
     ]
 
 
-def test_what_lasts_is_one_outage_whatever_words_tell_of_it() -> None:
+def test_a_lasting_problem_is_one_outage_whatever_its_text() -> None:
     lines: list[str] = []
     reporter = Reporter(lines.append)
 
@@ -125,7 +125,7 @@ def test_what_lasts_is_one_outage_whatever_words_tell_of_it() -> None:
 
 
 @pytest.mark.parametrize("error", [KeyError("jobs"), TypeError("odd"), EngineError("odd"), OSError(28, "full")])
-def test_it_goes_on_after_any_error(error: Exception) -> None:
+def test_the_broker_continues_after_any_error(error: Exception) -> None:
     lines = told(raising(error), raising(error), int)
     assert lines[0].startswith("warning: ") and lines[-1].startswith("over: ")
     assert sum(line.startswith("warning: ") for line in lines) == 1
@@ -173,7 +173,7 @@ def test_a_locked_store_and_sigterm(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed here")
-def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
     folder = tmp_path / 'a "folder" of 100% $HOME'
     folder.mkdir()
     for name, text in (("fleet", FLEET), ("own", CLUSTER)):
@@ -198,7 +198,7 @@ def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_command_after_the_unit_writes_that_very_unit(tmp_path: Path) -> None:
+def test_the_printed_command_writes_the_same_unit(tmp_path: Path) -> None:
     folder = tmp_path / "two words"
     folder.mkdir()
     for name, text in (("fleet", FLEET), ("own", CLUSTER)):
@@ -269,7 +269,7 @@ def variables_read() -> set[str]:
 
 
 @pytest.mark.slow
-def test_the_unit_has_every_variable_that_the_code_reads_and_no_secret() -> None:
+def test_the_unit_has_all_variables_that_the_code_reads_but_secrets() -> None:
     read = {name for name in variables_read() if re.fullmatch(r"[A-Z][A-Z_]+", name)}
     assert {"SUPERCLOUD_PROXY", "SUPERCLOUD_SECRETS", "SUPERCLOUD_ACCELERATORS", "SLURM_JWT", "KUBECONFIG"} <= read
     unknown = read - {*PASSED_VARIABLES, *PATH_VARIABLES, *SECRET_VARIABLES} - NOT_OF_A_SERVICE
@@ -285,7 +285,7 @@ def test_the_unit_has_every_variable_that_the_code_reads_and_no_secret() -> None
     )
 
 
-def test_words_of_a_unit_are_what_systemd_reads() -> None:
+def test_systemd_reads_the_words_of_a_unit_unchanged() -> None:
     text = render_unit("a", ["/bin/x", "a b", 'say "hi"', "100%", "$HOME", "back\\slash"], {"A": "b c$"})
     assert 'ExecStart=/bin/x "a b" "say \\"hi\\"" 100%% $$HOME "back\\\\slash"' in text
     assert 'Environment="A=b c$"' in text

@@ -10,6 +10,7 @@ from jobs.broker.fleets import fleet, job
 from supercloud.errors import EngineError, InputError, OperationError, SpecError
 from supercloud.jobs import api
 from supercloud.jobs.broker import ledger
+from supercloud.jobs.broker.context import BrokerSettings
 from supercloud.jobs.broker.lock import acquire_broker_lock
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.engines.fake import FakeEngine
@@ -46,7 +47,7 @@ def where(store: Store) -> dict[int, tuple[str, str, int]]:
     return {record.id: (record.cluster, str(record.state), record.launch) for record in store.select()}
 
 
-def test_held_until_there_is_room(store: Store) -> None:
+def test_a_job_is_held_until_nodes_are_free(store: Store) -> None:
     here = fleet({"own": 1})
     first = api.submit(job(1, ["RUNNING", "RUNNING", "RUNNING", "COMPLETED"]), here, store=store)
     second = api.submit(job(1, ["RUNNING", "COMPLETED"]), here, store=store)
@@ -63,7 +64,7 @@ def test_held_until_there_is_room(store: Store) -> None:
     assert notes[0] == "recorded" and notes[1].startswith("own: 1 node")
 
 
-def test_a_job_nobody_can_ever_have_is_refused_at_once(store: Store) -> None:
+def test_a_job_that_fits_no_cluster_is_refused_at_once(store: Store) -> None:
     with pytest.raises(SpecError, match="can ever run") as caught:
         api.submit(job(9), fleet({"own": 1}), store=store)
     assert caught.value.findings[0].path == "pool own/train"
@@ -71,7 +72,7 @@ def test_a_job_nobody_can_ever_have_is_refused_at_once(store: Store) -> None:
 
 
 @pytest.mark.slow
-def test_a_job_is_not_told_to_wait_where_its_cluster_is_set_up_wrongly(
+def test_a_job_does_not_wait_for_a_misconfigured_cluster(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No token goes over plain http, however long somebody waits."""
@@ -87,7 +88,7 @@ def test_a_job_is_not_told_to_wait_where_its_cluster_is_set_up_wrongly(
     assert reason.endswith("would fit there then: correct this, waiting does not help")
 
 
-def test_a_job_for_a_cluster_that_nobody_can_reach_says_so(store: Store) -> None:
+def test_a_job_for_an_unreachable_cluster_has_the_reason(store: Store) -> None:
     whole = fleet({"own": 1, "plan-only": 4})
     own, other = whole.clusters
     here = replace(whole, clusters=(own, replace(other, member=other.member.model_copy(update={"connect": None}))))
@@ -112,7 +113,7 @@ def test_a_tenant_over_budget_is_refused_at_submission(store: Store) -> None:
     assert api.submit(job(1, tenant="vision", time_limit="1 min"), here, store=store).id, "others continue"
 
 
-def test_lost_work_goes_on_elsewhere_under_a_later_epoch(store: Store) -> None:
+def test_a_lost_job_is_restarted_elsewhere_with_a_later_epoch(store: Store) -> None:
     here = fleet({"a": 1, "b": 1})
     held = api.submit(job(1, ["RUNNING", "NODE_FAIL", "|", "COMPLETED"], retries=1), here, store=store)
     broker = Broker(store, here)
@@ -128,7 +129,7 @@ def test_lost_work_goes_on_elsewhere_under_a_later_epoch(store: Store) -> None:
     assert Submission.from_json(held.record.submission).settings["epoch"] == 10_001
 
 
-def test_without_retries_lost_is_lost(store: Store) -> None:
+def test_a_lost_job_without_retries_fails(store: Store) -> None:
     here = fleet({"a": 1})
     held = api.submit(job(1, ["RUNNING", "NODE_FAIL"]), here, store=store)
     broker = Broker(store, here)
@@ -138,11 +139,11 @@ def test_without_retries_lost_is_lost(store: Store) -> None:
 
 
 @pytest.mark.slow
-def test_a_waiting_job_moves(store: Store, clock: Clock) -> None:
+def test_a_waiting_job_moves_to_a_cluster_with_free_nodes(store: Store, clock: Clock) -> None:
     here = fleet({"a": 1, "b": 1})
     api.submit(job(1, ["RUNNING", "COMPLETED", "COMPLETED"]), here, store=store)
     blocker = api.submit(job(1, ["RUNNING"] * 30), here, store=store)
-    broker = Broker(store, here, move_after=60, clock=clock)
+    broker = Broker(store, here, BrokerSettings(move_after=60), clock=clock)
     broker.step()
     assert {row[0] for row in where(store).values()} == {"a", "b"}
     # somebody else has taken the nodes: what is QUEUED at an engine waits there
@@ -168,7 +169,7 @@ def test_a_waiting_job_moves(store: Store, clock: Clock) -> None:
 
 
 @pytest.mark.slow
-def test_a_job_that_began_is_not_taken_back(store: Store) -> None:
+def test_a_job_that_has_started_is_not_recalled(store: Store) -> None:
     here = fleet({"a": 1})
     held = api.submit(job(1, ["QUEUED", "RUNNING", "COMPLETED"]), here, store=store)
     broker = Broker(store, here)
@@ -197,12 +198,12 @@ def test_a_cancelled_job_stays_cancelled(store: Store) -> None:
 
 
 @pytest.mark.slow
-def test_a_silent_cluster_is_given_up_and_its_old_copy_ended(
+def test_jobs_of_an_unresponsive_cluster_are_abandoned_and_their_copies_cancelled(
     store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = fleet({"a": 1, "b": 1})
     held = api.submit(job(1, ["RUNNING"], retries=1), here, store=store)
-    broker = Broker(store, here, lost_after=600, clock=clock)
+    broker = Broker(store, here, BrokerSettings(lost_after=600), clock=clock)
     broker.step(), broker.step()
     assert held.reload().state is State.RUNNING
     lost = engine_of(here, held.reload().cluster, store)
@@ -234,7 +235,7 @@ def test_a_silent_cluster_is_given_up_and_its_old_copy_ended(
 
 
 @pytest.mark.slow
-def test_what_waits_for_another_job_begins_after_it(store: Store) -> None:
+def test_a_job_starts_after_its_dependency(store: Store) -> None:
     here = fleet({"a": 4})
     first = api.submit(job(1, ["RUNNING", "COMPLETED"], name="first"), here, store=store)
     second = api.submit(job(1, ["COMPLETED"], after=["first"]), here, store=store)
@@ -255,7 +256,7 @@ def test_what_waits_for_another_job_begins_after_it(store: Store) -> None:
 
 
 @pytest.mark.slow
-def test_a_name_means_the_job_that_had_it_when_the_waiting_job_was_submitted(store: Store) -> None:
+def test_a_dependency_is_the_job_with_that_name_at_submission(store: Store) -> None:
     here = fleet({"a": 8})
     prep = api.submit(job(1, ["RUNNING", "RUNNING", "COMPLETED"], name="prep"), here, store=store)
     train = api.submit(job(1, ["COMPLETED"], name="train", after=["prep"]), here, store=store, key="t")
@@ -270,7 +271,7 @@ def test_a_name_means_the_job_that_had_it_when_the_waiting_job_was_submitted(sto
     assert api.submit(same, here, store=store, key="t").id == train.id, "the same key is still the same job"
 
 
-def test_a_job_that_names_only_itself_is_refused(store: Store) -> None:
+def test_a_job_that_depends_on_itself_is_refused(store: Store) -> None:
     here = fleet({"a": 1})
     with pytest.raises(InputError, match="ID, key or name 'train'"):
         api.submit(job(1, name="train", after=["train"]), here, store=store)
@@ -282,7 +283,7 @@ def test_a_job_that_names_only_itself_is_refused(store: Store) -> None:
 
 
 @pytest.mark.slow
-def test_a_number_to_wait_for_never_means_a_job_with_that_key(store: Store) -> None:
+def test_a_dependency_by_id_is_never_a_job_with_that_key(store: Store) -> None:
     here = fleet({"a": 8})
     first = api.submit(job(1, ["COMPLETED"]), here, store=store)
     waits = api.submit(job(1, ["COMPLETED"], after=[str(first.id)]), here, store=store)
@@ -293,7 +294,7 @@ def test_a_number_to_wait_for_never_means_a_job_with_that_key(store: Store) -> N
     assert waits.reload().state is State.FAILED and f"unknown job '{first.id}'" in waits.reload().reason
 
 
-def test_a_refusal_is_no_end(store: Store, clock: Clock) -> None:
+def test_a_job_that_one_cluster_refuses_runs_on_another(store: Store, clock: Clock) -> None:
     here = fleet({"a": 1, "b": 1})
     engine_of(here, "a", store).refusal = "Invalid qos"
     held = api.submit(job(1, ["COMPLETED"]), here, store=store)
@@ -304,22 +305,25 @@ def test_a_refusal_is_no_end(store: Store, clock: Clock) -> None:
     assert held.wait(5) is State.COMPLETED and held.record.cluster == "b"
 
 
-def test_one_broker_is_enough(tmp_path: Path) -> None:
-    with acquire_broker_lock(tmp_path):
-        with pytest.raises(OperationError, match="already serves"), acquire_broker_lock(tmp_path):
-            pass
+def test_a_store_has_one_broker(tmp_path: Path) -> None:
+    with (
+        acquire_broker_lock(tmp_path),
+        pytest.raises(OperationError, match="already serves"),
+        acquire_broker_lock(tmp_path),
+    ):
+        pass
     with acquire_broker_lock(tmp_path):
         pass
 
 
-def test_other_fleets_are_left_alone(store: Store) -> None:
+def test_jobs_of_other_fleets_are_not_changed(store: Store) -> None:
     held = api.submit(job(1), fleet({"a": 1}), store=store)
     other = fleet({"b": 1}, name="other")
     assert Broker(store, other).step() == 0 and held.reload().state is State.HELD
 
 
 @pytest.mark.slow
-def test_a_fleet_that_nobody_reaches(store: Store) -> None:
+def test_a_fleet_without_reachable_clusters(store: Store) -> None:
     here = fleet({"a": 1})
     alone = Fleet(
         here.spec,

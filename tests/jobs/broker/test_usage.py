@@ -13,9 +13,10 @@ from jobs.broker.test_decide import record
 
 from supercloud.errors import SpecError
 from supercloud.jobs import api
+from supercloud.jobs.broker.fair_share import compute_fair_share_order, compute_shares
 from supercloud.jobs.broker.serve import Broker
-from supercloud.jobs.broker.turns import compute_fair_share_order, compute_shares
 from supercloud.jobs.broker.usage import Usage
+from supercloud.jobs.store.records import Assignment, NewJob
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
 from supercloud.spec.fleet import FleetSpec
@@ -27,7 +28,15 @@ WEEK = 7 * DAY
 
 def ended(store: Store, tenant: str, units: float, started: float, end: float, key: str = "") -> None:
     """A job that has ended, as the store writes it."""
-    row, _ = store.record(key=key or f"{tenant}{started}{end}{units}", name="j", spec="{}", tenant=tenant, units=units)
+    row, _ = store.record(
+        NewJob(
+            key=key or f"{tenant}{started}{end}{units}",
+            name="j",
+            spec="{}",
+            tenant=tenant,
+            assignment=Assignment(units=units),
+        )
+    )
     with store.transaction() as database:
         database.execute(
             "UPDATE jobs SET state = 'COMPLETED', started = ?, ended = ? WHERE id = ?", (started, end, row.id)
@@ -54,7 +63,7 @@ Life = st.tuples(st.sampled_from(["a", "b"]), st.integers(1, 64), st.floats(0, 3
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.lists(Life, max_size=3), min_size=1, max_size=5))
-def test_looking_again_and_again_gives_what_looking_once_gives(
+def test_usage_does_not_depend_on_the_number_of_updates(
     tmp_path_factory: pytest.TempPathFactory, batches: list[list[tuple[str, int, float, float]]]
 ) -> None:
     """Each job that has ended is read once, however late it is heard of."""
@@ -68,7 +77,7 @@ def test_looking_again_and_again_gives_what_looking_once_gives(
             assert often.compute_usage([], now) == pytest.approx(Usage(store, WEEK).compute_usage([], now))
 
 
-def test_who_has_had_less_comes_first(store: Store) -> None:
+def test_the_tenant_with_less_usage_comes_first(store: Store) -> None:
     """Nothing runs; llm has used the machines all day, vision has not. Without memory the older job came first."""
     here = fleet({"a": 1})
     now = time.time()
@@ -92,7 +101,7 @@ def test_restarts_elsewhere_are_counted(store: Store) -> None:
     assert held.record.units is None and held.record.unit_seconds == pytest.approx(8000, abs=200)
 
 
-def test_shares_of_the_fleet_come_first() -> None:
+def test_shares_of_the_fleet_take_precedence() -> None:
     here = fleet({"a": 4})
     assert compute_shares(here) == {"llm": 0.75, "vision": 0.25}
     said = fleet({"a": 4}, tenants=[{"name": "llm", "share": 1}, {"name": "vision", "share": 3}])
@@ -112,7 +121,7 @@ def test_shares_of_the_fleet_come_first() -> None:
         ("tenants: [{name: a, limits: {gpus: 3}}]", "gpus"),
     ],
 )
-def test_what_makes_no_sense_is_said(tmp_path: Path, text: str, said: str) -> None:
+def test_an_invalid_half_life_is_reported(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "fleet.yaml"
     path.write_text(f"name: f\nclusters: [{{spec: a.yaml}}]\n{text}\n")
     with pytest.raises(SpecError) as caught:
@@ -120,6 +129,6 @@ def test_what_makes_no_sense_is_said(tmp_path: Path, text: str, said: str) -> No
     assert said in str(caught.value.findings)
 
 
-def test_the_default_is_slurms() -> None:
+def test_the_default_half_life_is_that_of_slurm() -> None:
     """PriorityDecayHalfLife is 7-0 where slurm.conf does not say otherwise."""
     assert FleetSpec.model_validate({"name": "f", "clusters": [{"spec": "a"}]}).policy.half_life.to("d") == 7

@@ -86,7 +86,7 @@ def test_a_job_pending_in_slurm_is_recalled_and_moves(jobs: Jobs, lab: Lab) -> N
     lab.wait_for("it is given away", lambda: "submitted to cloud" in serve(lab), interval=1)
     assert jobs.wait(number)[number].startswith("COMPLETED")
     row = jobs.record(number)
-    assert (row["engine"], row["launch"], row["tries"]) == ("local", 1, 1)
+    assert (row["engine"], row["launch"], row["total_attempts"]) == ("local", 1, 1)
     assert jobs.logs(number) == "epoch 10001\n"
     assert accounted(lab, ref).startswith("CANCELLED")
     lab.run(f"scontrol update PartitionName={partition} State=UP")
@@ -141,7 +141,7 @@ def test_jobs_of_a_lost_node_continue_on_other_nodes(jobs: Jobs, lab: Lab) -> No
     lab.wait_for("it moves", lambda: "submitted to cloud" in serve(lab, "--move-after", "1"), interval=1)
     assert jobs.wait(number)[number].startswith("COMPLETED")
     row = jobs.record(number)
-    assert (row["engine"], row["launch"], row["tries"]) == ("local", 1, 2)
+    assert (row["engine"], row["launch"], row["total_attempts"]) == ("local", 1, 2)
     assert jobs.logs(number).splitlines()[0] == "epoch 10001 from 0000000001-00000001-step"
     lab.start_nodes(victim)
 
@@ -184,7 +184,7 @@ def test_jobs_of_an_unreachable_cluster_continue_elsewhere_and_old_copies_are_fe
     lab.run("kill $(cat /lab/pid/broker)")
     assert jobs.wait(number)[number].startswith("COMPLETED")
     row = jobs.record(number)
-    assert (row["cluster"], row["launch"], row["tries"]) == ("cloud", 1, 2)
+    assert (row["cluster"], row["launch"], row["total_attempts"]) == ("cloud", 1, 2)
     assert jobs.logs(number).splitlines()[0] == "epoch 10001 from 0000000001-00000001-step"
     lab.wait_nodes(NODES, 4)
 

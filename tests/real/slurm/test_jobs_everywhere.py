@@ -192,7 +192,7 @@ def test_nodes_die_and_the_work_goes_on_from_its_checkpoint(jobs: Jobs, lab: Lab
     for way, number in numbers.items():
         said = [line for line in jobs.logs(number).splitlines() if line.startswith("epoch")]
         assert [line.split(" on ")[0] for line in said] == ["epoch 1 from ", "epoch 2 from 0000000001-00000001-step"]
-        assert victims[way] not in said[1] and jobs.record(number)["tries"] == 2
+        assert victims[way] not in said[1] and jobs.record(number)["total_attempts"] == 2
         lab.start_nodes(victims[way])
     lab.wait_nodes(NODES, 4)
 

@@ -87,10 +87,11 @@ def test_a_full_disk_loses_no_job_and_runs_none_twice(tmp_path: Path, size: str)
 RECORD_JOB = """\
 import os, sys
 from pathlib import Path
+from supercloud.jobs.store.records import Assignment, NewJob
 from supercloud.jobs.store.store import Store
 
 store = Store(Path(os.environ["SUPERCLOUD_STATE"]))
-job, _ = store.record(key="k", name="lost", spec="{}", connection='{"engine":"fake"}', engine="fake")
+job, _ = store.record(NewJob("k", "lost", "{}", assignment=Assignment(connection='{"engine":"fake"}', engine="fake")))
 store.begin_submission(job.id)
 store.record_submitted(job.id, "its engine does not know it")
 if sys.argv[1] == "killed":

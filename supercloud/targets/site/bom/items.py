@@ -114,7 +114,7 @@ def _iter_cables(table: CableTable, spares: float) -> Iterator[BomItem]:
     """Yield cables by their ends, kind and length."""
     section = f"cables of {table.fabric.name}"
     _, first = np.unique(table.cable_number, return_index=True)
-    known = sorted({float(value) for value in table.stock_length[first] if value == value})
+    known = sorted({float(value) for value in table.stock_length[first] if not np.isnan(value)})
     size = np.searchsorted(known, np.nan_to_num(table.stock_length[first], nan=-1.0)) if known else first * 0
     size = np.where(np.isnan(table.stock_length[first]), -1, size)
     keys = np.stack([table.source_set[first], table.target_set[first], table.kind_index[first], size])

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -214,7 +215,7 @@ def _iter_cables(table: CableTable) -> Iterator[Sequence[object]]:
     for a, a_port, b, b_port, kind, cable, order in rows:
         if b == "building":
             continue
-        length = ("", "") if order != order else (f"{order:g}", "m")
+        length = ("", "") if isnan(order) else (f"{order:g}", "m")
         yield (
             a,
             "dcim.interface",

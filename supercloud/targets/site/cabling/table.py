@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -98,8 +99,8 @@ def render_table(plan: Plan, table: CableTable) -> str:
                 medium,
                 product,
                 numbers.get((kind, order), ""),
-                "" if run != run else f"{run:.1f}",
-                "" if order != order else f"{order:g}",
+                "" if isnan(run) else f"{run:.1f}",
+                "" if isnan(order) else f"{order:g}",
             )
         )
     return format_csv(COLUMNS, lines)

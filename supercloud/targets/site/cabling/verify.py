@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ....errors import InputError
 from ....plan.model.plan import Plan
-from .compare import Difference, compare, count_checked_links
+from .compare import compare, count_checked_links
+from .comparison import Difference
 from .planned import build_planned_links
 from .readers import read_output
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ....plan.build.network.server_links import iter_server_ends
 from ....plan.build.storage.client_names import iter_named_clients
-from ....plan.model.network import Subnet
+from ....plan.model.network import NetworksPlan, Subnet
 from ....plan.model.plan import Plan
 
 __all__ = ["NamedAddress", "iter_named_addresses", "iter_dhcp_reservations", "list_dhcp_subnets"]
@@ -26,10 +26,15 @@ class NamedAddress(NamedTuple):
 
 def iter_named_addresses(plan: Plan) -> Iterator[NamedAddress]:
     """Yield service hosts, nodes, storage servers and service machines, named ports on fabrics, BMCs, switches."""
-    networks = plan.networks
-    assert networks is not None
-    seen: set[str] = set()
+    assert plan.networks is not None
+    yield from _iter_in_band(plan, plan.networks)
+    yield from _iter_fabric_ports(plan, plan.networks)
+    yield from _iter_management(plan.networks)
+
+
+def _iter_in_band(plan: Plan, networks: NetworksPlan) -> Iterator[NamedAddress]:
     database = (plan.scheduler.database,) if plan.scheduler.database else ()
+    seen: set[str] = set()
     machines = {name for run in networks.machines if run.addresses for name in run.hosts}
     for host in (*plan.scheduler.controllers, *database):
         if host.name not in seen:
@@ -46,11 +51,17 @@ def iter_named_addresses(plan: Plan) -> Iterator[NamedAddress]:
         for index, name in enumerate(run.hosts if run.addresses else ()):
             if run.addresses and name not in seen:  # a controller on one of them has its assigned address
                 yield NamedAddress(name, run.addresses[index], "in-band", name)
+
+
+def _iter_fabric_ports(plan: Plan, networks: NetworksPlan) -> Iterator[NamedAddress]:
     for fabric in plan.fabrics:
         for end in iter_server_ends(fabric, networks.list_servers(fabric.name)):
             yield NamedAddress(end.name, end.address, "", end.name)
     for name, address in iter_named_clients(plan):
         yield NamedAddress(name, address, "", name)
+
+
+def _iter_management(networks: NetworksPlan) -> Iterator[NamedAddress]:
     for bmcs in networks.bmcs:
         for index, (name, node) in enumerate(zip(bmcs.names, bmcs.owners, strict=True)):
             yield NamedAddress(name, bmcs.addresses[index], "bmc", node)

@@ -1,4 +1,4 @@
-"""A cluster that hangs keeps no job from the others, and is an outage that is said while it lasts."""
+"""A cluster that hangs delays no job on the others, and is reported as an outage while it lasts."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from jobs.test_bounded import serving
 from supercloud.errors import EngineError
 from supercloud.jobs import api
 from supercloud.jobs.broker import ledger
-from supercloud.jobs.broker.loop import Reporter
+from supercloud.jobs.broker.context import BrokerSettings
+from supercloud.jobs.broker.loop import PlainReporter, Reporter
+from supercloud.jobs.broker.parallel_requests import ParallelRequests
 from supercloud.jobs.broker.serve import Broker
-from supercloud.jobs.broker.side_by_side import ParallelRequests
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.engines.submission import Submission
 from supercloud.jobs.fleet.state import Fleet
 from supercloud.jobs.placement.answer import Placement
+from supercloud.jobs.store.records import Assignment
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
 from supercloud.spec import JobSpec
@@ -55,7 +57,9 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.slow
-def test_a_cluster_that_drips_holds_up_nobody_and_is_lost_in_time(store: Store, hanging: Any) -> None:
+def test_a_cluster_that_answers_too_slowly_delays_no_other_and_is_lost_after_the_limit(
+    store: Store, hanging: Any
+) -> None:
     service, released = hanging
     slow, quick = cluster("slow", 4), cluster("quick", 4)
     member = slow.member.model_copy(update={"connect": Connection(engine="slurm", via=service.address)})
@@ -64,12 +68,18 @@ def test_a_cluster_that_drips_holds_up_nobody_and_is_lost_in_time(store: Store, 
     there = api.submit(job(1, retries=1), here, store=store)
     at = Placement.from_json(_placed(store, here))
     text = member.connect.model_dump_json(exclude_defaults=True)
-    assert ledger.assign(
-        store, there.record, at, Submission(there.key, ("true",), "", {}, {}), text, "slurm", None, None
-    )
+    submission = Submission(there.key, ("true",), "", {}, {})
+    assignment = Assignment("slow", text, "slurm", at.to_json(), submission.to_json())
+    assert ledger.assign(store, there.record, assignment, "assigned")
     store.record_submitted(there.id, "7")
     now, said = [time.time()], list[str]()
-    broker = Broker(store, here, lost_after=600, clock=lambda: now[0], say=said.append, timeout=PATIENCE)
+    broker = Broker(
+        store,
+        here,
+        BrokerSettings(lost_after=600, timeout=PATIENCE),
+        clock=lambda: now[0],
+        reporter=PlainReporter(said.append),
+    )
     other = api.submit(job(1), here, store=store)
     assert broker.step() == 1 and other.reload().cluster == "quick" and other.reload().ref
     outage = [line for line in said if line.startswith("warning: slow: no answer within 0.3 s")]
@@ -95,19 +105,21 @@ def _placed(store: Store, here: Fleet) -> str:
 
 
 @pytest.mark.slow
-def test_a_cluster_that_hangs_while_it_is_given_a_job_gets_it_once(store: Store) -> None:
+def test_a_cluster_that_hangs_during_a_submission_gets_the_job_once(store: Store) -> None:
     here = fleet({"a": 1, "b": 3})
     engine = api.open_engine(_connect(here, "a"), store.folder)
     assert isinstance(engine, FakeEngine)
     released = threading.Event()
     engine.crash_hook = lambda point: None if released.wait(60) else None
     said: list[str] = []
-    broker = Broker(store, here, say=said.append, timeout=PATIENCE)
+    broker = Broker(store, here, BrokerSettings(timeout=PATIENCE), reporter=PlainReporter(said.append))
     large = api.submit(job(3), here, store=store)
     small = api.submit(job(1), here, store=store)
     assert broker.step() == 1 and large.reload().ref and small.reload().state is State.SUBMITTING
     assert [line for line in said if "a: no answer to a submission within 0.3 s; other clusters continue" in line]
-    assert broker.step() == 0 and small.reload().state is State.SUBMITTING and "a" not in broker.unresponsive_since
+    assert (
+        broker.step() == 0 and small.reload().state is State.SUBMITTING and "a" not in broker.poller.unresponsive_since
+    )
     released.set()
     until(lambda: small.reload().ref is not None)
     broker.step()
@@ -120,21 +132,21 @@ def _connect(here: Fleet, name: str) -> Connection:
     return connection
 
 
-def test_an_answer_that_came_late_is_an_answer() -> None:
+def test_a_late_answer_is_used() -> None:
     sides, released = ParallelRequests(0.05), threading.Event()
-    done, late = sides.run("look", {"a": lambda: released.wait(60) and "a's", "b": lambda: "b's"})
-    assert [answer.result() for answer in done.values()] == ["b's"] and late == {"a": "look"}
-    assert sides.run("hand over", {"a": lambda: "never asked"}) == ({}, {"a": "look"})
+    done, late = sides.run("poll", {"a": lambda: released.wait(60) and "a's", "b": lambda: "b's"})
+    assert [answer.result() for answer in done.values()] == ["b's"] and late == {"a": "poll"}
+    assert sides.run("submit", {"a": lambda: "never asked"}) == ({}, {"a": "poll"})
     released.set()
-    until(lambda: bool(sides.run("look", {"a": lambda: "asked anew"})[0]))
+    until(lambda: bool(sides.run("poll", {"a": lambda: "asked anew"})[0]))
 
 
 @pytest.mark.slow
-def test_one_defect_keeps_nobody_from_the_others(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_of_one_engine_does_not_affect_others(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     here = fleet({"a": 1, "b": 1})
     first, second = (api.submit(job(1, ["RUNNING"]), here, store=store) for _ in range(2))
     said: list[str] = []
-    broker = Broker(store, here, say=said.append)
+    broker = Broker(store, here, reporter=PlainReporter(said.append))
     assert broker.step() == 2
     engine = api.open_engine(_connect(here, first.reload().cluster), store.folder)
 
@@ -147,17 +159,17 @@ def test_one_defect_keeps_nobody_from_the_others(store: Store, monkeypatch: pyte
     assert second.reload().state is State.RUNNING and first.reload().state is State.QUEUED
 
 
-def test_an_error_is_that_of_who_asked() -> None:
+def test_an_error_is_raised_where_its_answer_is_read() -> None:
     def fails() -> None:
         raise EngineError("no")
 
-    done, _ = ParallelRequests().run("look", {"a": fails})
+    done, _ = ParallelRequests().run("poll", {"a": fails})
     with pytest.raises(EngineError, match="no"):
         done["a"].result()
 
 
 @pytest.mark.slow
-def test_a_job_that_its_engine_cannot_prepare_keeps_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_cannot_be_prepared_delays_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = fleet({"a": 2})
     with Store(tmp_path) as store:
         odd, fine = (api.submit(job(1, name=name), here, store=store) for name in ("odd", "fine"))

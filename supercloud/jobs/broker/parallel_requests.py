@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
+from functools import partial
 from typing import Any
 
 from ..engines.bounded_io import POLL_TIMEOUT
@@ -19,8 +21,8 @@ class ParallelRequests:
     is that of the next request of the same kind.
     """
 
-    def __init__(self, patience: float = POLL_TIMEOUT):
-        self.timeout = patience
+    def __init__(self, timeout: float = POLL_TIMEOUT):
+        self.timeout = timeout
         self._pending: dict[str, tuple[str, Future[Any]]] = {}
 
     def run(
@@ -47,6 +49,24 @@ class ParallelRequests:
         for name in running.keys() - late.keys():
             del self._pending[name]
         return {name: answer for name, answer in running.items() if answer in done}, late
+
+    def run_steps(
+        self, kind: str, steps: Mapping[str, Sequence[Callable[[], object]]]
+    ) -> tuple[dict[str, Future[Any]], dict[str, str]]:
+        """As :meth:`run`, for several steps by name; the answers are the numbers of steps that returned a true value.
+
+        The steps of a name are taken in order until half of the timeout has passed; the caller repeats the others.
+        """
+        return self.run(kind, {name: partial(self._run_in_order, mine) for name, mine in steps.items()})
+
+    def _run_in_order(self, steps: Sequence[Callable[[], object]]) -> int:
+        end = time.monotonic() + self.timeout / 2
+        count = 0
+        for step in steps:
+            count += bool(step())
+            if time.monotonic() > end:
+                break
+        return count
 
 
 def _start_thread(request: Callable[[], Any], name: str) -> Future[Any]:

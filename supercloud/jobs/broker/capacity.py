@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..fleet.state import Cluster, Fleet, PoolState
 from ..placement.answer import Placement
 
-__all__ = ["close_pool", "select_clusters", "allocate"]
+__all__ = ["mark_pool_unavailable", "select_clusters", "allocate"]
 
 
 def allocate(fleet: Fleet, placement: Placement) -> Fleet:
@@ -23,7 +23,7 @@ def allocate(fleet: Fleet, placement: Placement) -> Fleet:
     )
 
 
-def close_pool(fleet: Fleet, cluster: str, pool: str) -> Fleet:
+def mark_pool_unavailable(fleet: Fleet, cluster: str, pool: str) -> Fleet:
     """The fleet with a pool that is unavailable now."""
     return _update_pool(
         fleet, cluster, pool, lambda state: PoolState(state.pool, state.domains, bytes(state.pool.nodes))

@@ -29,11 +29,11 @@ def compute_shares(fleet: Fleet) -> dict[str, float]:
 
 def count_units_in_use(records: Iterable[JobRecord]) -> dict[str, int]:
     """Accelerators (nodes for jobs without accelerators) in use by each tenant, over all clusters."""
-    held: dict[str, int] = {}
+    in_use: dict[str, int] = {}
     for record in records:
         if record.placement:
-            held[record.tenant] = held.get(record.tenant, 0) + Placement.from_json(record.placement).units
-    return held
+            in_use[record.tenant] = in_use.get(record.tenant, 0) + Placement.from_json(record.placement).units
+    return in_use
 
 
 def compute_fair_share_order(
@@ -44,7 +44,7 @@ def compute_fair_share_order(
     Within a priority the next is the tenant with the least use of its share: its current and recent use, as if the jobs
     before had started.
     """
-    mine = dict(usage)
+    use = dict(usage)
     order: list[JobRecord] = []
     for priority in sorted({record.priority for record in waiting}, key=lambda name: _PRIORITY_ORDER.get(name, 1)):
         queues: dict[str, list[JobRecord]] = {}
@@ -52,10 +52,10 @@ def compute_fair_share_order(
             if record.priority == priority:
                 queues.setdefault(record.tenant, []).append(record)
         while queues:
-            tenant = min(queues, key=lambda name: (mine.get(name, 0) / (shares.get(name) or 1e-3), queues[name][-1].id))
+            tenant = min(queues, key=lambda name: (use.get(name, 0) / (shares.get(name) or 1e-3), queues[name][-1].id))
             record = queues[tenant].pop()
             order.append(record)
-            mine[tenant] = mine.get(tenant, 0) + units.get(record.id, 1)
+            use[tenant] = use.get(tenant, 0) + units.get(record.id, 1)
             if not queues[tenant]:
                 del queues[tenant]
     return order
