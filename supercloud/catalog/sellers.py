@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from .machine import Machine
 from .price import Prices
 from .reader import Catalog
@@ -21,8 +19,8 @@ def select_regions(catalog: Catalog, machine: Machine) -> list[str]:
     family = machine.instance.family if machine.instance else None
     priced: set[str] = set()
     if machine.name in catalog.list_names("prices"):
-        priced = {item.region for item in cast(Prices, catalog.get("prices", machine.name)).prices}
-    regions = [cast(Region, item) for item in catalog.iter_entries("regions")]
+        priced = {item.region for item in catalog.get(Prices, machine.name).prices}
+    regions = list(catalog.iter_entries(Region))
     return sorted(
         item.name
         for item in regions

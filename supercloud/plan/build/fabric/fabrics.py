@@ -298,7 +298,7 @@ def _find_pool_adapters(fabric: Fabric, members: tuple[PoolPlan, ...], catalog: 
 def _find_slowest_speed(fabric: Fabric, catalog: Catalog) -> Rate | None:
     """The slowest ports of the leaves, which are the management ports on switches with several kinds."""
     name = fabric.switches.leaf if fabric.switches else fabric.switch
-    known = catalog.get_switch(name).modes if name in catalog.list_names("switches") else ()
+    known = catalog.get(Switch, name).modes if name in catalog.list_names("switches") else ()
     return min((mode.speed for mode in known), default=None)
 
 
@@ -323,7 +323,7 @@ def _find_switches(fabric: Fabric, path: str, catalog: Catalog, problems: Proble
     found: list[Switch] = []
     for key, name in names.items():
         try:
-            switch = catalog.get_switch(name)
+            switch = catalog.get(Switch, name)
         except UnknownNameError as error:
             if key.strip():
                 problems.add_unknown_name(f"{path}.{key}", error)

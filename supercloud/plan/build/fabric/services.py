@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 from ....catalog import Cable, Catalog
 from ....catalog.machine import Adapter
@@ -96,7 +95,7 @@ def _find_cable(name: str | None, path: str, catalog: Catalog, problems: Problem
     if name is None:
         return None
     try:
-        return cast(Cable, catalog.get("cables", name))
+        return catalog.get(Cable, name)
     except UnknownNameError as error:
         problems.add_unknown_name(path, error)
         return None
