@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from supercloud.topology import TopologyError, build_fat_tree, build_rail_optimized
+from supercloud.topology import TopologyError
 from supercloud.topology.reserved import (
     PortRequest,
     ReservedLinks,
@@ -12,6 +12,7 @@ from supercloud.topology.reserved import (
     check_reserved,
     count_free_ports,
 )
+from topology.shapes import build_fat_tree, build_rail_optimized
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from supercloud.topology import Fabric, TopologyError, build_clos, build_fat_tree, build_rail_optimized
+from supercloud.topology import Fabric, TopologyError
+from topology.shapes import build_clos, build_fat_tree, build_rail_optimized
 
 pytestmark = pytest.mark.slow
 
