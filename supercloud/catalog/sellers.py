@@ -1,4 +1,4 @@
-"""Where a cloud sells a machine: by its list of families, or by the price it asks there."""
+"""Regions in which a cloud sells a machine: by its list of families, or by its prices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["select_regions"]
 def select_regions(catalog: Catalog, machine: Machine) -> list[str]:
     """Regions of the machine's provider that are known to sell it, by name.
 
-    Those that list its family, and those in which the provider asks a price for it: a list of families may be older
+    Regions that list its family, and regions with a price for it: a list of families may be older
     than the prices. Machines without accelerators are sold in every region.
     """
     family = machine.instance.family if machine.instance else None

@@ -149,8 +149,9 @@ def assemble_fabric(
 ) -> Fabric:
     """Build the graph of nodes on leaves under the tiers of a layout.
 
-    `name` is that of the shape. With several leaves, each keeps the `peer_ports` ports after those for nodes; a single leaf has no pair. Raises
-    TopologyError if they do not fit in addition to nodes and uplinks, or if a reserved link has no port.
+    `name` is that of the shape. With several leaves, each keeps the `peer_ports` ports after those for nodes; a
+    single leaf has no pair. Raises TopologyError if they do not fit in addition to nodes and uplinks, or if a
+    reserved link has no port.
     """
     leaf_radix, spine_radix, core_radix = expand_radix(shape.radix)
     down, cage_ports = leaves.down, shape.cage_ports
