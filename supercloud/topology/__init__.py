@@ -1,8 +1,8 @@
 """The wiring of nodes: the canonical graph, its builders from numbers alone, and scale-up domains.
 
 A builder takes counts and ports, those of a switched shape as one value, and returns a `Fabric`: tiers of switches,
-link groups, levels of locality, each listed from the nodes outwards, all as formulas, nothing per node. All numbers start at 0. The package has no products and no
-places. Names are loaded on first use; numpy only by `build_columns`.
+link groups, levels of locality, each listed from the nodes outwards, all as formulas, nothing per node. All numbers
+start at 0. The package has no products and no places. Names are loaded on first use; numpy only by `build_columns`.
 """
 
 from importlib import import_module

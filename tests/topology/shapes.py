@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from supercloud.topology import Clos, Fabric, FatTree, RailOptimized
+from supercloud.topology import Clos, Fabric, FatTree, RailOptimized, TopologyError
 from supercloud.topology import build_clos as build_clos_shape
 from supercloud.topology import build_fat_tree as build_fat_tree_shape
 from supercloud.topology import build_rail_optimized as build_rail_optimized_shape
@@ -21,3 +21,9 @@ def build_fat_tree(nodes: int, **numbers: Any) -> Fabric:
 def build_rail_optimized(nodes: int, **numbers: Any) -> Fabric:
     """Wire the nodes of a rail-optimized fabric."""
     return build_rail_optimized_shape(RailOptimized(nodes, **numbers))
+
+
+def require_reason(error: TopologyError) -> None:
+    """Check that a refusal has its numbers and a hint."""
+    assert error.problem and error.hint
+    assert any(letter.isdigit() for letter in error.problem)
