@@ -15,7 +15,7 @@ import re._parser as regex  # type: ignore[import-not-found]  # the parser of th
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from supercloud.catalog import Catalog
+from supercloud.catalog import Catalog, Machine
 from supercloud.catalog.reader import KINDS
 from supercloud.spec.schema import build_schema
 
@@ -424,7 +424,7 @@ def _of_site(data: Any, catalog: Catalog) -> list[str]:
 def _machines(catalog: Catalog) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name in catalog.list_names("machines"):
-        found.setdefault(catalog.get_machine(name).provider, []).append(name)
+        found.setdefault(catalog.get(Machine, name).provider, []).append(name)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Accelerators: memory, arithmetic, power, scale-up links, and what operating systems and schedulers call them."""
+"""Accelerators: memory, peak rates, power, scale-up links, and their names in operating systems and schedulers."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ __all__ = ["Accelerator", "DeviceFiles", "MigProfile", "ScaleUpLink"]
 
 
 class ScaleUpLink(CatalogModel):
-    """The network inside a server or rack that makes several accelerators one."""
+    """The network inside a server or rack that joins several accelerators into one domain."""
 
     kind: Text
-    """NVLink5, Infinity Fabric, ICI …"""
+    """Name of the technology, such as NVLink5, Infinity Fabric or ICI."""
     bandwidth: Rate | None = None
-    """Per accelerator, both directions summed."""
+    """Per accelerator, sum of both directions."""
     max_domain: Count | None = None
     """Accelerators in the largest domain."""
     wiring: Literal["switched", "mesh", "torus-2d", "torus-3d", "bridge"] | None = None
 
 
 class MigProfile(CatalogModel):
-    """A way to cut an accelerator into isolated instances."""
+    """A profile by which an accelerator is partitioned into isolated instances."""
 
     profile: Annotated[str, Field(pattern=MIG_PROFILE, max_length=32)]
     memory: Size
@@ -34,19 +34,19 @@ class MigProfile(CatalogModel):
 
 
 class DeviceFiles(CatalogModel):
-    """What the operating system calls the devices: ``path`` and a number from ``first`` in steps of ``step``."""
+    """Device files in the operating system: ``path`` and a number from ``first`` in steps of ``step``."""
 
     path: Annotated[str, Field(pattern=r"^/dev/[A-Za-z0-9/_-]+$")]
     first: Natural = 0
     step: Count = 1
-    """Numbers that the driver takes for each accelerator: the first for its device, the rest for partitions."""
+    """Numbers that the driver reserves for each accelerator: the first for its device, the others for partitions."""
 
     def compute_number(self, index: int) -> int:
         """The number in the name of the device of accelerator ``index``, counted from 0."""
         return self.first + index * self.step
 
     def text(self, count: int) -> str:
-        """The devices of so many accelerators in words: from the first to the last."""
+        """The device files of ``count`` accelerators as text: the first and the last."""
         numbers = dict.fromkeys((self.compute_number(0), self.compute_number(count - 1)))
         return " to ".join(f"{self.path}{number}" for number in numbers)
 
@@ -56,14 +56,14 @@ class Accelerator(CatalogEntry):
 
     vendor: Text
     aliases: tuple[EntryName, ...] = ()
-    """Short names a job may ask for (``h100``)."""
+    """Short names that jobs can request, such as ``h100``."""
     product_names: tuple[Text, ...] = ()
-    """The product as its driver reports it (``nvidia-smi``), in every form that is known."""
+    """The product as its driver reports it (``nvidia-smi``), in all known forms."""
     succeeds: tuple[EntryName, ...] = ()
-    """Accelerators that this one can stand in for wherever ``>=`` is asked: the edges of a partial order."""
+    """Accelerators that this one can replace if a job requests them with ``>=``: the edges of a partial order."""
     memory: Size | None = None
     memory_reported: Size | None = None
-    """What the driver reports, for fit checks."""
+    """Memory as the driver reports it; used to check whether a job fits."""
     memory_bandwidth: Rate | None = None
     dense: dict[
         Literal[
@@ -78,11 +78,11 @@ class Accelerator(CatalogEntry):
     form_factor: Text | None = None
     cooling: tuple[Literal["air", "direct-liquid", "immersion", "provider"], ...] = ()
     gres: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")] | None = None
-    """Its type in Slurm's gres (``gpu:h100``)."""
+    """Type in Slurm's gres (``gpu:h100``)."""
     autodetect: Literal["nvml", "rsmi", "oneapi", "nrt"] | None = None
-    """Slurm's AutoDetect for it."""
+    """Value of AutoDetect in Slurm's gres.conf."""
     devices: DeviceFiles | None = None
     kubernetes: LabelKey | None = None
-    """Its resource name in Kubernetes (``nvidia.com/gpu``)."""
+    """Resource name in Kubernetes (``nvidia.com/gpu``)."""
     visible_env: Text | None = None
-    """Environment variable that limits a process to some of them."""
+    """Environment variable that restricts a process to some of the accelerators."""

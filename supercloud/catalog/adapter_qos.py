@@ -1,4 +1,4 @@
-"""What hosts have to know of a vendor's network adapters on a RoCE fabric: the tool of its own, the RoCEv2 address."""
+"""A vendor's network adapters on a RoCE fabric: the tool that configures them, and the index of the RoCEv2 address."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ class AdapterQos(CatalogEntry):
     vendor: Text
     tool: Literal["mlnx_qos", "nicctl", "bnxt_setupcc"]
     software: Text
-    """The commands, and the software of hosts that has them."""
+    """The commands, and the software package that provides them."""
     driver_service: Text | None = None
-    """Unit (systemd) that loads the driver: adapters lose what was set on them when it starts again."""
+    """systemd unit that loads the driver. A restart of it resets the settings of the adapters."""
     models: tuple[Text, ...]
-    """What the names of the models begin with, as machines have them."""
+    """Prefixes of the models' names in machine entries."""
     devices: tuple[Text, ...] = ()
-    """What the vendor's driver begins the names of RDMA devices with."""
+    """Prefixes of the names that the vendor's driver gives RDMA devices."""
     kinds: tuple[Literal["vpi"], ...] = ()
-    """Kinds of adapters that nobody else makes."""
+    """Kinds of adapters that only this vendor makes."""
     strict_limit: Natural | None = None
-    """Rate limit of the strict priority of congestion notifications, in percent, where the tool wants one."""
+    """Rate limit of the strict priority of congestion notifications in percent, if the tool requires one."""
 
     gid_index: Natural | None = None
-    """Where the RoCEv2 address of a routed port is in its table of GIDs; absent: the library is left to find it."""
+    """Index of the RoCEv2 address in the GID table of a routed port; if absent, the library selects it."""
 
     def is_for(self, adapter: Adapter) -> bool:
-        """Whether the tool is for these adapters: by model, else by the driver of their devices, else by kind."""
+        """Whether the tool configures these adapters: by model, else by the driver of their devices, else by kind."""
         if adapter.model:
             return adapter.model.startswith(self.models)
         if adapter.devices:

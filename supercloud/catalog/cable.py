@@ -1,4 +1,4 @@
-"""Cables and transceivers: what they plug into, how fast, how far. A new product is one new file of data."""
+"""Cables and transceivers: their cages, speeds and reach. A new product is one new data file."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from .fact import CatalogEntry
 __all__ = ["Cable", "Medium", "Transceiver"]
 
 Medium = Literal["dac", "acc", "copper", "aoc", "fibre"]
-"""Passive and active direct-attach copper, twisted pairs, fibre with its plugs, fibre that needs transceivers."""
+"""Passive and active direct-attach copper, twisted pair, active optical cable, fibre for transceivers."""
 
 
 class Cable(CatalogEntry):
-    """One kind of cable, in its lengths."""
+    """One kind of cable in all its lengths."""
 
     vendor: Text | None = None
     medium: Medium
     networks: tuple[Literal["infiniband", "ethernet"], ...]
     speed: Rate
-    """Of one link."""
+    """Speed of one link."""
     lower: tuple[Rate, ...] = ()
-    """Speeds it runs at besides, in ports of an older generation."""
+    """Lower speeds that it supports, for ports of an older generation."""
     cages: tuple[Text, ...] = ()
-    """Cages its plugs go into; none for fibre, whose ends go into transceivers."""
+    """Cages that its plugs fit; empty for fibre, which connects transceivers."""
     links: Count = 1
-    """Links it carries, from one cage to one other, or to as many as it has tails."""
+    """Number of links, from one cage to one other cage, or to as many as it has tails."""
     tails: Count = 1
-    """Cages on the side of the machines: more than 1 where the links of one cage part ways."""
+    """Cages on the machine side; more than 1 for breakout cables."""
     tail_cages: tuple[Text, ...] = ()
-    """Cages that those plugs go into."""
+    """Cages that the plugs of the tails fit."""
     split: Count = 1
-    """Ends on the far side: 2 shares one port among two devices of half the speed."""
+    """Ends on the far side; 2 splits one port between two devices of half the speed."""
     optic: Text | None = None
-    """Fibre: the optical interface it joins, as transceivers name it."""
+    """Fibre only: the optical interface, named as in transceiver entries."""
     fibre: Literal["multimode", "single-mode"] | None = None
     reach: Length
     lengths: tuple[Length, ...] = ()
-    """Lengths it is made in, shortest first; none where it is cut to measure."""
+    """Available lengths, shortest first; empty if it is cut to length."""
     part_numbers: dict[Text, Text] = Field(default_factory=dict)
-    """By length, as far as they were sourced."""
+    """Length -> part number, where a source is known."""
 
 
 class Transceiver(CatalogEntry):
-    """A pluggable module that turns a cage's ports into optical ones."""
+    """A pluggable optical module for a cage."""
 
     vendor: Text | None = None
     cages: tuple[Text, ...]
@@ -55,10 +55,10 @@ class Transceiver(CatalogEntry):
     """Links of one module: 2 for a twin-port one."""
     networks: tuple[Literal["infiniband", "ethernet"], ...]
     speed: Rate
-    """Of one link."""
+    """Speed of one link."""
     optic: Text
-    """Optical interface: only modules of the same one understand each other."""
+    """Optical interface; both ends of a link need the same one."""
     side: Literal["switch", "machine"] | None = None
-    """Where its body fits: finned tops into switches, flat ones into machines; empty means both."""
+    """Where the module fits: finned-top modules in switches, flat-top modules in machines; absent: both."""
     reach: Length
     part_number: Text | None = None

@@ -1,4 +1,4 @@
-"""Contracts of lossless Ethernet: what every switch and every host of a fabric must say alike."""
+"""Profiles of lossless Ethernet: settings that must be equal on all switches and hosts of a fabric."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["RoceProfile", "EcnProfile"]
 
 
 class EcnProfile(CatalogModel):
-    """Where ECN begins to mark and where it marks at its highest probability, for a port of a speed."""
+    """ECN thresholds for a port of a reference speed: where marking starts, and where it is most probable."""
 
     speed: Rate
-    """The thresholds grow with the speed of the port."""
+    """Reference speed; the thresholds scale with the speed of the port."""
     min: Size
     max: Size
     probability: Annotated[int, IntegerRange(1, 100)]
-    """Percent at ``max``."""
+    """Marking probability at ``max``, in percent."""
 
 
 class RoceProfile(CatalogEntry):
@@ -36,15 +36,15 @@ class RoceProfile(CatalogEntry):
     mtu: Count
     host_mtu: Count
     weight: Count
-    """Percent of a port that RDMA data gets when all queues are full."""
+    """Share of the bandwidth of a port for RDMA data when all queues are full, in percent."""
     ecn: EcnProfile
     ecn_oversubscribed: EcnProfile
-    """For tiers that are oversubscribed on purpose: their queues fill by design."""
+    """ECN thresholds of tiers that are oversubscribed by design, whose queues fill in normal operation."""
     watchdog_detection: Duration
     watchdog_restoration: Duration
     watchdog_poll: Duration
     cable: Length
-    """For the headroom of lossless buffers."""
+    """Cable length for which the headroom of lossless buffers is computed."""
     keepalive: Duration
     hold: Duration
     asn_first: Annotated[int, Field(ge=1, le=4294967295)]

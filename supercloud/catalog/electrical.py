@@ -1,4 +1,4 @@
-"""What stands between the grid and a power supply: rack PDUs, power shelves, UPS."""
+"""Equipment between the grid and power supplies: rack PDUs, power shelves, UPS."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ __all__ = ["LoadPoint", "Pdu", "PowerShelf", "Ups"]
 
 
 class Pdu(CatalogEntry):
-    """A distribution unit of a rack: one circuit in, many sockets out."""
+    """A power distribution unit of a rack: one circuit, several outlets."""
 
     vendor: Text | None = None
     part_number: Text | None = None
     phases: Literal[1, 3] | None = None
     voltage: Voltage | None = None
-    """Line to line."""
+    """Line-to-line voltage."""
     current: Current | None = None
-    """Of the breaker it is made for."""
+    """Rated current of its breaker."""
     power: Power | None = None
-    """What it carries continuously."""
+    """Continuous power."""
     units: Natural = 0
-    """Rack units; 0 where it stands upright beside the equipment."""
+    """Height in rack units; 0 if it is mounted vertically next to the equipment."""
     weight: Mass | None = None
 
 
@@ -35,7 +35,7 @@ class PowerShelf(CatalogEntry):
 
     vendor: Text | None = None
     power: Power
-    """Of all its supplies together."""
+    """Output of all its power supplies."""
     supplies: Count | None = None
     units: Count = 1
     busbar: Literal["48V", "54V", "800V"] | None = None
@@ -43,17 +43,17 @@ class PowerShelf(CatalogEntry):
 
 
 class LoadPoint(CatalogModel):
-    """Efficiency at a part of the rated load."""
+    """Efficiency at a fraction of the rated load."""
 
     load: Annotated[Ratio, Field(gt=0)]
     efficiency: Annotated[Ratio, Field(gt=0)]
 
 
 class Ups(CatalogEntry):
-    """An uninterruptible supply in one way of running."""
+    """An uninterruptible power supply in one operating mode."""
 
     mode: Literal["double-conversion", "eco"]
     efficiency_from: Ratio
-    """The worst of the printed range: plans count with it."""
+    """Lowest efficiency of the published range; plans use it."""
     points: tuple[LoadPoint, ...] = ()
-    """Efficiency by load, rising, as its vendor prints or measures it; empty means that only the range is known."""
+    """Efficiency by rising load, as published or measured by the vendor; empty if only the range is known."""

@@ -1,4 +1,4 @@
-"""What every file of the catalog says about itself: where its numbers come from and how far they can be trusted."""
+"""Fields of all catalog entries: the sources of their values, and known doubts about them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["CatalogEntry", "EntryName", "LabelKey", "CatalogModel", "CidrBlock",
 LabelKey = Annotated[
     str, Field(pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$")
 ]
-"""A key of a label of Kubernetes, or the name of a resource there."""
+"""A key of a Kubernetes label, or the name of a Kubernetes resource."""
 EntryName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?$", max_length=80)]
 
 
@@ -41,22 +41,22 @@ RegularExpression = Annotated[Text, AfterValidator(_require_expression)]
 
 
 class CatalogModel(Model):
-    """Base of all models of facts: built when the first file of their kind is read, since a plan reads few kinds."""
+    """Base of all models of the catalog, which are built when the first file of their kind is read."""
 
     model_config = ConfigDict(defer_build=True, use_attribute_docstrings=False)
 
 
 class CatalogEntry(CatalogModel):
-    """A thing the world offers. An absent field is one that nobody sourced; nothing is filled in by guessing."""
+    """One entry of the catalog. A field without a source is absent; values are never estimated."""
 
     name: EntryName
-    """Also the name of its file."""
+    """Name of the entry and of its file."""
     title: Text
-    """What people call it."""
+    """Usual name of the product or service."""
     source: Annotated[tuple[Text, ...], Field(min_length=1)]
-    """Where the numbers were read, with a date or version."""
+    """Sources of the values, with a date or version."""
     unverified: tuple[Text, ...] = ()
-    """Fields whose value no primary source backs."""
+    """Fields whose values are not confirmed by a primary source."""
     conflicts: dict[Text, Text] = {}
-    """Field -> what else is printed about it, and by whom."""
+    """Field -> differing published values, with their publishers."""
     notes: tuple[Text, ...] = ()

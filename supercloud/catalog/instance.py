@@ -1,4 +1,4 @@
-"""What a machine of a cloud has that a server of one's own has not: network cards by number, groups it is sold in."""
+"""Properties that only machines of clouds have: numbered network cards, groups of machines that are sold together."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ __all__ = ["ScaleUpDomain", "Instance", "InterfaceRange"]
 
 
 class InterfaceRange(CatalogModel):
-    """Like interfaces on the network cards ``first`` to ``last``."""
+    """Equal interfaces on the network cards ``first`` to ``last``."""
 
     first: Natural
     last: Natural | None = None
-    """Empty means that there is one."""
+    """Absent: one card."""
     step: Count = 1
     device: Natural
     """Number of the interface on each card."""
     kind: Text
-    """What the provider calls it."""
+    """Name of the interface type at the provider."""
     address: Flag = False
-    """Whether it carries an IP address."""
+    """Whether it has an IP address."""
 
     def iter_cards(self) -> Iterator[int]:
         """Numbers of the cards."""
@@ -32,34 +32,34 @@ class InterfaceRange(CatalogModel):
 
 
 class ScaleUpDomain(CatalogModel):
-    """Machines that are sold together, since their accelerators are joined by one scale-up network."""
+    """Machines that are sold together because one scale-up network connects their accelerators."""
 
     name: Text
     nodes: Count
 
 
 class Instance(CatalogModel):
-    """The cloud's side of a machine."""
+    """Properties of a machine as a cloud's instance type."""
 
     family: Text
-    """As the provider's list of regions names it."""
+    """Name of the family in the provider's list of regions."""
     arch: Literal["x86_64", "aarch64"]
     vcpus: Count
     network: Rate | None = None
-    """All network cards together."""
+    """Total bandwidth of all network cards."""
     local: Size | None = None
-    """Disks inside, all together, where how many they are was not sourced."""
+    """Total capacity of local disks, if their number has no source."""
     cards: Count | None = None
     """Network cards."""
     interfaces: Count | None = None
-    """Most interfaces on all cards."""
+    """Maximum number of interfaces on all cards."""
     addresses_per_interface: Count | None = None
-    """Most IPv4 addresses of an interface."""
+    """Maximum number of IPv4 addresses of an interface."""
     layout: tuple[InterfaceRange, ...] = ()
     """Interfaces to attach so that every network card of its fabric is used; the first one carries an address."""
     placement: tuple[Literal["cluster", "partition", "spread"], ...] = ()
-    """Strategies of placement groups that take it."""
+    """Strategies of placement groups that support it."""
     domains: tuple[ScaleUpDomain, ...] = ()
-    """Ways it is sold as a scale-up domain of several machines, from small to large."""
+    """Scale-up domains of several machines in which it is sold, smallest first."""
     system: Text | None = None
     """Generation of the hypervisor and its cards."""

@@ -1,5 +1,6 @@
-"""Releases of Kubernetes and of the queues that batch work passes through: the versions of their APIs and what each
-can do; and how a control plane of one's own is set up. A new release is one new file of data.
+"""Releases of Kubernetes, Kueue and Volcano: API versions and capabilities; settings of self-managed control planes.
+
+A new release is one new data file.
 """
 
 from __future__ import annotations
@@ -33,61 +34,61 @@ class PolicyApi(CatalogModel):
 
     version: ApiVersion
     gate: Text | None = None
-    """Feature gate that has to be set, and the version served, on a control plane of one's own; None: it is there."""
+    """Feature gate to set on a self-managed control plane, in addition to the version; None: enabled by default."""
 
 
 class KubernetesAbilities(CatalogModel):
-    """What a release can do without a feature gate being set, but for what names its gate."""
+    """Capabilities of a release without feature gates, except where a gate is named."""
 
     kubeadm: ApiVersion
-    """Of kubeadm's own configuration files."""
+    """API version of kubeadm's configuration files."""
     devices: ApiVersion | None = None
-    """Of resource.k8s.io (dynamic resource allocation) as it is served by default; None where it is not."""
+    """API version of resource.k8s.io (dynamic resource allocation) that is served by default; None if not served."""
     claimed_resources: Flag = False
-    """Pods may ask by resource name (``nvidia.com/gpu``) for what claims hand out (DRAExtendedResource)."""
+    """Whether pods can request claimed devices by resource name, such as nvidia.com/gpu (DRAExtendedResource)."""
     changing_policies: PolicyApi | None = None
-    """MutatingAdmissionPolicy of admissionregistration.k8s.io; None where it is in no version but an alpha."""
+    """MutatingAdmissionPolicy of admissionregistration.k8s.io; None if only an alpha version exists."""
 
 
 class KubernetesRelease(CatalogEntry):
     """One minor release."""
 
     patch: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+$")]
-    """What is installed where the spec names no patch release."""
+    """Patch release that is installed if the spec does not specify one."""
     max_nodes: Count | None = None
-    """Nodes of one cluster that the project tests the release with."""
+    """Maximum number of nodes of a cluster with which the Kubernetes project tests the release."""
     abilities: KubernetesAbilities
 
 
 class RequestLimits(CatalogModel):
-    """Requests that an API server works on at one time, in clusters of up to so many nodes."""
+    """Maximum number of concurrent requests of an API server in clusters up to a number of nodes."""
 
     nodes: Count | None = None
-    """The largest cluster; None: any that is larger than those before."""
+    """Nodes of the largest cluster; None: no limit."""
     reads: Count
     writes: Count
 
 
 class ControlPlane(CatalogEntry):
-    """What control-plane hosts of one's own run beside Kubernetes itself, and how large their parts may grow."""
+    """Software of self-managed control-plane hosts in addition to Kubernetes, and size limits."""
 
     virtual_address: Text
-    """Image of what answers at the address that the hosts share."""
+    """Image of the software that serves the virtual address of the hosts."""
     python: Text
-    """Image that the labelling of nodes runs in: an interpreter and its standard library."""
+    """Image of Python with its standard library, in which the node labelling program runs."""
     request_limits: Annotated[tuple[RequestLimits, ...], Field(min_length=1)]
-    """By rising size of the cluster."""
+    """Limits by rising size of the cluster."""
     etcd_quota: Size
-    """Of etcd's database."""
+    """Maximum size of etcd's database."""
 
     def select_request_limits(self, nodes: int) -> RequestLimits:
-        """The first limits that are meant for a cluster of so many nodes, else the last."""
+        """The first limits for a cluster of this number of nodes, else the last."""
         fit = (item for item in self.request_limits if item.nodes is None or nodes <= item.nodes)
         return next(fit, self.request_limits[-1])
 
 
 class KueueApis(CatalogModel):
-    """Versions of kueue.x-k8s.io by kind; not all kinds grew up together."""
+    """API versions of kueue.x-k8s.io by kind."""
 
     queues: ApiVersion
     """ClusterQueue, LocalQueue, ResourceFlavor, WorkloadPriorityClass, AdmissionCheck."""
@@ -98,49 +99,49 @@ class KueueApis(CatalogModel):
     provisioning: ApiVersion
     """ProvisioningRequestConfig."""
     configuration: ApiVersion
-    """Of config.kueue.x-k8s.io."""
+    """API version of config.kueue.x-k8s.io."""
     cohort_field: Text
-    """What a ClusterQueue calls its cohort."""
+    """Name of the ClusterQueue's field for its cohort."""
 
 
 class KueueAbilities(CatalogModel):
-    """What a release can do without a feature gate being set."""
+    """Capabilities of a release without feature gates."""
 
     topology: Flag
     """Topology-aware scheduling; older releases need the gate TopologyAwareScheduling."""
     slices: Flag
-    """Whether a gang may be cut into equal parts, each within an inner level."""
+    """Whether a gang can be divided into equal slices, each within an inner level."""
     layers: Flag
-    """Whether parts may be cut into parts again."""
+    """Whether slices can be divided again."""
     claims: Flag = False
-    """Whether it holds back workloads that claim devices of a class that its configuration does not map to quota."""
+    """Whether it rejects workloads that claim devices of a class without a quota mapping."""
 
 
 class KueueRelease(CatalogEntry):
     """One minor release of Kueue."""
 
     version: Text
-    """Of the chart and the images."""
+    """Version of the chart and the images."""
     apis: KueueApis
     abilities: KueueAbilities
     max_levels: Count | None = None
-    """Of a topology."""
+    """Maximum number of levels of a topology."""
     max_flavors: Count | None = None
-    """Of one resource group."""
+    """Maximum number of flavors of a resource group."""
     max_clusters: Count | None = None
-    """Of one MultiKueueConfig."""
+    """Maximum number of clusters of a MultiKueueConfig."""
     min_kubernetes: ReleaseText | None = None
 
 
 class VolcanoAbilities(CatalogModel):
-    """What a release can do."""
+    """Capabilities of a release."""
 
     tier_names: Flag
-    """Whether a HyperNode says what its tier is called."""
+    """Whether a HyperNode has a field for the name of its tier."""
     claims_in_levels: Flag
-    """Whether pods that claim devices are placed within a level they insist on."""
+    """Whether pods that claim devices are placed within a required level."""
     claimed_resources: Flag
-    """Whether it counts devices of claims as the resource that pods ask for."""
+    """Whether claimed devices count as the requested resource."""
 
 
 class VolcanoRelease(CatalogEntry):
@@ -148,8 +149,8 @@ class VolcanoRelease(CatalogEntry):
 
     version: Text
     queues: ApiVersion
-    """Of scheduling.volcano.sh."""
+    """API version of scheduling.volcano.sh."""
     topology: ApiVersion
-    """Of topology.volcano.sh."""
+    """API version of topology.volcano.sh."""
     abilities: VolcanoAbilities
     min_kubernetes: EntryName | None = None

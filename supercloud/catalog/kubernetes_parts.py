@@ -1,4 +1,4 @@
-"""What is installed beside a Kubernetes release: charts, device plugins, metrics and rules; and what clouds label."""
+"""Software installed in addition to Kubernetes: charts, device plugins, metrics, alerts; labels of clouds."""
 
 from __future__ import annotations
 
@@ -37,88 +37,88 @@ class Chart(CatalogEntry):
     version: Text
     namespace: Text
     images: dict[Text, Text] = {}
-    """Versions of images that are named in objects, not in the chart, and belong to this version of it."""
+    """Versions of images that belong to this version of the chart but are specified in objects."""
     privileged: Flag = False
     """Whether its pods need the privileged level of Pod Security."""
     after: tuple[EntryName, ...] = ()
-    """Charts that have to be there before."""
+    """Charts that must be installed first."""
 
 
 class VisibleDevices(CatalogModel):
-    """A variable of containers by which their runtime hands out devices that no device plugin has allocated."""
+    """A variable with which the container runtime provides devices that no device plugin has allocated."""
 
     variable: Text
     setting: Text
-    """Line of its configuration that stops it in containers without privileges. It is not there by default."""
+    """Line of its configuration that disables this for unprivileged containers. It is not set by default."""
     file: Text
-    """The configuration on a node."""
+    """Path of the configuration on a node."""
     by_chart: Flag = False
-    """Whether the values of the operator's chart set it, wherever the operator installs the runtime."""
+    """Whether the values of the operator's chart set the line if the operator installs the runtime."""
     closed: dict[SiteKind, Text] = {}
-    """Which of a site's images bring the runtime with the line."""
+    """Site -> images that contain the runtime with the line."""
 
 
 class DeviceStack(CatalogEntry):
-    """What makes accelerators of one resource name known to Kubernetes."""
+    """Software with which Kubernetes detects and allocates accelerators of one resource name."""
 
     resource: LabelKey
-    """As pods ask for it, such as nvidia.com/gpu."""
+    """Resource name that pods request, such as nvidia.com/gpu."""
     charts: tuple[EntryName, ...] = ()
     sites: tuple[SiteKind, ...] = ()
-    """Where there is such a thing; empty means everywhere."""
+    """Sites that have it; empty: all."""
     provided: dict[SiteKind, tuple[Text, ...]] = {}
-    """Parts that the site brings itself: driver, toolkit, plugin."""
+    """Site -> parts that the site provides: driver, toolkit, plugin."""
     driver_path: dict[SiteKind, Text] = {}
-    """Where a site that brings the driver has it on its nodes, where that is not the usual place."""
+    """Site -> path of the driver on nodes, if the site provides it and the path is not the default."""
     visible_devices: VisibleDevices | None = None
-    """The way around the device plugin, where the containers' runtime has one."""
+    """Access to devices without the device plugin, if the container runtime has it."""
     runtime_class: Text | None = None
-    """Runtime class that pods which ask for the resource may need; None where the plugin's allocation is enough."""
+    """Runtime class that pods with the resource may need; None if the allocation by the plugin is sufficient."""
     taint: LabelKey | None = None
-    """Key that keeps everything else off such nodes."""
+    """Key of the taint that keeps other pods off such nodes."""
     domain_label: LabelKey | None = None
-    """Node label of the scale-up domain its discovery finds."""
+    """Node label with the detected scale-up domain."""
     device_class: Text | None = None
-    """DeviceClass its driver of dynamic resource allocation brings."""
+    """DeviceClass of its driver for dynamic resource allocation."""
     channel_class: Text | None = None
     """DeviceClass of the channel by which the pods of a scale-up domain share memory; a node has one such device."""
     driver: Text | None = None
-    """Name of that driver, as selectors know its attributes."""
+    """Name of that driver in selectors of device attributes."""
     product_attribute: Text | None = None
-    """Attribute of a device that says its product."""
+    """Device attribute with the product name."""
     whole_rule: Text | None = None
-    """What a selector requires besides, so that it takes whole accelerators: a comparison of another attribute."""
+    """Further condition of a selector, so that it matches whole accelerators only."""
     slices: Flag = False
-    """Whether accelerators can be cut into instances (MIG)."""
+    """Whether accelerators can be partitioned into instances (MIG)."""
     sharing: Flag = False
-    """Whether several pods may share one without isolation (time-slicing)."""
+    """Whether several pods can share an accelerator without isolation (time-slicing)."""
     whole: Text | None = None
-    """Why accelerators can neither be cut nor shared, where they cannot."""
+    """Why accelerators can be neither partitioned nor shared, if so."""
     exporter: Text | None = None
     """Metric set of its exporter."""
 
 
 class NodeTopology(CatalogEntry):
-    """Node labels by which a provider says where a node is, outermost first."""
+    """Node labels with which a provider reports the location of a node, outermost first."""
 
     labels: tuple[LabelKey, ...]
     machines: tuple[EntryName, ...] = ()
-    """Machines whose nodes have them; empty means all."""
+    """Machines whose nodes have the labels; empty: all."""
     resources: tuple[LabelKey, ...] = ()
-    """Resource names of accelerators whose nodes have them; empty means all nodes."""
+    """Resource names of accelerators whose nodes have the labels; empty: all nodes."""
     single: LabelKey | None = None
-    """That of ``labels`` which no two nodes share."""
+    """The label whose value is different on each node."""
 
 
 class PlatformRanges(CatalogEntry):
-    """Addresses outside the network of a plan that a cloud and its managed Kubernetes answer from."""
+    """Addresses outside the network of a plan that a cloud and its managed Kubernetes use."""
 
     platform: dict[Text, Cidr] = {}
-    """What answers on every machine, whatever the network: metadata, agents' services. Link-local ones included."""
+    """Service -> addresses that all machines can reach in any network, such as metadata."""
     names: tuple[Cidr, ...] = ()
-    """Where pods ask for names besides the pods of the cluster's name service; nothing else is open there."""
+    """Addresses for name resolution other than the cluster's DNS pods; only DNS is allowed there."""
     services: tuple[Cidr, ...] = ()
-    """Where the managed Kubernetes takes addresses of services from, unless it is told otherwise."""
+    """Default ranges of service addresses of the managed Kubernetes."""
 
 
 class Metric(CatalogModel):
@@ -128,32 +128,32 @@ class Metric(CatalogModel):
     type: Literal["gauge", "counter"]
     help: Text
     default: Flag = False
-    """Whether the exporter gives it unless told otherwise."""
+    """Whether the exporter exports it by default."""
 
 
 class MetricSet(CatalogEntry):
-    """What an exporter can measure."""
+    """The metrics of an exporter."""
 
     metrics: tuple[Metric, ...]
 
 
 class XidClass(CatalogModel):
-    """Errors that ask for the same action."""
+    """Errors that require the same action."""
 
     action: Text
-    """The name that the vendor gives it."""
+    """The vendor's name of the action."""
     severity: Literal["critical", "warning", "info"]
     codes: tuple[Natural, ...]
     remedy: Text
 
 
 class XidTable(CatalogEntry):
-    """Errors of a driver by number, with what to do."""
+    """Errors of a driver by number, with the required action."""
 
     classes: tuple[XidClass, ...]
 
     def list_codes(self, severity: str) -> tuple[int, ...]:
-        """All of a severity, sorted; ``critical`` are those after which a node is unusable."""
+        """All codes of a severity, sorted; ``critical`` are those after which a node is unusable."""
         return tuple(sorted(code for item in self.classes if item.severity == severity for code in item.codes))
 
 
@@ -163,50 +163,50 @@ class Alert(CatalogModel):
     name: Annotated[str, Field(pattern=r"^[A-Z][A-Za-z0-9]*$")]
     expr: Text
     wait: Annotated[str, Field(pattern=r"^\d+[smh]$")]
-    """How long it has to hold."""
+    """Time for which the expression must be true."""
     severity: Literal["critical", "warning", "info"]
     summary: Text
     remedy: Text
 
 
 class AlertSet(CatalogEntry):
-    """Rules over the metrics of one set."""
+    """Alerts on the metrics of one set."""
 
     metrics: EntryName
-    """The set they ask; the rules are rendered where its exporter is."""
+    """The metric set; the alerts are rendered if its exporter is installed."""
     fabrics: tuple[Text, ...] = ()
-    """Only where a fabric of one of these kinds is."""
+    """Rendered only if the cluster has a fabric of one of these kinds; empty: always."""
     alerts: tuple[Alert, ...]
 
 
 class Nic(CatalogEntry):
-    """A model of network adapter as the PCI bus knows it."""
+    """PCI identifiers of a model of network adapter."""
 
     model: Text
-    """As machines name it."""
+    """Name of the model in machine entries."""
     vendor_id: Annotated[str, Field(pattern=r"^[0-9a-f]{4}$")]
     device_id: Annotated[str, Field(pattern=r"^[0-9a-f]{4}$")]
 
 
 class VolumeDriver(CatalogEntry):
-    """How Kubernetes mounts a kind of storage that a provider runs. What only the provider knows has a name here."""
+    """How Kubernetes mounts a kind of storage of a provider. Values that only the provider knows are named."""
 
     site: SiteKind
     kind: Literal["parallel", "nfs", "bucket"]
-    """As the plan of a cloud calls it."""
+    """Kind of the storage in the plan of a cloud."""
     product: Text | None = None
-    """On-prem: the kind of storage it serves, as a spec calls it."""
+    """On-prem: the kind of storage in the spec."""
     driver: Text | None = None
     """CSI driver; None: the kubelet mounts it itself (NFS)."""
     handle: Text | None = None
-    """What the volume's handle is; None: any name will do."""
+    """Value of the volume's handle; None: any name."""
     attributes: dict[Text, Text] = {}
-    """Attributes, or fields of the NFS volume, that are known once the storage is there: what each is."""
+    """Attribute, or field of the NFS volume, that is known only after creation of the storage -> its value."""
     subfolder: Text | None = None
-    """The attribute that takes ``/<tenant>`` after its value, so that a tenant sees its own folder."""
+    """The attribute to whose value ``/<tenant>`` is appended, so that a tenant mounts its own folder."""
     options: tuple[Text, ...] = ()
-    """Mount options; ``{tenant}`` is filled in."""
+    """Mount options; ``{tenant}`` is replaced."""
     chart: EntryName | None = None
-    """On-prem: the chart that brings the driver; None where there is none to install it by."""
+    """On-prem: the chart of the driver; None if it has no chart."""
     parameters: dict[Text, Text] = {}
-    """On-prem: of the class for volumes made on demand; ``{storage}`` is filled in with the file system's name."""
+    """On-prem: parameters of the StorageClass; ``{storage}`` is replaced by the name of the file system."""

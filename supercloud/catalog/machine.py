@@ -48,7 +48,7 @@ class InstalledAccelerators(CatalogModel):
     type: EntryName
     count: Count
     per_socket: tuple[Count, ...] = ()
-    """How many hang on each socket, in device order; empty where it is not known."""
+    """Accelerators of each socket, in device order; empty if unknown."""
 
 
 class Adapter(CatalogModel):
@@ -60,24 +60,24 @@ class Adapter(CatalogModel):
     count: Count
     """Links of the machine in this role."""
     speed: Rate
-    """Of each link."""
+    """Speed of one link."""
     planes: Count = 1
-    """Independent networks the links are spread over, evenly."""
+    """Independent networks over which the links are spread evenly."""
     devices: tuple[DeviceName, ...] = ()
     """RDMA device names in rail order (``mlx5_0``)."""
     model: Text | None = None
     ports: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._/:#-]{0,63}$")], ...] = ()
-    """Names on the machine's back in link order; empty means that they were not sourced: ports have numbers."""
+    """Labels on the rear of the machine, in link order; empty if unknown: ports are then numbered."""
     cage: Text | None = None
-    """Form of the cages the links leave through: osfp (modules of two links), osfp-single, qsfp112, rj45 …"""
+    """Form factor of the cages of the links: osfp (modules of two links), osfp-single, qsfp112, rj45 …"""
     cage_links: Count = 1
     """Links of one cage."""
     same_ports: EntryName | None = None
-    """Entries of a machine with the same name here are ways to run the same ports, of which one is used."""
+    """Name of a set of ports. Adapters of a machine with the same name are alternative modes of the same ports."""
 
 
 class LocalDisk(CatalogModel):
-    """Disks inside."""
+    """Equal disks in the machine."""
 
     role: Literal["system", "scratch"]
     kind: Literal["nvme", "ssd", "hdd"]
@@ -98,7 +98,7 @@ class MachineCooling(CatalogModel):
 
     methods: tuple[Literal["air", "direct-liquid", "immersion", "provider"], ...] = ()
     liquid_share: Ratio | None = None
-    """Part of the heat that leaves in the liquid."""
+    """Fraction of the heat that the liquid removes."""
     airflow: Flow | None = None
     max_supply: Temperature | None = None
     """Highest water temperature at the inlet."""
@@ -106,11 +106,11 @@ class MachineCooling(CatalogModel):
     max_air: Temperature | None = None
     """Highest air temperature at the inlet."""
     flow_per_kw: Flow | None = None
-    """Coolant its vendor asks for, for each kilowatt in the liquid."""
+    """Coolant flow that the vendor requires for each kilowatt in the liquid."""
 
 
 class Chassis(CatalogModel):
-    """What the machine is to a rack."""
+    """Mechanical and electrical properties for installation in a rack."""
 
     units: Count | None = None
     """Rack units."""
@@ -119,27 +119,27 @@ class Chassis(CatalogModel):
     depth: Length | None = None
     mount: Mount | None = None
     feed: Feed | None = None
-    """How it is fed; absent if unknown, or it has supplies of its own."""
+    """Power feed; absent if unknown, or if the machine has power supplies."""
     supplies: PowerSupplies | None = None
 
     @property
     def known_feed(self) -> Feed | None:
-        """How it is fed, where that is known: supplies of its own hang on cords."""
+        """Power feed, if known: machines with power supplies have cords."""
         return self.feed or ("ac" if self.supplies else None)
 
 
 class ScalableUnit(CatalogModel):
-    """The block the vendor's reference architecture builds clusters of."""
+    """The scalable unit of the vendor's reference architecture."""
 
     nodes: Count
     radix: Count | None = None
-    """Ports at link speed of the leaves it is drawn for; with other leaves its size follows from theirs."""
+    """Ports at link speed of the leaves for which it is designed; with other leaves its size follows from theirs."""
     leaf_down: Count | None = None
     """Node-facing ports used per leaf; absent: half of them."""
     pod: Literal["su", "rail"] | None = None
     """``rail``: spines belong to one rail of one unit, and units meet in a core layer."""
     nodes_per_rack: tuple[Count, ...] = ()
-    """Nodes per rack the reference architecture shows."""
+    """Nodes per rack in the reference architecture."""
     storage_uplinks: Count | None = None
     """Uplinks of a storage leaf, which has a port for each node of the unit."""
     management_racks: Count | None = None
@@ -147,29 +147,29 @@ class ScalableUnit(CatalogModel):
 
 
 class RackSlot(CatalogModel):
-    """Equal things one above the other in a rack product."""
+    """Equal components in consecutive positions of a rack product."""
 
     what: Literal["node", "nvlink-switch", "power-shelf", "management-switch"]
     count: Count
     units: Count = 1
-    """Of each."""
+    """Rack units of each."""
 
 
 class RackProduct(CatalogModel):
-    """The machine is sold as one tray of a complete rack."""
+    """The complete rack of which the machine is one tray."""
 
     name: EntryName
     nodes: Count
     power: Power | None = None
-    """Of the complete rack."""
+    """Power of the complete rack."""
     switch_trays: Natural = 0
     power_shelves: Natural = 0
     shelf_power: Power | None = None
     management_switches: Natural = 0
     arrangement: tuple[RackSlot, ...] = ()
-    """From the floor upwards; empty where it is not known."""
+    """Components from bottom to top; empty if unknown."""
     flow: Flow | None = None
-    """Coolant of the complete rack."""
+    """Coolant flow of the complete rack."""
 
 
 class Machine(CatalogEntry):
@@ -181,21 +181,21 @@ class Machine(CatalogEntry):
     memory: Size | None = None
     accelerators: InstalledAccelerators | None = None
     adapters: tuple[Adapter, ...] = ()
-    """Two entries may be ways to run the same ports: ``Adapter.same_ports``."""
+    """Two adapters can be alternative modes of the same ports: ``Adapter.same_ports``."""
     disks: tuple[LocalDisk, ...] = ()
     domain_nodes: Count = 1
     """Machines that share one scale-up domain (18 trays of an NVL72 rack)."""
     power: Power | None = None
-    """Highest input power."""
+    """Maximum input power."""
     power_floor: Power | None = None
-    """Where ``power`` is unknown: what the accelerators alone may draw, a lower bound."""
+    """Lower bound if ``power`` is unknown: maximum power of the accelerators alone."""
     body: Chassis = Chassis()
     heat: MachineCooling = MachineCooling()
     scalable_unit: ScalableUnit | None = None
     rack: RackProduct | None = None
     subnet_manager: Literal["opensm", "nvidia"] | None = None
-    """An appliance that runs a subnet manager of InfiniBand: which one."""
+    """The InfiniBand subnet manager of an appliance."""
     capacity_kinds: Annotated[tuple[Text, ...], Field()] = ()
-    """Clouds: ways it can be had."""
+    """Clouds: kinds of capacity in which it is sold."""
     instance: Instance | None = None
     """Clouds only."""

@@ -1,4 +1,4 @@
-"""Where instances of a cloud ask for their metadata, and with it for the credentials of their role."""
+"""Metadata services of clouds, from which instances get metadata and the credentials of their role."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["MetadataAddress", "MetadataService"]
 
 
 class MetadataAddress(CatalogModel):
-    """An address that only root of an instance may reach."""
+    """An address that only root of an instance can access."""
 
     address: Annotated[Text, Field(pattern=r"^[0-9a-f.:]+$")]
     """IPv4 or IPv6, without a prefix length."""
     ports: tuple[Annotated[int, Field(ge=1, le=65535)], ...] = ()
-    """TCP ports that are closed to users; empty closes the address whole. Given where the address also answers what
-    everybody needs, as the name service."""
+    """TCP ports that are blocked for users; empty: the whole address is blocked. Set if the address also provides
+    services that users need, such as DNS."""
 
 
 class MetadataService(CatalogEntry):

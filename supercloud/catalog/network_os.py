@@ -1,4 +1,4 @@
-"""Operating systems of switches: what they call their ports, and how far they go. A new one is one file of data."""
+"""Operating systems of switches: port names and limits. A new one is one new data file."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NamePattern = Annotated[str, Field(pattern=r"^([A-Za-z0-9/_-]|\{(cage|cage0|par
 
 
 class CageLanes(CatalogModel):
-    """How many electrical lanes a cage of such a speed has."""
+    """Number of electrical lanes of a cage of a speed."""
 
     speed: Rate
     lanes: Count
 
 
 class PortAlias(CatalogModel):
-    """What LLDP calls the ports of some vendors' switches, where that is not their name."""
+    """Port names in LLDP on switches of some vendors, if they differ from the names in the configuration."""
 
     vendors: tuple[Text, ...]
     port: _NamePattern
@@ -35,12 +35,12 @@ class NetworkOs(CatalogEntry):
     """One operating system of switches, and its configuration language."""
 
     dialect: Literal["sonic", "eos", "nvue", "frr"]
-    """The language of its files."""
+    """Language of its configuration files."""
     since: ReleaseText | None = None
-    """The first release that knows the words of the files: its vendor renamed some in it. Absent: none is known."""
+    """First release that supports the keywords of the files, because its vendor renamed some. Absent: unknown."""
     vendors: tuple[Text, ...] = ()
-    """Vendors whose switches come with it; ``*``: those of all others, too; empty: it comes with none, and runs on any
-    that lets the buyer choose."""
+    """Vendors whose switches ship with it; ``*``: also those of all others; empty: it ships with none, and runs on all
+    switches that allow a choice."""
     port: _NamePattern
     """Name of a whole cage: {cage} counts from 1, {cage0} from 0, {lane0} is the first lane over all cages."""
     split_port: _NamePattern
@@ -48,38 +48,38 @@ class NetworkOs(CatalogEntry):
     from 1."""
     aliases: tuple[PortAlias, ...] = ()
     lanes: tuple[CageLanes, ...] = ()
-    """Where names count lanes."""
+    """Lanes by speed, for port names that count lanes."""
     max_paths: Count
-    """Equal-cost paths of one route at most."""
+    """Maximum number of equal-cost paths of a route."""
     unnumbered: Flag
     """Whether BGP runs over link-local addresses."""
     mlag: Flag
-    """Whether two switches act as one towards a bond (multi-chassis link aggregation), as its vendor builds it."""
+    """Whether it supports multi-chassis link aggregation, as its vendor ships it."""
     spanning_tree: Literal["rstp", "stp"] | None = None
-    """The spanning tree that cuts loops of bridged networks; none: its vendor's build has no such daemon."""
+    """Spanning tree protocol of bridged networks; absent: the vendor's build does not include one."""
 
     def is_for(self, switch: Switch) -> bool:
-        """Whether it runs on a switch, as far as its vendors say."""
+        """Whether it runs on a switch, by its list of vendors."""
         return not self.vendors or "*" in self.vendors or switch.vendor is None or switch.vendor in self.vendors
 
     def format_port_name(self, switch: Switch, radix: int, index: int) -> str:
-        """What a port is called, ``index`` counted from 0 over all ports at the fabric's speed, uplinks after them."""
+        """Name of a port, ``index`` counted from 0 over all ports at the fabric's speed, uplinks after them."""
         return self._format_name(self.port, self.split_port, switch, radix, index)
 
     def format_alias(self, switch: Switch, radix: int, index: int) -> str:
-        """What neighbours hear a port called over LLDP; empty where that is its name, or not known."""
+        """Name of a port in LLDP; empty if it equals the port name, or is unknown."""
         found = next((item for item in self.aliases if switch.vendor in item.vendors), None)
         return self._format_name(found.port, found.split_port, switch, radix, index) if found else ""
 
     def count_lanes(self, switch: Switch) -> int:
-        """Electrical lanes of one of its cages; 1 where nobody counts them."""
+        """Electrical lanes of a cage; 1 if unknown."""
         native = switch.modes[0].speed if switch.modes else None
         return next((item.lanes for item in self.lanes if item.speed == native), 1)
 
     def _format_name(self, whole: str, split: str, switch: Switch, radix: int, index: int) -> str:
         lanes = self.count_lanes(switch)
         cages = switch.cages or (switch.modes[0].ports if switch.modes else radix)
-        if index >= radix:  # uplinks stand after all cages of the mode, each in a cage of its own
+        if index >= radix:  # uplinks are after all cages of the mode, each in a separate cage
             more = next((item.lanes for item in self.lanes if item.speed == switch.uplink_speed), 1)
             cage, parts, part, first = cages + index - radix, 1, 0, cages * lanes + (index - radix) * more
         else:

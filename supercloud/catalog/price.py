@@ -1,4 +1,4 @@
-"""What machines cost at list price, with the date it was read."""
+"""List prices of machines, with their dates."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class ListPrice(CatalogModel):
     kind: Literal["on-demand", "spot", "capacity-block"]
     price: Price
     date: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] | None = None
-    """When it was valid; absent where its source has none."""
+    """Date of the price; absent if the source has none."""
     read: Text
-    """Where it was read."""
+    """Source of the price."""
 
 
 class Prices(CatalogEntry):
@@ -32,5 +32,5 @@ class Prices(CatalogEntry):
     prices: tuple[ListPrice, ...]
 
     def find_price(self, region: str, kind: str) -> ListPrice | None:
-        """The price in a region, if one was sourced."""
+        """The price in a region; None if unknown."""
         return next((item for item in self.prices if item.region == region and item.kind == kind), None)

@@ -1,4 +1,4 @@
-"""Clouds as such: how they name things, what they limit, what ways to get capacity allow, what they cannot do."""
+"""Providers: name rules, limits, kinds of capacity, network rules, missing features."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ Endpoints = dict[Text, Literal["gateway", "interface"]]
 
 
 class CapacityRule(CatalogModel):
-    """What a way to get machines allows."""
+    """Rules of a kind of capacity."""
 
     kind: Literal["reservation", "reservation-group", "capacity-block", "spot", "on-demand", "flex-start"]
     placement: Literal["usual", "allowed", "refused"]
-    """Whether a placement group of our own goes with it."""
+    """Whether it can be used with a placement group of the cluster."""
     price: Literal["on-demand", "spot", "capacity-block"] | None = None
-    """Which list price it is billed at; absent where it has one of its own."""
+    """List price at which it is billed; absent if it has a separate price."""
     id_pattern: RegularExpression | None = None
-    """What its identifier looks like; ``{region}`` and ``{partition}`` are the site's."""
+    """Pattern of its identifier; ``{region}`` and ``{partition}`` are the site's."""
     id_example: Text | None = None
-    """An identifier as the provider's documentation writes them, where one is needed."""
+    """Example from the provider's documentation, if an identifier is required."""
     most: Count | None = None
-    """Most machines of one."""
+    """Maximum number of machines of one."""
     reason: Text | None = None
-    """Why something is refused."""
+    """Why a combination is rejected."""
 
 
 class ProviderLimit(CatalogModel):
-    """A number the provider sets, with the quota's own name where it has one."""
+    """A limit of the provider, with the name of the quota if it has one."""
 
     value: Natural
     adjustable: Flag = False
@@ -56,12 +56,12 @@ class ProviderLimit(CatalogModel):
 
 
 class RangeConflict(CatalogModel):
-    """Ranges that a network does not have together."""
+    """Address ranges that a network cannot combine."""
 
     first: CidrBlock
-    """Where its first range is."""
+    """Range that contains the first range of the network."""
     refused: tuple[CidrBlock, ...]
-    """Then no further one is in these."""
+    """Ranges that further ranges must not be in."""
     why: Text
 
 
@@ -72,24 +72,24 @@ class NetworkRule(CatalogModel):
     """Prefix length of the largest network or subnet."""
     smallest: Count
     reserved: Natural
-    """Addresses of each subnet that the provider keeps."""
+    """Addresses of each subnet that the provider reserves."""
     ranges: tuple[CidrBlock, ...]
     """Private ranges a network may be in."""
     apart: tuple[RangeConflict, ...] = ()
     secondary: dict[CidrBlock, tuple[CidrBlock, ...]] = {}
-    """Where further ranges are taken from when the first has no room, by the range that the first is in."""
+    """Range of the first range -> ranges from which further ones are taken if the first is full."""
     endpoints: Endpoints = {}
-    """Always there: they cost nothing and spare the way through the internet."""
+    """Endpoints that are always created: they are free and avoid traffic through the internet."""
     given_endpoints: Endpoints = {}
-    """What stands in for them in a closed network of the user's, whose routes are not ours to change."""
+    """Endpoints that replace them in an isolated existing network, whose routes must not be changed."""
     closed_endpoints: dict[Literal["all", "slurm", "kubernetes"], Endpoints] = {}
-    """What a network without a way to the internet needs besides, by what runs in it."""
+    """Further endpoints of a network without internet access, by scheduler."""
     control_zones: Natural = 0
-    """Zones in which the managed control plane wants a subnet."""
+    """Number of zones in which the managed control plane requires a subnet."""
     control_prefix: Count | None = None
     """Prefix length of such a subnet."""
     pod_interfaces: Natural = 0
-    """Interfaces full of addresses that a Kubernetes node keeps; 0 where pods have addresses of their own."""
+    """Interfaces whose addresses a Kubernetes node keeps in reserve for pods; 0 if pods have separate addresses."""
 
 
 class MachineImage(CatalogModel):
@@ -99,15 +99,15 @@ class MachineImage(CatalogModel):
     scheduler: Literal["slurm", "kubernetes"]
     arch: Literal["x86_64", "aarch64"]
     accelerator: Literal["none", "nvidia", "amd", "aws"]
-    """Vendor of the accelerators it has the driver for."""
+    """Vendor of the accelerators whose driver it contains."""
     reference: Text
-    """What the provider knows it by; ``{version}`` is that of Kubernetes."""
+    """Reference of the image at the provider; ``{version}`` is the Kubernetes version."""
     root: Text
     """Device of its root disk."""
 
 
 class ProviderDefaults(CatalogModel):
-    """What is taken where the spec is silent: our choice, not a fact."""
+    """Default values of settings that the spec does not specify; chosen by this project."""
 
     controller: EntryName
     controller_large: EntryName
@@ -118,26 +118,26 @@ class ProviderDefaults(CatalogModel):
     system: EntryName
     system_count: Count
     arm: dict[EntryName, EntryName] = {}
-    """What stands in for a machine beside nodes whose processors are Arm."""
+    """Machine -> replacement for clusters whose nodes have Arm processors."""
     disk: Size
-    """Of the root."""
+    """Size of root disks."""
     state: Size
-    """Of the scheduler's state."""
+    """Size of the disk for the scheduler's state."""
     storage: dict[Text, EntryName]
     """Storage service by the spec's kind."""
     backend: dict[EntryName, EntryName] = {}
-    """Machine of servers of our own by storage service."""
+    """Storage service -> machine of its servers, if the cluster runs them."""
 
 
 class ChangeImpact(CatalogModel):
-    """A change that cannot be made to what is there."""
+    """A change that cannot be made in place."""
 
     path: Text
     """Where in the published plan, with ``*`` for a name: ``cloud.storage[*].options.deployment``."""
     impact: Literal["replaces", "changes", "grows"]
-    """``grows``: only a larger value can be had in place."""
+    """``grows``: in place, the value can only be increased."""
     what: Text
-    """What is made again, and whether its data is lost."""
+    """What is replaced, and whether its data is lost."""
 
 
 class ManagedDatabase(CatalogModel):
@@ -150,77 +150,77 @@ class ManagedDatabase(CatalogModel):
     port: Count
     disk: Size
     zones: Count = 2
-    """Zones it wants subnets in."""
+    """Number of zones in which it requires subnets."""
 
 
 class CloudPartition(CatalogModel):
-    """Regions that share accounts and the beginning of identifiers."""
+    """Regions that share accounts and the prefix of identifiers."""
 
     name: Text
     regions: Text
     """A regular expression that the whole name of each of its regions matches."""
     closed: Text | None = None
-    """Why a network without a way to the internet cannot be made there; absent where it can."""
+    """Why networks without internet access are not possible there; absent if they are."""
     budget: Text | None = None
-    """Why a budget cannot be made there; absent where it can."""
+    """Why budgets are not possible there; absent if they are."""
     principals: dict[Text, Text] = {}
-    """Services that take roles under another name there."""
+    """Services whose principal has a different name there."""
 
 
 class Addon(CatalogModel):
-    """Software that the provider keeps in its managed Kubernetes clusters."""
+    """An add-on that the provider maintains in its managed Kubernetes clusters."""
 
     name: EntryName
     early: Flag = False
-    """Nodes become ready only when it is there."""
+    """Whether nodes become ready only after it is installed."""
     storage: tuple[Text, ...] = ()
-    """Storage services it is the driver of; empty means that every cluster has it."""
+    """Storage services whose driver it is; empty: all clusters have it."""
     account: Text | None = None
-    """Service account whose pods need rights of their own."""
+    """Service account whose pods need a separate role."""
     role: EntryName | None = None
-    """What the role of these pods is called; empty means like the add-on."""
+    """Name of the role of these pods; absent: the name of the add-on."""
     policies: tuple[Text, ...] = ()
-    """The provider's policies of that role."""
+    """Policies of the provider that the role has."""
     data: Flag = False
     """Whether its pods read and write the cluster's object stores."""
     settings: dict[Text, Text] = {}
-    """What it is configured with, in its own terms."""
+    """Its configuration, with the add-on's keys."""
 
 
 class Provider(CatalogEntry):
     """A cloud."""
 
     names: dict[EntryName, NameRule]
-    """Rules by kind of thing."""
+    """Name rules by kind of resource."""
     identifiers: dict[EntryName, Text] = {}
-    """What identifiers of existing things look like, by kind of thing, as regular expressions."""
+    """Kind of resource -> regular expression of identifiers of existing ones."""
     tags_ignore_case: Flag = False
-    """Whether something that is tagged takes no two tags that differ in capitals only."""
+    """Whether tags of a resource must differ in more than case."""
     limits: dict[EntryName, ProviderLimit]
     capacity: tuple[CapacityRule, ...]
     fabrics: dict[Text, Text]
-    """Fabric of the spec -> what the provider calls its interfaces."""
+    """Fabric kind of the spec -> the provider's name of its interfaces."""
     network: NetworkRule
     images: tuple[MachineImage, ...]
     defaults: ProviderDefaults
     database: ManagedDatabase | None = None
     partitions: tuple[CloudPartition, ...] = ()
-    """The first whose regions match counts."""
+    """Partitions; the first whose regions match applies."""
     addons: tuple[Addon, ...] = ()
     kubernetes_local: Text | None = None
-    """Where nodes of its managed Kubernetes mount the disks inside them; not configurable."""
+    """Path where nodes of its managed Kubernetes mount local disks; not configurable."""
     cannot: dict[Text, Text] = {}
-    """What it cannot do -> why (``storage-scale``, ``capacity:flex-start`` …)."""
+    """Missing feature -> reason (``storage-scale``, ``capacity:flex-start`` …)."""
     unlisted: dict[Text, Text] = {}
-    """Families of machines that its list of regions leaves out -> why."""
+    """Families of machines that its list of regions omits -> reason."""
     unsourced: dict[Text, Text] = {}
-    """Machines that the catalog does not have, by how their names begin -> why."""
+    """Prefix of names of machines that the catalog lacks -> reason."""
     impacts: tuple[ChangeImpact, ...] = ()
 
     def find_capacity_rule(self, kind: str) -> CapacityRule | None:
-        """The rule of a way to get machines; None where the provider has no such way."""
+        """The rule of a kind of capacity; None if the provider does not have it."""
         return next((item for item in self.capacity if item.kind == kind), None)
 
     def find_partition(self, region: str) -> CloudPartition | None:
-        """The partition of a region; None where the provider has none."""
+        """The partition of a region; None if the provider has none."""
         return next((item for item in self.partitions if re.fullmatch(item.regions, region)), None)

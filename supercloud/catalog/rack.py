@@ -1,4 +1,4 @@
-"""Racks, the places they can stand in, and how they can be cooled."""
+"""Racks, locations, and cooling methods."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ class Rack(CatalogEntry):
     depth: Length | None = None
     height: Length | None = None
     max_load: Mass | None = None
-    """Weight of the equipment it carries."""
+    """Maximum weight of the equipment."""
     weight: Mass | None = None
-    """Of the rack itself; of a rack product, as it comes filled."""
+    """Weight of the empty rack; of a rack product, including its equipment."""
     max_power: Power | None = None
-    """Power its distribution carries."""
+    """Maximum power of its distribution."""
     busbar: Literal["none", "48V", "54V", "800V"] = "none"
     mounts: tuple[Mount, ...] = ()
-    """What is screwed into it; empty if unknown."""
+    """Equipment formats that can be mounted; empty if unknown."""
     feeds: tuple[Feed, ...] = ()
-    """How what is in it is fed; empty if unknown."""
+    """Power feeds of its equipment; empty if unknown."""
     complete: Flag = False
-    """Sold with all that is in it: nothing else is put into one."""
+    """Whether it is sold with all its equipment, and no other equipment can be added."""
 
 
 class CoolingMethod(CatalogEntry):
-    """A way of cooling, and the rack density it reaches."""
+    """A cooling method, and the rack power for which it is suitable."""
 
     medium: Literal["air", "rear-door", "direct-liquid", "immersion"]
     power_from: Power | None = None
-    """Rack power from which it is usual."""
+    """Rack power from which it is commonly used."""
     power_to: Power | None = None
-    """Rack power it reaches."""
+    """Maximum rack power."""
 
 
 class Location(CatalogEntry):
-    """A place with the carbon intensity of its grid."""
+    """A location, with the carbon intensity of its grid."""
 
     country: Text | None = None
     carbon: CarbonIntensity | None = None

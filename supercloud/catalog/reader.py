@@ -1,6 +1,6 @@
 """Read the catalog: one directory per kind, one file per entry, overlays on top.
 
-``Catalog.get("machines", "dgx-h100")`` reads one file only, so a plan reads only the entries that it uses. An
+``Catalog.get(Machine, "dgx-h100")`` reads one file only, so a plan reads only the entries that it uses. An
 overlay directory has the same layout: a new file adds an entry, a file of an existing name overrides the fields it sets
 (a field set to null is removed). To add a kind: a folder, a model, a line in ``KINDS``.
 """
@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -124,10 +124,12 @@ KINDS: dict[str, type[CatalogEntry]] = {
     "xids": XidTable,
 }
 
+_KIND_OF_MODEL = {model: kind for kind, model in KINDS.items()}
+
 OVERLAY_VARIABLE = "SUPERCLOUD_CATALOG"
 
 _DATA_DIRECTORY = Path(__file__).with_name("data")
-_F = TypeVar("_F", bound=CatalogEntry)
+_E = TypeVar("_E", bound=CatalogEntry)
 
 
 @cache
@@ -184,39 +186,29 @@ class Catalog:
             raise UnknownNameError("kind of catalog entry", kind, KINDS)
         return sorted({name for layer in self._layers for name in _list_file_names(layer / kind)})
 
-    def get(self, kind: str, name: str) -> CatalogEntry:
-        """One entry; raises :class:`UnknownNameError` with the nearest names."""
+    def get(self, model: type[_E], name: str) -> _E:
+        """One entry of the kind whose entries have this class, such as ``get(Machine, "dgx-h100")``.
+
+        Raises :class:`UnknownNameError` with the nearest names.
+        """
+        entry = self.get_entry(_KIND_OF_MODEL[model], name)
+        assert isinstance(entry, model)
+        return entry
+
+    def get_entry(self, kind: str, name: str) -> CatalogEntry:
+        """One entry of a kind by the kind's name, for code that handles all kinds."""
         found = self._read.get((kind, name))
         if found is None:
             found = self._read[kind, name] = self._load(kind, name)
         return found
 
-    def iter_entries(self, kind: str) -> Iterator[CatalogEntry]:
-        """All entries of a kind, sorted by name."""
-        return (self.get(kind, name) for name in self.list_names(kind))
-
-    def get_accelerator(self, name: str) -> Accelerator:
-        """An accelerator by its name."""
-        return self._get_typed(Accelerator, "accelerators", name)
-
-    def get_machine(self, name: str) -> Machine:
-        """A machine by its name."""
-        return self._get_typed(Machine, "machines", name)
-
-    def get_switch(self, name: str) -> Switch:
-        """A switch by its name."""
-        return self._get_typed(Switch, "switches", name)
-
-    def get_rack(self, name: str) -> Rack:
-        """A rack by its name."""
-        return self._get_typed(Rack, "racks", name)
+    def iter_entries(self, model: type[_E]) -> Iterator[_E]:
+        """All entries of the kind whose entries have this class, sorted by name."""
+        return (self.get(model, name) for name in self.list_names(_KIND_OF_MODEL[model]))
 
     def get_slurm_release(self, release: str) -> SlurmRelease:
         """A Slurm release series by its name, such as 22.05; a patch release finds its series."""
-        return self._get_typed(SlurmRelease, "slurm", ".".join(release.split(".")[:2]))
-
-    def _get_typed(self, model: type[_F], kind: str, name: str) -> _F:
-        return cast(_F, self.get(kind, name))
+        return self.get(SlurmRelease, ".".join(release.split(".")[:2]))
 
     def _load(self, kind: str, name: str) -> CatalogEntry:
         known = self.list_names(kind)

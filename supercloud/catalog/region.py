@@ -1,4 +1,4 @@
-"""Regions of clouds: their zones, what they sell, how clean their electricity is."""
+"""Regions of clouds: zones, machine families, carbon intensity."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ class GridCarbon(CatalogModel):
     intensity: CarbonIntensity
     year: Count | None = None
     basis: Text
-    """What it was read of: the region itself, or a grid that it is likely to share."""
+    """What the value applies to: the region itself, or the grid that it probably uses."""
 
 
 class Region(CatalogEntry):
-    """A region as one of a provider's own."""
+    """A region of a provider."""
 
     provider: Literal["aws", "gcp", "azure"]
     place: Text | None = None
-    """Where it is."""
+    """Geographic location."""
     zones: tuple[Text, ...] = ()
-    """Codes of its zones; empty where they were not sourced."""
+    """Codes of its zones; empty if unknown."""
     families: tuple[Text, ...] | None = None
-    """Families of accelerator machines it sells; absent where no list was read."""
+    """Families of accelerator machines that are sold there; absent if unknown."""
     carbon: GridCarbon | None = None

@@ -1,4 +1,4 @@
-"""How often nodes fail, as those who run many of them have published it."""
+"""Failure rates of nodes, as published by operators of large clusters."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ class FailureRate(CatalogEntry):
     accelerator: Text | None = None
     per_node_day: Annotated[Number, Field(gt=0, le=1)]
     node_accelerators: Count
-    """Accelerators of one of those nodes."""
+    """Accelerators per node."""
     failures: Count | None = None
-    """How many it was counted from."""
+    """Number of failures from which the rate was computed."""

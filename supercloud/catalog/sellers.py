@@ -1,8 +1,6 @@
-"""Where a cloud sells a machine: by its list of families, or by the price it asks there."""
+"""Regions in which a cloud sells a machine: by its list of families, or by its prices."""
 
 from __future__ import annotations
-
-from typing import cast
 
 from .machine import Machine
 from .price import Prices
@@ -15,14 +13,14 @@ __all__ = ["select_regions"]
 def select_regions(catalog: Catalog, machine: Machine) -> list[str]:
     """Regions of the machine's provider that are known to sell it, by name.
 
-    Those that list its family, and those in which the provider asks a price for it: a list of families may be older
+    Regions that list its family, and regions with a price for it: a list of families may be older
     than the prices. Machines without accelerators are sold in every region.
     """
     family = machine.instance.family if machine.instance else None
     priced: set[str] = set()
     if machine.name in catalog.list_names("prices"):
-        priced = {item.region for item in cast(Prices, catalog.get("prices", machine.name)).prices}
-    regions = [cast(Region, item) for item in catalog.iter_entries("regions")]
+        priced = {item.region for item in catalog.get(Prices, machine.name).prices}
+    regions = list(catalog.iter_entries(Region))
     return sorted(
         item.name
         for item in regions

@@ -1,4 +1,4 @@
-"""Slurm releases: the keys each knows and what it can do. A new release is one new file of data."""
+"""Slurm releases: the keys of their parsers and their capabilities. A new release is one new data file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["SlurmAbilities", "SlurmKeys", "SlurmRelease"]
 
 
 class SlurmKeys(CatalogModel):
-    """Keys the parsers of a release know, spelt as Slurm spells them. Slurm compares them without regard to case."""
+    """Keys that the parsers of a release accept, with the spelling of Slurm, which ignores case."""
 
     slurm: tuple[Text, ...]
     node: tuple[Text, ...]
@@ -21,40 +21,40 @@ class SlurmKeys(CatalogModel):
     cgroup: tuple[Text, ...]
     slurmdbd: tuple[Text, ...]
     job_container: tuple[Text, ...]
-    """Of job_container.conf, read by job_container/tmpfs and by namespace/tmpfs after it."""
+    """Keys of job_container.conf, read by job_container/tmpfs and by namespace/tmpfs after it."""
     topology: tuple[Text, ...]
-    """Of topology.conf; topology.yaml has a schema of its own."""
+    """Keys of topology.conf; topology.yaml has a separate schema."""
 
 
 class SlurmAbilities(CatalogModel):
-    """What a release can do."""
+    """Capabilities of a release."""
 
     topologies: tuple[Literal["flat", "tree", "block", "3d_torus", "torus3d", "ring", "hypercube"], ...]
-    """Topology plugins; ``3d_torus`` is the old one without a file of its own."""
+    """Topology plugins; ``3d_torus`` is the older one without a configuration file."""
     flat_plugin: Literal["none", "default", "flat"]
-    """What ``topology/…`` without structure is called."""
+    """Name of the plugin ``topology/…`` without a structure."""
     topology_yaml: Flag
-    """Whether topology.yaml is read, several topologies side by side with it."""
+    """Whether topology.yaml is supported, which can contain several topologies."""
     block_sizes_key: Literal["BlockLevels", "BlockSizes"] | None = None
     short_blocks: Flag = False
-    """Whether a block may have fewer nodes than the first size; elsewhere the controller does not start."""
+    """Whether a block can have fewer nodes than the first size; otherwise the controller does not start."""
     block_rank: Flag = False
-    """TopologyParam=BlockAsNodeRank."""
+    """Whether TopologyParam=BlockAsNodeRank is supported."""
     auth: tuple[Literal["munge", "slurm", "jwt"], ...]
     autodetect: tuple[Text, ...]
     imex: Flag
-    """switch/nvidia_imex."""
+    """Whether the plugin switch/nvidia_imex is supported."""
     container_tmp: Literal["JobContainerType=job_container/tmpfs", "NamespaceType=namespace/tmpfs"] | None = None
-    """What gives each job its own /tmp; none where the plugin cannot be relied on."""
+    """Option that gives each job a private /tmp; absent if the plugin is not reliable."""
     container_tmp_untried: Text | None = None
-    """Another plugin that gives it, by the manual of the release; nobody ran it for this catalog. Never rendered."""
+    """Another plugin with this feature by the manual of the release; not tested for this catalog, never rendered."""
     segments: Flag
-    """Whether jobs may ask for --segment."""
+    """Whether jobs can use --segment."""
     exclusive_key: Flag
-    """Whether partitions take Exclusive= instead of OverSubscribe=EXCLUSIVE."""
+    """Whether partitions support Exclusive= instead of OverSubscribe=EXCLUSIVE."""
     metrics: Literal["none", "public", "authenticated"]
-    """MetricsType. ``public``: everybody may read them, so slurmctld gives none where PrivateData is set;
-    ``authenticated``: where PrivateData is set only root and SlurmUser read them (and MetricsAuthUsers)."""
+    """MetricsType. ``public``: all users can read metrics, so slurmctld provides none if PrivateData is set;
+    ``authenticated``: if PrivateData is set, only root, SlurmUser and MetricsAuthUsers can read them."""
 
 
 class SlurmRelease(CatalogEntry):
@@ -67,4 +67,4 @@ class SlurmRelease(CatalogEntry):
     (PreemptMode, HealthCheckNodeState), are not among them."""
     abilities: SlurmAbilities
     upgrades_from: tuple[Text, ...] = ()
-    """Oldest release whose state it reads, where that is known."""
+    """Oldest release whose state it can read; empty if unknown."""

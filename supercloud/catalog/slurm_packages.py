@@ -1,4 +1,4 @@
-"""Packages of Slurm: what they are called, which releases they exist for, and the user that they make."""
+"""Packages of Slurm: names, releases, and the user that they create."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from .fact import CatalogEntry, CatalogModel
 __all__ = ["SlurmPackageNames", "SlurmPackages"]
 
 _Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]+$", max_length=80)]
-"""Debian Policy, 5.6.1: characters of the name of a package."""
+"""Characters of package names: Debian Policy 5.6.1."""
 _Names = Annotated[tuple[_Name, ...], Field(min_length=1)]
 _Release = Annotated[str, Field(pattern=r"^[0-9]{2}\.[0-9]{2}$")]
 _Suite = Annotated[str, Field(pattern=r"^[a-z]+$", max_length=40)]
 
 
 class SlurmPackageNames(CatalogModel):
-    """Names of the packages with each part of Slurm; what they depend on comes with them."""
+    """Names of the packages of each part of Slurm, without dependencies."""
 
     client: _Names
-    """Commands of users."""
+    """Packages with the user commands."""
     slurmctld: _Names
     slurmdbd: _Names
     slurmd: _Names
@@ -30,7 +30,7 @@ class SlurmPackageNames(CatalogModel):
     """The daemon that signs for the commands of hosts without another daemon, with auth/slurm."""
     pam_slurm_adopt: _Names
     jwt: tuple[_Name, ...] = ()
-    """The plugin auth/jwt, where it has a package of its own."""
+    """The plugin auth/jwt, if it has a separate package."""
 
 
 class SlurmPackages(CatalogEntry):
@@ -38,8 +38,8 @@ class SlurmPackages(CatalogEntry):
 
     names: SlurmPackageNames
     suites: dict[_Release, _Suite] = {}
-    """Release of Slurm -> suite of the distribution that has it."""
+    """Release of Slurm -> suite of the distribution that contains it."""
     built_from: tuple[_Release, ...] = ()
-    """Releases of Slurm whose source makes these packages; they are in no archive."""
+    """Releases of Slurm whose source builds these packages, which are in no archive."""
     user: Annotated[int, Field(ge=1, le=65533)] | None = None
-    """Number of the user and of the group ``slurm`` that the packages make; none where they make no user."""
+    """UID and GID of the user ``slurm`` that the packages create; absent if they create none."""

@@ -1,4 +1,4 @@
-"""Storage products, and the throughput that reference architectures ask for."""
+"""Storage products, and the throughput that reference architectures require."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["StorageProduct", "StorageTiers", "Tier", "TierRate"]
 
 
 class StorageProduct(CatalogEntry):
-    """A file system or object store one can run or rent."""
+    """A file system or object store."""
 
     vendor: Text | None = None
     kind: Literal["lustre", "weka", "storage-scale", "nfs", "object", "managed"]
@@ -20,63 +20,63 @@ class StorageProduct(CatalogEntry):
     min_servers: Count | None = None
     max_clients: Count | None = None
     max_targets: Count | None = None
-    """Object storage targets, NSDs, drives: what the product calls its parts."""
+    """Maximum number of storage targets: OSTs, NSDs or drives, depending on the product."""
     targets_per_server_to: Count | None = None
     target_limit: Size | None = None
-    """Largest target there can be."""
+    """Maximum size of a target."""
     ports: tuple[Text, ...] = ()
-    """TCP ports or ranges it needs."""
+    """Required TCP ports or port ranges."""
     data: Count | None = None
     """Data parts of a usual stripe or parity group."""
     data_from: Count | None = None
     data_to: Count | None = None
-    """Most data parts of a stripe."""
+    """Maximum number of data parts of a stripe."""
     parity: Count | None = None
     set_to: Count | None = None
-    """Most drives of an erasure set, data and parity together."""
+    """Maximum number of drives of an erasure set, data and parity."""
     parity_many: Count | None = None
     """Parity parts of a large system."""
     many_servers: Count | None = None
-    """A system with more servers than this is large."""
+    """Number of servers above which a system counts as large."""
     spares: Natural | None = None
-    """Servers whose capacity is held back for rebuilding."""
+    """Servers whose capacity is reserved for rebuilds."""
     copies: Count | None = None
-    """Copies of everything, where it is protected so."""
+    """Default number of copies, if data is protected by replication."""
     copies_to: Count | None = None
-    """Most copies there can be."""
+    """Maximum number of copies."""
     reserve: Ratio | None = None
-    """Part of the space that it keeps for itself."""
+    """Fraction of the space that the product reserves."""
     block: Size | None = None
     quorum: Count | None = None
-    """Servers that vote on who is alive."""
+    """Number of quorum servers."""
     average_file: Size | None = None
-    """Where nothing better is known, for the number of inodes."""
+    """Default average file size, from which the number of inodes is computed."""
     inode: Size | None = None
     """Metadata of one file."""
     inode_with_data: Size | None = None
-    """The same where small files live beside their metadata."""
+    """Metadata of one file if small files are stored with their metadata."""
     inode_factor: Number | None = None
-    """How many times that much is to be there."""
+    """Factor by which metadata space exceeds the computed minimum."""
     metadata_share: Ratio | None = None
-    """Metadata space for the capacity, at least."""
+    """Minimum metadata space as a fraction of the capacity."""
     metadata_share_with_data: Ratio | None = None
     max_inodes: Number | None = None
-    """Of one metadata target."""
+    """Maximum number of inodes of one metadata target."""
     memory_base: Size | None = None
-    """Memory of a server for itself."""
+    """Base memory of a server."""
     memory_target: Size | None = None
-    """And for each target it may serve, after it took over its partner's."""
+    """Additional memory for each target that a server may serve, including those of its failover partner."""
     process_hugepages: Size | None = None
-    """Huge pages of each process (one a core)."""
+    """Huge pages of each process; one process per core."""
     raw_per_memory: Number | None = None
-    """Most drive capacity for the memory of compute processes."""
+    """Maximum ratio of drive capacity to memory of compute processes."""
     raft_servers: Count | None = None
-    """Above this, its operator wants rafts of ``raft_size``."""
+    """Number of servers above which the operator requires rafts of ``raft_size``."""
     raft_size: Count | None = None
 
 
 Tier = Literal["good", "better", "best"]
-"""Names of tiers, the lowest first."""
+"""Names of tiers, lowest first."""
 
 
 class TierRate(CatalogModel):
@@ -89,10 +89,10 @@ class TierRate(CatalogModel):
 
 
 class StorageTiers(CatalogEntry):
-    """Throughput by tier, as a reference architecture prints it."""
+    """Throughput by tier, as published in a reference architecture."""
 
     unit_accelerators: Count
     """Accelerators of one scalable unit."""
     node: tuple[TierRate, ...] = ()
-    """Of a single node (``units`` is 1)."""
+    """Throughput of a single node (``units`` is 1)."""
     aggregate: tuple[TierRate, ...]

@@ -1,4 +1,4 @@
-"""Storage as clouds sell it: sizes and steps, throughput, deployments, and what goes with what."""
+"""Storage services of clouds: sizes and steps, throughput, deployments, and compatible options."""
 
 from __future__ import annotations
 
@@ -15,52 +15,52 @@ __all__ = ["Deployment", "FabricRule", "SoftwareSource", "MountRule", "OptionRul
 
 
 class Deployment(CatalogModel):
-    """One way the service is set up, with the sizes it comes in."""
+    """One deployment type of the service, with its available sizes."""
 
     name: Text
     sizes: tuple[Size, ...] = ()
     """Single sizes before the steps."""
     step: Size | None = None
-    """Then any multiple of it; with ``per_tib`` keys in ``steps`` these win."""
+    """Multiples of this size are available above ``sizes``; ``steps`` overrides it by throughput."""
     steps: dict[Text, Size] = {}
     """Step by throughput per TiB (``250 MB/s``)."""
     min: Size | None = None
     max: Size | None = None
     per_tib: tuple[Rate, ...] = ()
-    """Throughput for each TiB it can be bought with."""
+    """Available throughputs per TiB."""
     throughput: tuple[Rate, ...] = ()
-    """Throughput of all of it that it can be bought with."""
+    """Available total throughputs."""
     zones: Count = 1
-    """Zones it stands in."""
+    """Number of zones that it uses."""
     everywhere: Flag = False
-    """Whether clients of each zone need an address of it in that zone; it then has one in every zone that is used."""
+    """Whether clients need an address of the service in their own zone; it then has one in each zone in use."""
     given: Text | None = None
-    """What is not done for it in a network of the user's."""
+    """What is not configured for it in an existing network."""
     versions: tuple[Text, ...] = ()
     linked: Flag = True
-    """Whether it can be filled from an object store."""
+    """Whether it can be linked to an object store."""
 
 
 class FabricRule(CatalogModel):
-    """When clients may reach it over the fabric of the machines."""
+    """Conditions for access over the fabric of the machines."""
 
     kind: Text
     deployments: tuple[Text, ...]
     steps: dict[Text, Size] = {}
-    """What its sizes are multiples of, by throughput per TiB (``250 MB/s``)."""
+    """Size step by throughput per TiB (``250 MB/s``)."""
     option: Text
-    """The option that says so."""
+    """The option that enables it."""
 
 
 class OptionRule(CatalogModel):
-    """What options of these values ask of other options; without ``needs`` and ``without`` they do not go together."""
+    """What options with these values require; without ``needs`` and ``without`` they cannot be combined."""
 
     when: dict[Text, OptionValue]
-    """Option -> value, the deployment among them, and ``linked`` where it is filled from an object store."""
+    """Option -> value, the deployment among them, and ``linked`` if it is linked to an object store."""
     needs: Text | None = None
-    """An option that has to be said too."""
+    """An option that is also required."""
     without: Text | None = None
-    """An option that does not go with them: its default is left out."""
+    """An option that cannot be combined with them: its default is omitted."""
     why: Text
 
     def is_met(self, options: Mapping[str, OptionValue]) -> bool:
@@ -72,24 +72,24 @@ class MountRule(CatalogModel):
     """How clients mount it."""
 
     type: Annotated[str, Field(pattern=r"^[a-z0-9._-]{1,32}$")]
-    """What ``mount -t`` takes."""
+    """File system type for ``mount -t``."""
     options: Annotated[str, Field(pattern=r"^[A-Za-z0-9_=,.:/%+@-]+$", max_length=1024)]
-    """What ``mount -o`` takes."""
+    """Mount options for ``mount -o``."""
     path: Annotated[str, Field(pattern=r"^[A-Za-z0-9._/-]*$", max_length=255)] = ""
-    """What is mounted of it, as it follows the server's name."""
+    """Exported path, appended to the server's name."""
     port: Count | None = None
-    """Where servers of our own answer clients that mount."""
+    """Port for mounts of clients, if the cluster runs the servers."""
 
 
 class SoftwareSource(CatalogModel):
-    """Where servers get software that only its vendor provides: two options of the spec."""
+    """Source of software that only its vendor provides: two options of the spec."""
 
     source: Text
     """Option with the program that installs it: an ``https://`` address or an ``s3://bucket/key``."""
     token: Text
-    """Option with the name of a secret that this program is given; the user keeps it in the provider's store."""
+    """Option with the name of a secret that is passed to this program; it is stored in the provider's secret store."""
     what: Text
-    """What to give."""
+    """Description of the required values."""
 
 
 class StorageService(CatalogEntry):
@@ -97,37 +97,37 @@ class StorageService(CatalogEntry):
 
     provider: Literal["aws", "gcp", "azure"]
     kinds: tuple[Literal["lustre", "weka", "storage-scale", "nfs", "object", "managed"], ...]
-    """Kinds of the spec it can stand for."""
+    """Kinds of storage in the spec that it can provide."""
     lowers_to: Literal["parallel", "nfs", "bucket", "servers"]
     deployments: tuple[Deployment, ...] = ()
-    """The first is taken unless another one is named or needed."""
+    """Deployments; the first is the default unless another one is requested or required."""
     options: dict[Text, OptionValue] = {}
-    """What is decided unless the spec says otherwise."""
+    """Default options."""
     option_values: dict[Text, tuple[OptionValue, ...]] = {}
-    """Values an option can have; an option that is in neither this nor ``option_ranges`` takes any."""
+    """Allowed values of options; options neither here nor in ``option_ranges`` accept any value."""
     option_ranges: dict[Text, tuple[Natural, Natural]] = {}
-    """Smallest and largest number an option can be."""
+    """Minimum and maximum of numeric options."""
     option_rules: tuple[OptionRule, ...] = ()
     name_option: Text | None = None
-    """The option with a name of the user's for it, where it has one that others see."""
+    """The option with a user-defined name, if the service has a visible name."""
     fabric: FabricRule | None = None
     links: Natural = 0
-    """Most links to object stores."""
+    """Maximum number of links to object stores."""
     link_scheme: Text | None = None
-    """What the address of such a store begins with: ``s3``."""
+    """URL scheme of such a store: ``s3``."""
     cannot: dict[Text, Text] = {}
-    """Deployments that the provider sells and that are not built here -> why."""
+    """Deployments of the provider that are not supported here -> reason."""
     mount: MountRule | None = None
-    """Absent for object stores."""
+    """How clients mount it; absent for object stores."""
     install: SoftwareSource | None = None
-    """Servers of our own: absent where the image has the software."""
+    """Source of the software of servers that the cluster runs; absent if the image contains it."""
     tcp_ports: tuple[Text, ...] = ()
     udp_ports: tuple[Text, ...] = ()
     product: Text | None = None
-    """Servers of our own: the product in the catalog's storage."""
+    """Storage product of the catalog, if the cluster runs the servers."""
     min_servers: Count | None = None
     local_disks: Flag = False
-    """Servers of our own: their data is on the disks inside."""
+    """Whether servers that the cluster runs store data on local disks."""
 
     def find_deployment(self, name: str) -> Deployment | None:
         """A deployment by name."""

@@ -15,13 +15,13 @@ __all__ = ["PortMode", "Switch"]
 
 
 class PortMode(CatalogModel):
-    """A way to run all ports: so many at such a speed."""
+    """A mode of all ports: their number and speed."""
 
     ports: Count
     speed: Rate
     name: Annotated[str, Field(pattern=r"^([A-Za-z0-9/_-]|\{(cage|port|port0|number)\})+$")] | None = None
-    """What the switch calls a port: {cage} and {port} within it count from 1, {port0} from 0, {number} over all
-    cages from 1. Empty means that it was not sourced: ports have numbers."""
+    """Pattern of port names: {cage} and {port} within it count from 1, {port0} from 0, {number} over all
+    cages from 1. Absent if unknown: ports are then numbered."""
 
 
 class Switch(CatalogEntry):
@@ -30,32 +30,32 @@ class Switch(CatalogEntry):
     vendor: Text
     kind: Literal["infiniband", "ethernet", "nvlink"]
     modes: tuple[PortMode, ...] = ()
-    """Ways to run its ports, the native one first; a port of one cage split in two counts twice."""
+    """Port modes, the native one first; a cage that is split in two counts as two ports."""
     cages: Count | None = None
     cage: Text | None = None
-    """Form of the cages: osfp, qsfp112, qsfp28, rj45 …"""
+    """Form factor of the cages: osfp, qsfp112, qsfp28, rj45 …"""
     managed: Flag | None = None
     """InfiniBand: whether a subnet manager runs on it."""
     chips: Count = 1
-    """Independent switches in the box; ``modes`` are of one of them."""
+    """Independent switches in the chassis; ``modes`` are those of one of them."""
     units: Count | None = None
     mount: Mount | None = None
     feed: Feed | None = None
-    """How it is fed; absent if unknown."""
+    """Power feed; absent if unknown."""
     power_typical: Power | None = None
     power_max: Power | None = None
     weight: Mass | None = None
     depth: Length | None = None
     cooling: Literal["air", "liquid"] | None = None
     uplink_ports: Natural = 0
-    """Further ports, each in a cage of its own, that no mode counts."""
+    """Further ports, each in a separate cage, that are not counted in the modes."""
     uplink_speed: Rate | None = None
     uplink_cage: Text | None = None
     uplink_name: Annotated[str, Field(pattern=r"^([A-Za-z0-9/_-]|\{number\})+$")] | None = None
-    """{number} goes on after the ports of the first mode."""
+    """Pattern of their names; {number} continues after the ports of the first mode."""
     part_number: Text | None = None
     status: Text | None = None
 
     def find_radix(self, speed: Rate) -> int | None:
-        """Ports at ``speed`` of one chip, or None where it has none."""
+        """Ports at ``speed`` of one chip, or None if it has none."""
         return next((mode.ports for mode in self.modes if mode.speed == speed), None)

@@ -1,4 +1,4 @@
-"""Folders that software of a vendor keeps for itself on a node, so that nothing is mounted there."""
+"""Folders that are reserved for software on nodes, so that nothing is mounted there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["SystemFolders"]
 
 
 class SystemFolders(CatalogEntry):
-    """What the packages of one piece of software bring outside of the folders of the operating system."""
+    """Folders that one software's packages install outside of the operating system's folders."""
 
     folders: tuple[Text, ...]
-    """Each with everything inside; ``*`` stands for a release in a name."""
+    """Folders including their contents; ``*`` replaces a release in a name."""

@@ -1,4 +1,4 @@
-"""What carries heat away: coolants, distribution units, heat rejection, and the temperatures that are agreed on."""
+"""Coolants, coolant distribution units, heat rejection, and classes of supply temperature."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["Cdu", "Coolant", "HeatRejection", "ThermalClass"]
 
 
 class Coolant(CatalogEntry):
-    """A fluid, by the one number that sizes pipes: how much of it carries a kilowatt."""
+    """A coolant, with the flow that removes a kilowatt."""
 
     medium: Literal["air", "liquid"]
     flow: Flow
-    """What carries away 1 kW at a rise of 1 K: 1 kW / (density × specific heat × 1 K)."""
+    """Flow that removes 1 kW at a temperature rise of 1 K: 1 kW / (density × specific heat × 1 K)."""
     usual_step: TemperatureStep | None = None
-    """Rise that designs are drawn for."""
+    """Usual design temperature rise."""
 
 
 class Cdu(CatalogEntry):
@@ -26,38 +26,38 @@ class Cdu(CatalogEntry):
 
     vendor: Text | None = None
     form: Literal["row", "rack"] = "row"
-    """``row`` takes the place of a rack, ``rack`` takes units of one."""
+    """``row`` uses the position of a rack, ``rack`` uses rack units."""
     capacity: Power | None = None
-    """Heat it moves at its approach."""
+    """Heat that it transfers at its approach temperature."""
     flow: Flow | None = None
-    """Of the racks' loop."""
+    """Flow of the racks' loop."""
     approach: TemperatureStep | None = None
-    """Supply to the racks less supply of the building."""
+    """Supply temperature of the racks minus that of the building."""
     power: Power | None = None
-    """Of its pumps."""
+    """Power of its pumps."""
     units: Natural = 0
     width: Length | None = None
     serves: Count | None = None
-    """Racks its vendor draws on one unit."""
+    """Number of racks per unit in the vendor's design."""
 
 
 class HeatRejection(CatalogEntry):
-    """Where heat leaves the site."""
+    """A method of heat rejection."""
 
     approach_from: TemperatureStep | None = None
     approach_to: TemperatureStep | None = None
-    """Supply of the building less the outdoor temperature; plans count with the worst."""
+    """Supply temperature of the building minus the outdoor temperature; plans use the maximum."""
     reference: Literal["dry-bulb", "wet-bulb"] | None = None
     cop: Number | None = None
-    """Heat moved over electricity, of a chiller."""
+    """Chillers: removed heat per electric energy."""
     evaporation: Flow | None = None
-    """Water evaporated for 100 kW of heat, of a tower."""
+    """Cooling towers: water evaporated for 100 kW of heat."""
     cycles: Number | None = None
     """Cycles of concentration: make-up water = evaporation × c / (c − 1)."""
 
 
 class ThermalClass(CatalogEntry):
-    """A range of supply temperature that equipment is built for."""
+    """A range of supply temperatures for which equipment is specified."""
 
     medium: Literal["air", "liquid"]
     supply_from: Temperature

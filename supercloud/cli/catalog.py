@@ -44,7 +44,7 @@ def catalog(
             print_result(line)
         print_note("next: supercloud catalog machines")
     elif name is None or set(name) & set("*?["):
-        entries = [facts.get(kind, item) for item in matching(facts.list_names(kind), name or "*")]
+        entries = [facts.get_entry(kind, item) for item in matching(facts.list_names(kind), name or "*")]
         if not entries:
             raise InputError(f"none of the {len(facts.list_names(kind))} {kind} matches {name!r}")
         if as_json:
@@ -58,7 +58,7 @@ def catalog(
             print_result(line)
         print_note(f"{len(entries)} {kind} · next: supercloud catalog {kind} NAME")
     else:
-        data = facts.get(kind, name).model_dump(mode="json", exclude_unset=True)
+        data = facts.get_entry(kind, name).model_dump(mode="json", exclude_unset=True)
         if as_json:
             print_json(data)
             return

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
+from ..catalog import Machine, Prices, Provider, Rack, Region, Switch
 from ..errors import InputError, OutputError, UnknownNameError
 from .output import print_note, print_result
 
@@ -52,7 +53,7 @@ def init(
     from ..primitives.output import write_file
 
     facts = Catalog.load_default()
-    of = facts.get_machine(machine)  # an unknown name raises with the nearest one
+    of = facts.get(Machine, machine)  # an unknown name raises with the nearest one
     where = of.provider
     for flag, value, fits in (("--location", location, where == "onprem"), ("--region", region, where != "onprem")):
         if value and not fits:
@@ -192,7 +193,7 @@ def _list_onprem_options(catalog: Catalog, machine: Machine, location: str | Non
     made = "infiniband" if kind == "infiniband" else "ethernet"
     switches = sorted(
         item.name
-        for item in map(catalog.get_switch, catalog.list_names("switches"))
+        for item in catalog.iter_entries(Switch)
         if adapter and item.kind == made and item.find_radix(adapter.speed)
     )
     methods = machine.heat.methods
@@ -211,15 +212,13 @@ def _select_rack(catalog: Catalog, machine: Machine) -> str | None:
     """A rack for machines, switches and servers with power cords: vendor-neutral if available, and the smallest that
     holds the nodes of the reference architecture. None if the machine's size is unknown.
     """
-    from ..catalog import Rack
-
     shown = machine.scalable_unit.nodes_per_rack if machine.scalable_unit else ()
     least = 0 if machine.rack else (machine.body.units or 0) * max(shown, default=1)
     if machine.rack is None and machine.body.units is None:
         return None
     fitting = [
         item
-        for item in map(catalog.get_rack, catalog.list_names("racks"))
+        for item in catalog.iter_entries(Rack)
         if isinstance(item, Rack) and "ac" in item.feeds and item.units >= least
     ]
     best = min(fitting, key=lambda item: (item.vendor is not None, item.units, item.name), default=None)
@@ -227,25 +226,22 @@ def _select_rack(catalog: Catalog, machine: Machine) -> str | None:
 
 
 def _build_cloud_option(catalog: Catalog, machine: Machine, region: str | None) -> dict[str, Any]:
-    from ..catalog import Prices, Provider, Region
     from ..catalog.sellers import select_regions
     from ..plan.build.fabric.roles import ADAPTER_KINDS
 
     known_cloud = machine.provider in catalog.list_names("providers")
-    provider = cast(Provider, catalog.get("providers", machine.provider)) if known_cloud else None
+    provider = catalog.get(Provider, machine.provider) if known_cloud else None
     instance, kinds = machine.instance, machine.capacity_kinds
     regions = [
         item.name
-        for item in catalog.iter_entries("regions")
+        for item in catalog.iter_entries(Region)
         if isinstance(item, Region) and item.provider == machine.provider
     ]
     if region is not None and regions and region not in regions:
         raise UnknownNameError(f"region of {machine.provider}", region, regions)
     if region is None:
         sellers = select_regions(catalog, machine)
-        prices = (
-            cast(Prices, catalog.get("prices", machine.name)) if machine.name in catalog.list_names("prices") else None
-        )
+        prices = catalog.get(Prices, machine.name) if machine.name in catalog.list_names("prices") else None
         known = [(price.price, name) for name in sellers if prices and (price := prices.find_price(name, "on-demand"))]
         if not sellers:
             why = provider.unlisted.get(instance.family, "") if provider and instance else ""

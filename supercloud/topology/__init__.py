@@ -1,8 +1,8 @@
 """The wiring of nodes: the canonical graph, its builders from numbers alone, and scale-up domains.
 
-A builder takes counts and ports and returns a `Fabric`: tiers of switches, link groups, levels of locality, each listed
-from the nodes outwards, all as formulas, nothing per node. All numbers start at 0. The package has no products and no
-places. Names are loaded on first use; numpy only by `build_columns`.
+A builder takes counts and ports, those of a switched shape as one value, and returns a `Fabric`: tiers of switches,
+link groups, levels of locality, each listed from the nodes outwards, all as formulas, nothing per node. All numbers
+start at 0. The package has no products and no places. Names are loaded on first use; numpy only by `build_columns`.
 """
 
 from importlib import import_module
@@ -14,17 +14,19 @@ if TYPE_CHECKING:
     from .graph import Axis, Fabric, FabricColumns, Tier
     from .grid import Grid, count_surface_links
     from .links import Link, LinkColumns, LinkGroup
-    from .shapes.clos import build_clos
-    from .shapes.fat_tree import build_fat_tree
-    from .shapes.rail import build_rail_optimized
+    from .shapes.clos import Clos, build_clos
+    from .shapes.fat_tree import FatTree, build_fat_tree
+    from .shapes.rail import RailOptimized, build_rail_optimized
     from .shapes.scale_up import ScaleUp, build_mesh_scale_up, build_switched_scale_up, build_torus_scale_up
     from .shapes.torus import build_torus
     from .sharing import LeafArrangement, LeafRequirements, compute_arrangements
 
 __all__ = [
     "Axis",
+    "Clos",
     "Fabric",
     "FabricColumns",
+    "FatTree",
     "Grid",
     "LeafArrangement",
     "LeafRequirements",
@@ -33,6 +35,7 @@ __all__ = [
     "LinkColumns",
     "LinkGroup",
     "NoFreePortsError",
+    "RailOptimized",
     "ScaleUp",
     "Tier",
     "TopologyError",
@@ -53,9 +56,9 @@ _MODULES = {
     "graph": ("Axis", "Fabric", "FabricColumns", "Tier"),
     "grid": ("Grid", "count_surface_links"),
     "links": ("Link", "LinkColumns", "LinkGroup"),
-    "shapes.clos": ("build_clos",),
-    "shapes.fat_tree": ("build_fat_tree",),
-    "shapes.rail": ("build_rail_optimized",),
+    "shapes.clos": ("Clos", "build_clos"),
+    "shapes.fat_tree": ("FatTree", "build_fat_tree"),
+    "shapes.rail": ("RailOptimized", "build_rail_optimized"),
     "shapes.scale_up": ("ScaleUp", "build_mesh_scale_up", "build_switched_scale_up", "build_torus_scale_up"),
     "shapes.torus": ("build_torus",),
     "sharing": ("LeafArrangement", "LeafRequirements", "compute_arrangements"),

@@ -43,6 +43,7 @@ class Tier:
 
     @property
     def count(self) -> int:
+        """Number of switches of the tier."""
         return prod(axis.size for axis in self.axes)
 
     @property

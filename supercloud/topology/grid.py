@@ -29,6 +29,7 @@ class Grid:
 
     @property
     def nodes(self) -> int:
+        """Number of positions."""
         return prod(self.dims)
 
     def has_wrap_link(self, axis: int) -> bool:

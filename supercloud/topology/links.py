@@ -105,6 +105,7 @@ class NodeLinks(LinkGroup):
 
     @property
     def count(self) -> int:
+        """Number of links."""
         return self.nodes * self.nics * self.planes
 
     @property
@@ -117,6 +118,7 @@ class NodeLinks(LinkGroup):
         return (plane * self.nodes + node) * self.nics + nic
 
     def compute_ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+        """Ends of a link, or of an array of links, by number."""
         per_plane = self.nodes * self.nics
         plane, rest = number // per_plane, number % per_plane
         node, nic = rest // self.nics, rest % self.nics
@@ -147,6 +149,7 @@ class TierLinks(LinkGroup):
 
     @property
     def count(self) -> int:
+        """Number of links."""
         return self.planes * self.switches_per_plane * self.uplinks
 
     def find_group(self, switch: Any) -> tuple[Any, Any]:
@@ -158,6 +161,7 @@ class TierLinks(LinkGroup):
         return section * -(-self.section_switches // self.group_switches) + high, low
 
     def compute_ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+        """Ends of a link, or of an array of links, by number."""
         switch, uplink = number // self.uplinks, number % self.uplinks
         group, place = self.find_group(switch)
         parallel = self.uplinks // self.upper_switches
@@ -180,9 +184,11 @@ class RingLinks(LinkGroup):
 
     @property
     def count(self) -> int:
+        """Number of links."""
         return self.rings * (self.size if self.is_closed else self.size - 1)
 
     def compute_ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+        """Ends of a link, or of an array of links, by number."""
         per_ring = self.size if self.is_closed else self.size - 1
         ring, here = number // per_ring, number % per_ring
         corner = ring // self.stride * self.stride * self.size + ring % self.stride

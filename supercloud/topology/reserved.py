@@ -126,9 +126,11 @@ class ReservedLinks(LinkGroup):
 
     @property
     def count(self) -> int:
+        """Number of links."""
         return sum(ask.ports for ask in self.ports.asks) * self.planes
 
     def compute_ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+        """Ends of a link, or of an array of links, by number."""
         places = self.leaf_ports
         plane, place = number // len(places), number % len(places)
         if isinstance(number, int):

@@ -40,6 +40,7 @@ class LeafArrangement:
 
     @property
     def switch_count(self) -> int:
+        """Number of switches of one plane."""
         return self.leaves + self.spines
 
 

@@ -3,13 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 
 from .domains import Level
-from .errors import TopologyError
+from .errors import TopologyError, require_at_least
 from .graph import Axis, Fabric, Tier
 from .links import LinkGroup, NodeLinks, TierLinks
 from .reserved import PortReservation, ReservedLinks, ReservedPorts, check_reserved, to_port_requests
-from .tiers import LeafUnits, Radix, TierLayout, UpperTiers, compute_max_down, compute_uplinks, expand_radix
+from .tiers import (
+    LeafUnits,
+    Oversubscription,
+    Radix,
+    TierLayout,
+    UpperTiers,
+    compute_max_down,
+    compute_uplinks,
+    expand_radix,
+)
+
+
+@dataclass(frozen=True)
+class SwitchedShape:
+    """What is to be wired, for all switched shapes. None leaves a number to the rules of the shape."""
+
+    nodes: int
+    """Number of nodes."""
+    _: KW_ONLY
+    radix: Radix
+    """Ports of a switch at link speed: one number, or those of a leaf, a spine and a core switch."""
+    uplinks: int | None = None
+    """Ports of a leaf to the tier above; the default follows from the oversubscription."""
+    planes: int = 1
+    """Independent copies of the network. All other counts are those of one plane."""
+    tiers: int | None = None
+    """1 (leaves only), 2 or 3; the default is the minimum."""
+    spines: int | None = None
+    """Spines of a pod; the default follows from the uplinks."""
+    oversubscription: Oversubscription = 1.0
+    """Ports down per port up of a leaf, or of a leaf and a spine."""
+    reserved: PortReservation = 0
+    """Leaf ports for devices other than nodes, which get separate links."""
+    cage_ports: int = 1
+    """Neighbouring ports of a switch that share a cage, for requests that need cages."""
+    peer_ports: int = 0
+    """Ports of each of several leaves for links to the other leaf of its pair."""
+
+    def require_valid_counts(self) -> None:
+        """Raise TopologyError for a count below its minimum, of those that all shapes have."""
+        require_at_least(1, nodes=self.nodes, uplinks=self.uplinks, planes=self.planes, tiers=self.tiers)
+        require_at_least(1, cage=self.cage_ports)
+        require_at_least(0, peers=self.peer_ports)
+
+
+@dataclass(frozen=True)
+class LeafTier:
+    """The leaves of a shape and the rails on them."""
+
+    down: int
+    """Ports of a leaf for nodes."""
+    axes: tuple[Axis, ...]
+    """Position of a leaf in its plane, outermost axis first."""
+    unit_name: str
+    """Name of the level of locality that a unit of leaves forms."""
+    rails: int = 1
+    cross_rail_hops: int | None = 1
+    """Switches between two rails of a node; None if no path joins them."""
+    rails_per_leaf: int = 1
 
 
 def compute_leaf_ports(
@@ -86,29 +145,18 @@ def require_fit(
 
 
 def assemble_fabric(
-    shape: str,
-    node_links: NodeLinks,
-    layout: TierLayout,
-    *,
-    radix: Radix,
-    down: int,
-    leaf_axes: tuple[Axis, ...],
-    unit_name: str,
-    rails: int = 1,
-    reserved: PortReservation = 0,
-    cage_ports: int = 1,
-    peer_ports: int = 0,
-    cross_rail_hops: int | None = 1,
-    rails_per_leaf: int = 1,
+    name: str, shape: SwitchedShape, node_links: NodeLinks, layout: TierLayout, leaves: LeafTier
 ) -> Fabric:
     """Build the graph of nodes on leaves under the tiers of a layout.
 
-    With several leaves, each keeps the `peer_ports` ports after those for nodes; a single leaf has no pair. Raises
-    TopologyError if they do not fit in addition to nodes and uplinks, or if a reserved link has no port.
+    `name` is that of the shape. With several leaves, each keeps the `peer_ports` ports after those for nodes; a
+    single leaf has no pair. Raises TopologyError if they do not fit in addition to nodes and uplinks, or if a
+    reserved link has no port.
     """
-    leaf_radix, spine_radix, core_radix = expand_radix(radix)
+    leaf_radix, spine_radix, core_radix = expand_radix(shape.radix)
+    down, cage_ports = leaves.down, shape.cage_ports
     units, spines, planes = layout.units, layout.spines, node_links.planes
-    peer_ports = peer_ports if units.leaf_count * planes > 1 else 0
+    peer_ports = shape.peer_ports if units.leaf_count * planes > 1 else 0
     if down + units.uplinks + peer_ports > leaf_radix:
         raise TopologyError(
             f"a leaf of {leaf_radix} ports cannot have {down} ports down, {units.uplinks} up and {peer_ports} to the "
@@ -116,9 +164,9 @@ def assemble_fabric(
             _describe_smaller_leaves(leaf_radix, down, units.uplinks, peer_ports),
         )
     plane = Axis("plane", planes)
-    tiers = [Tier("leaf", (plane, *leaf_axes), leaf_radix, down, units.uplinks)]
+    tiers = [Tier("leaf", (plane, *leaves.axes), leaf_radix, down, units.uplinks)]
     groups: list[LinkGroup] = [node_links]
-    if asks := to_port_requests(reserved):
+    if asks := to_port_requests(shape.reserved):
         ports = ReservedPorts(
             node_links, units.count, asks, leaf_radix - units.uplinks, cage_ports, range(down, down + peer_ports)
         )
@@ -158,19 +206,19 @@ def assemble_fabric(
             upper_switches=layout.cores,
         )
         groups.append(spine_core)
-    levels = _build_levels(node_links, layout, unit_name)
+    levels = _build_levels(node_links, layout, leaves.unit_name)
     return Fabric(
-        shape=shape,
+        shape=name,
         nodes=node_links.nodes,
         node_ports=node_links.nics * planes,
         planes=planes,
-        rails=rails,
+        rails=leaves.rails,
         tiers=tuple(tiers),
         link_groups=tuple(groups),
         levels=levels,
         bisection=min([1.0, *(level.uplink_ratio for level in levels[:-1] if level.count > 1)]),
-        cross_rail_hops=cross_rail_hops,
-        rails_per_leaf=rails_per_leaf,
+        cross_rail_hops=leaves.cross_rail_hops,
+        rails_per_leaf=leaves.rails_per_leaf,
     )
 
 

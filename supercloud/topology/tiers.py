@@ -111,10 +111,12 @@ class TierLayout:
 
     @property
     def section_pods(self) -> int:
+        """Pods of a section."""
         return -(-self.units.count // self.pod_units)
 
     @property
     def pods(self) -> int:
+        """Pods of all sections."""
         return self.section_pods * self.units.sections
 
 

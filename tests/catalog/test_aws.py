@@ -6,11 +6,10 @@ import ipaddress
 import re
 from collections import Counter
 from itertools import pairwise
-from typing import cast
 
 import pytest
 
-from supercloud.catalog import Catalog, Machine, Prices, Provider, Region, StorageService
+from supercloud.catalog import Accelerator, Catalog, Machine, Prices, Provider, Region, StorageService
 
 
 @pytest.fixture(scope="module")
@@ -20,11 +19,11 @@ def catalog() -> Catalog:
 
 @pytest.fixture(scope="module")
 def aws(catalog: Catalog) -> Provider:
-    return cast(Provider, catalog.get("providers", "aws"))
+    return catalog.get(Provider, "aws")
 
 
 def machines(catalog: Catalog) -> list[Machine]:
-    return [item for item in map(catalog.get_machine, catalog.list_names("machines")) if item.provider == "aws"]
+    return [item for item in catalog.iter_entries(Machine) if item.provider == "aws"]
 
 
 def fast(machine: Machine) -> list[tuple[int, int]]:
@@ -122,45 +121,45 @@ def test_disks_are_known_of_all_or_none_of_a_family(catalog: Catalog) -> None:
     ],
 )
 def test_cards_with_efa(catalog: Catalog, name: str, cards: object) -> None:
-    assert [card for card, _ in fast(catalog.get_machine(name))] == list(cards)  # type: ignore[call-overload]
+    assert [card for card, _ in fast(catalog.get(Machine, name))] == list(cards)  # type: ignore[call-overload]
 
 
 def test_what_nobody_sourced_is_absent(catalog: Catalog) -> None:
     assert "p5e.48xlarge" not in catalog.list_names("prices")
     assert "p6e-gb300.36xlarge" not in catalog.list_names("machines")
     assert not [name for name in catalog.list_names("machines") if name.startswith("trn3")]
-    assert set(cast(Provider, catalog.get("providers", "aws")).unsourced) == {"p6e-gb300", "trn3"}
-    prices = cast(Prices, catalog.get("prices", "p5.48xlarge"))
+    assert set(catalog.get(Provider, "aws").unsourced) == {"p6e-gb300", "trn3"}
+    prices = catalog.get(Prices, "p5.48xlarge")
     assert prices.find_price("sa-east-1", "on-demand") is None and prices.find_price("us-east-1", "spot") is None
 
 
 def test_prices(catalog: Catalog) -> None:
     regions = set(catalog.list_names("regions"))
     for name in catalog.list_names("prices"):
-        found = cast(Prices, catalog.get("prices", name))
+        found = catalog.get(Prices, name)
         assert name in catalog.list_names("machines")
         keys = [(row.region, row.kind) for row in found.prices]
         assert len(keys) == len(set(keys)) and {region for region, _ in keys} <= regions
         assert all(row.price.to("USD/h") > 0 for row in found.prices)
-    p5 = cast(Prices, catalog.get("prices", "p5.48xlarge")).find_price("us-east-1", "on-demand")
+    p5 = catalog.get(Prices, "p5.48xlarge").find_price("us-east-1", "on-demand")
     assert p5 is not None and (p5.price.to("USD/h"), p5.date) == (55.04, "2026-07-20")
 
 
 def test_ultraservers(catalog: Catalog) -> None:
-    gb200, trn2u = (catalog.get_machine(name) for name in ("p6e-gb200.36xlarge", "trn2u.48xlarge"))
+    gb200, trn2u = (catalog.get(Machine, name) for name in ("p6e-gb200.36xlarge", "trn2u.48xlarge"))
     assert gb200.instance and [item.nodes for item in gb200.instance.domains] == [9, 18]
     assert trn2u.instance and [item.nodes for item in trn2u.instance.domains] == [4]
     assert gb200.instance.arch == "aarch64" and gb200.adapters[0].count * gb200.adapters[0].speed.to("Gb/s") == 1600
 
 
 def test_trainium2_has_the_memory_of_the_neuron_documentation(catalog: Catalog) -> None:
-    memory = catalog.get_accelerator("trainium2").memory
+    memory = catalog.get(Accelerator, "trainium2").memory
     assert memory is not None and memory.to("GiB") == 96
 
 
 def test_regions(catalog: Catalog, aws: Provider) -> None:
     families = {item.instance.family for item in machines(catalog) if item.instance and item.accelerators}
-    ours = [cast(Region, catalog.get("regions", name)) for name in catalog.list_names("regions")]
+    ours = [catalog.get(Region, name) for name in catalog.list_names("regions")]
     ours = [region for region in ours if region.provider == "aws"]
     assert len(ours) == 39
     listed = {family for region in ours for family in region.families or ()}
@@ -183,7 +182,7 @@ def test_what_networks_are_made_of(aws: Provider) -> None:
 
 
 def test_every_family_is_sold_somewhere_or_said_to_be_unlisted(catalog: Catalog, aws: Provider) -> None:
-    virginia = cast(Region, catalog.get("regions", "us-east-1"))
+    virginia = catalog.get(Region, "us-east-1")
     assert virginia.families and "P5" in virginia.families and "P5e" not in virginia.families
     assert not set(aws.unlisted) & set(virginia.families)
 
@@ -208,10 +207,10 @@ def test_defaults_exist(catalog: Catalog, aws: Provider) -> None:
         *defaults.backend.values(),
     ]
     for name in (*names, *defaults.arm.values()):
-        assert catalog.get_machine(name).provider == "aws"
+        assert catalog.get(Machine, name).provider == "aws"
     assert set(defaults.arm) >= {*names[:5]}
     for kind, name in defaults.storage.items():
-        assert kind in cast(StorageService, catalog.get("storage-services", name)).kinds
+        assert kind in catalog.get(StorageService, name).kinds
 
 
 def test_images(aws: Provider) -> None:
@@ -263,7 +262,7 @@ def test_closed_network_has_the_ten_endpoints(aws: Provider) -> None:
 
 
 def test_lustre(catalog: Catalog) -> None:
-    service = cast(StorageService, catalog.get("storage-services", "fsx-lustre"))
+    service = catalog.get(StorageService, "fsx-lustre")
     second = service.find_deployment("PERSISTENT_2")
     assert second and [rate.to("MB/s") for rate in second.per_tib] == [125, 250, 500, 1000]
     assert service.fabric
@@ -276,5 +275,5 @@ def test_lustre(catalog: Catalog) -> None:
 
 def test_reading_one_machine_reads_no_other() -> None:
     catalog = Catalog()
-    catalog.get_machine("p5.48xlarge")
+    catalog.get(Machine, "p5.48xlarge")
     assert len(catalog._read) == 1

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
 from samples import ROOT
 
 import supercloud.catalog
-from supercloud.catalog import KINDS, Accelerator, Catalog, Machine
+from supercloud.catalog import KINDS, Accelerator, Catalog, Machine, Switch
 from supercloud.catalog.price import Prices
 from supercloud.catalog.provider import Provider
 from supercloud.catalog.region import Region
@@ -29,11 +29,11 @@ def catalog() -> Catalog:
 
 
 def accelerators(catalog: Catalog) -> dict[str, Accelerator]:
-    return {name: catalog.get_accelerator(name) for name in catalog.list_names("accelerators")}
+    return {name: catalog.get(Accelerator, name) for name in catalog.list_names("accelerators")}
 
 
 def machines(catalog: Catalog) -> Iterator[Machine]:
-    return (catalog.get_machine(name) for name in catalog.list_names("machines"))
+    return (catalog.get(Machine, name) for name in catalog.list_names("machines"))
 
 
 def given(fact: BaseModel, place: str) -> Any:
@@ -54,7 +54,7 @@ def given(fact: BaseModel, place: str) -> Any:
 def test_file(catalog: Catalog, path: Path) -> None:
     kind = path.parent.name
     assert kind in KINDS and path.suffix == ".yaml" and path.parent.parent == DATA
-    fact = catalog.get(kind, path.stem)
+    fact = catalog.get_entry(kind, path.stem)
     assert fact.name == path.stem
     assert all(text.strip() for text in (fact.title, *fact.source))
     for place in fact.unverified:
@@ -81,7 +81,7 @@ def test_names_and_aliases_are_unique(catalog: Catalog) -> None:
     "asked, meant", [("h100", "h100-sxm"), ("a100", "a100-80gb-sxm"), ("h200", "h200-sxm"), ("gh200", "gh200-96gb")]
 )
 def test_alias(catalog: Catalog, asked: str, meant: str) -> None:
-    assert asked in catalog.get_accelerator(meant).aliases
+    assert asked in catalog.get(Accelerator, meant).aliases
 
 
 def test_successors_are_known_of_one_vendor_and_no_circle(catalog: Catalog) -> None:
@@ -144,7 +144,7 @@ def test_floor_is_the_sum_of_the_accelerators(catalog: Catalog) -> None:
     for machine in machines(catalog):
         if machine.power_floor:
             assert machine.accelerators
-            tdp = catalog.get_accelerator(machine.accelerators.type).tdp
+            tdp = catalog.get(Accelerator, machine.accelerators.type).tdp
             assert tdp and machine.power_floor == tdp * machine.accelerators.count
             assert not machine.power or machine.power >= machine.power_floor
 
@@ -157,7 +157,7 @@ def test_power_that_was_not_sourced_has_a_floor(catalog: Catalog) -> None:
 
 def test_switch_modes_carry_the_same_at_most(catalog: Catalog) -> None:
     for name in catalog.list_names("switches"):
-        modes = catalog.get_switch(name).modes
+        modes = catalog.get(Switch, name).modes
         speeds = [mode.speed for mode in modes]
         assert speeds == sorted(set(speeds), reverse=True)
         for first, second in pairwise(modes):
@@ -169,22 +169,24 @@ def test_switch_modes_carry_the_same_at_most(catalog: Catalog) -> None:
 
 def test_rates_are_without_sparsity(catalog: Catalog) -> None:
     for name in ("h100-sxm", "h200-sxm", "gh200-96gb"):
-        dense = catalog.get_accelerator(name).dense
+        dense = catalog.get(Accelerator, name).dense
         assert dense["bf16"] == Operations("989 TFLOPS") and dense["fp8"] == Operations("1979 TFLOPS")
         assert dense["int8"] == Operations("1979 TOPS")
-    assert catalog.get_accelerator("l4").dense["bf16"] == Operations("121 TFLOPS")
-    assert catalog.get_accelerator("gaudi3").dense["bf16"] == Operations("1677 TFLOPS")
+    assert catalog.get(Accelerator, "l4").dense["bf16"] == Operations("121 TFLOPS")
+    assert catalog.get(Accelerator, "gaudi3").dense["bf16"] == Operations("1677 TFLOPS")
 
 
 def test_weak_rates_are_left_out(catalog: Catalog) -> None:
-    assert "int8" not in catalog.get_accelerator("b300").dense and "int8" not in catalog.get_accelerator("gb300").dense
-    assert not catalog.get_accelerator("cerebras-wse-3").dense and not catalog.get_accelerator("a10g").dense
+    assert (
+        "int8" not in catalog.get(Accelerator, "b300").dense and "int8" not in catalog.get(Accelerator, "gb300").dense
+    )
+    assert not catalog.get(Accelerator, "cerebras-wse-3").dense and not catalog.get(Accelerator, "a10g").dense
 
 
 def test_memory_as_sold_and_as_reported(catalog: Catalog) -> None:
-    assert catalog.get_accelerator("b200").memory_reported == Size("183359 MiB")
-    assert catalog.get_accelerator("b300").memory_reported == Size("275040 MiB")
-    assert catalog.get_accelerator("trainium2").memory == Size("96 GiB")  # not the 512 GiB of an EC2 page
+    assert catalog.get(Accelerator, "b200").memory_reported == Size("183359 MiB")
+    assert catalog.get(Accelerator, "b300").memory_reported == Size("275040 MiB")
+    assert catalog.get(Accelerator, "trainium2").memory == Size("96 GiB")  # not the 512 GiB of an EC2 page
     for item in accelerators(catalog).values():
         # no driver reports more than is sold
         assert not (item.memory and item.memory_reported) or item.memory_reported <= item.memory
@@ -192,12 +194,12 @@ def test_memory_as_sold_and_as_reported(catalog: Catalog) -> None:
 
 def test_links_are_counted_in_bytes_and_both_ways(catalog: Catalog) -> None:
     for name, bandwidth in (("a100-80gb-sxm", "600 GB/s"), ("h100-sxm", "900 GB/s"), ("gb200", "1800 GB/s")):
-        link = catalog.get_accelerator(name).scale_up
+        link = catalog.get(Accelerator, name).scale_up
         assert link and link.bandwidth == Rate(bandwidth)
 
 
 def test_dgx_h100(catalog: Catalog) -> None:
-    machine = catalog.get_machine("dgx-h100")
+    machine = catalog.get(Machine, "dgx-h100")
     assert machine.cpu and machine.cpu.threads == 224
     assert machine.accelerators and machine.accelerators.per_socket == (4, 4)
     assert [(item.role, item.count, item.speed) for item in machine.adapters[:2]] == [
@@ -208,21 +210,21 @@ def test_dgx_h100(catalog: Catalog) -> None:
 
 
 def test_gb200_tray(catalog: Catalog) -> None:
-    machine = catalog.get_machine("dgx-gb200")
+    machine = catalog.get(Machine, "dgx-gb200")
     assert machine.cpu and (machine.cpu.arch, machine.cpu.threads) == ("aarch64", 144)
     assert machine.rack and machine.rack.power == Power("132 kW") and "rack.power" in machine.unverified
     unit = machine.scalable_unit
     assert unit and (unit.nodes, unit.leaf_down, unit.pod) == (144, 18, "rail")
-    link = catalog.get_accelerator("gb200").scale_up
+    link = catalog.get(Accelerator, "gb200").scale_up
     assert link and link.max_domain == machine.domain_nodes * 4
 
 
 def test_one_box_may_be_two_switches(catalog: Catalog) -> None:
-    switch = catalog.get_switch("nvidia-q3200-ra")
+    switch = catalog.get(Switch, "nvidia-q3200-ra")
     assert switch.chips == 2 and switch.find_radix(Rate("800 Gb/s")) == 36
-    assert catalog.get_switch("nvidia-qm9700").find_radix(Rate("400 Gb/s")) == 64
-    assert catalog.get_switch("nvidia-sn5600").find_radix(Rate("400 Gb/s")) == 128
-    assert catalog.get_switch("arista-7800r4").modes == ()
+    assert catalog.get(Switch, "nvidia-qm9700").find_radix(Rate("400 Gb/s")) == 64
+    assert catalog.get(Switch, "nvidia-sn5600").find_radix(Rate("400 Gb/s")) == 128
+    assert catalog.get(Switch, "arista-7800r4").modes == ()
 
 
 def test_machines_of_google_have_binary_gigabytes(catalog: Catalog) -> None:
@@ -230,7 +232,7 @@ def test_machines_of_google_have_binary_gigabytes(catalog: Catalog) -> None:
     found = [item for item in machines(catalog) if item.provider == "gcp" and item.memory]
     assert len(found) > 10
     assert not [item.name for item in found if not str(item.memory).endswith("iB")]
-    assert catalog.get_machine("a3-highgpu-8g").memory == Size("1916928 MiB")
+    assert catalog.get(Machine, "a3-highgpu-8g").memory == Size("1916928 MiB")
 
 
 # What nvidia-smi prints for all of the memory: that of these is all they are sold with.
@@ -253,8 +255,8 @@ def test_memory_that_the_driver_reports_is_read_from_a_driver(catalog: Catalog) 
         sources = [source for source in item.source if source.startswith("memory_reported:")]
         assert bool(sources) is (item.memory_reported is not None), item.name
         assert all("nvidia-smi" in source and "karpenter" not in source for source in sources), item.name
-    assert catalog.get_accelerator("h200-sxm").memory_reported == Size("143771 MiB")
-    assert catalog.get_accelerator("h100-sxm").memory_reported == Size("81559 MiB")
+    assert catalog.get(Accelerator, "h200-sxm").memory_reported == Size("143771 MiB")
+    assert catalog.get(Accelerator, "h100-sxm").memory_reported == Size("81559 MiB")
 
 
 def test_memory_is_that_of_the_whole_accelerator_as_instances_count_it(catalog: Catalog) -> None:
@@ -267,18 +269,18 @@ def test_memory_is_that_of_the_whole_accelerator_as_instances_count_it(catalog: 
 
 def test_an_accelerator_that_offers_more_is_at_least_the_other(catalog: Catalog) -> None:
     """A job for b300 goes to gb300."""
-    assert "b300" in catalog.get_accelerator("gb300").succeeds
+    assert "b300" in catalog.get(Accelerator, "gb300").succeeds
 
 
 def test_regions_with_a_price_sell_the_family(catalog: Catalog) -> None:
     """A price is proof that the machine is sold; families that no list has are named as such."""
-    asked, unlisted = 0, cast(Provider, catalog.get("providers", "aws")).unlisted
-    for prices in (cast(Prices, item) for item in catalog.iter_entries("prices")):
-        machine = catalog.get_machine(prices.name) if prices.name in catalog.list_names("machines") else None
+    asked, unlisted = 0, catalog.get(Provider, "aws").unlisted
+    for prices in catalog.iter_entries(Prices):
+        machine = catalog.get(Machine, prices.name) if prices.name in catalog.list_names("machines") else None
         if machine is None or machine.instance is None or machine.accelerators is None:
             continue
         for entry in prices.prices:
-            region = cast(Region, catalog.get("regions", entry.region))
+            region = catalog.get(Region, entry.region)
             if region.families is not None:
                 asked += 1
                 family = machine.instance.family

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import cast
-
-from supercloud.catalog import Catalog, NetworkOs, RoceProfile
+from supercloud.catalog import Catalog, NetworkOs, RoceProfile, Switch
 from supercloud.targets.site.roce.bundle import DIALECTS
 
 
 def test_every_dialect_has_a_system_and_every_system_a_dialect() -> None:
-    systems = [cast(NetworkOs, item) for item in Catalog.load_default().iter_entries("network-systems")]
+    systems = list(Catalog.load_default().iter_entries(NetworkOs))
     assert {item.dialect for item in systems} == set(DIALECTS)
     assert sum("*" in item.vendors for item in systems) == 1
     named = [vendor for item in systems for vendor in item.vendors]
@@ -18,16 +16,16 @@ def test_every_dialect_has_a_system_and_every_system_a_dialect() -> None:
 
 def test_port_names_are_different_on_every_switch() -> None:
     catalog = Catalog.load_default()
-    for system in (cast(NetworkOs, item) for item in catalog.iter_entries("network-systems")):
+    for system in catalog.iter_entries(NetworkOs):
         for name in catalog.list_names("switches"):
-            switch = catalog.get_switch(name)
+            switch = catalog.get(Switch, name)
             for mode in switch.modes if switch.kind == "ethernet" else ():
                 names = [system.format_port_name(switch, mode.ports, index) for index in range(mode.ports)]
                 assert len(set(names)) == mode.ports, (system.name, name)
 
 
 def test_the_contract_is_consistent() -> None:
-    contract = cast(RoceProfile, Catalog.load_default().get("contracts", "roce"))
+    contract = Catalog.load_default().get(RoceProfile, "roce")
     assert contract.dscp != contract.cnp_dscp and contract.priority != contract.cnp_priority
     assert contract.ecn.min < contract.ecn.max and contract.ecn_oversubscribed.min < contract.ecn.min
     assert contract.host_mtu < contract.mtu and contract.asn_first < contract.asn_last

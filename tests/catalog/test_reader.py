@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from supercloud.catalog import Catalog
+from supercloud.catalog import Accelerator, Catalog, Machine, Rack, Switch
 from supercloud.catalog.reader import OVERLAY_VARIABLE
 from supercloud.errors import CatalogError, UnknownNameError
 from supercloud.primitives.quantity import Power, Size
@@ -22,14 +22,14 @@ def overlay(folder: Path, kind: str, name: str, text: str) -> Path:
 
 def test_overlay_adds(tmp_path: Path) -> None:
     catalog = Catalog([overlay(tmp_path, "racks", "mine", RACK)])
-    assert catalog.get_rack("mine").units == 50
+    assert catalog.get(Rack, "mine").units == 50
     assert "mine" in catalog.list_names("racks") and "orv3-48u" in catalog.list_names("racks")
     assert "mine" not in Catalog().list_names("racks")
 
 
 def test_overlay_overrides_one_field(tmp_path: Path) -> None:
     catalog = Catalog([overlay(tmp_path, "machines", "dgx-h100", "power: 11.3 kW\nbody: {weight: 131 kg}\n")])
-    mine, shipped = catalog.get_machine("dgx-h100"), Catalog().get_machine("dgx-h100")
+    mine, shipped = catalog.get(Machine, "dgx-h100"), Catalog().get(Machine, "dgx-h100")
     assert mine.power == Power("11.3 kW")
     assert str(mine.body.weight) == "131 kg"
     assert mine.body.units == shipped.body.units and mine.adapters == shipped.adapters
@@ -37,23 +37,23 @@ def test_overlay_overrides_one_field(tmp_path: Path) -> None:
 
 def test_overlay_takes_away_with_null(tmp_path: Path) -> None:
     catalog = Catalog([overlay(tmp_path, "machines", "dgx-h100", "power: null\nheat: {airflow: null}\n")])
-    assert catalog.get_machine("dgx-h100").power is None
-    assert catalog.get_machine("dgx-h100").heat.airflow is None
-    assert catalog.get_machine("dgx-h100").heat.methods == ("air",)
+    assert catalog.get(Machine, "dgx-h100").power is None
+    assert catalog.get(Machine, "dgx-h100").heat.airflow is None
+    assert catalog.get(Machine, "dgx-h100").heat.methods == ("air",)
 
 
 def test_later_overlay_wins(tmp_path: Path) -> None:
     first = overlay(tmp_path / "a", "racks", "mine", RACK)
     second = overlay(tmp_path / "b", "racks", "mine", "units: 51\n")
-    assert Catalog([first, second]).get_rack("mine").units == 51
+    assert Catalog([first, second]).get(Rack, "mine").units == 51
 
 
 def test_overlay_by_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(OVERLAY_VARIABLE, str(overlay(tmp_path / "a", "racks", "mine", RACK)))
     more = overlay(tmp_path / "b", "accelerators", "h100-sxm", "memory: 96 GiB\n")
     catalog = Catalog.load_default(more)
-    assert catalog.get_rack("mine").units == 50
-    assert catalog.get_accelerator("h100-sxm").memory == Size("96 GiB")
+    assert catalog.get(Rack, "mine").units == 50
+    assert catalog.get(Accelerator, "h100-sxm").memory == Size("96 GiB")
 
 
 def test_overlay_with_a_strange_folder(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_overlay_that_is_not_there(tmp_path: Path) -> None:
 def test_unknown_key_has_place_and_nearest_name(tmp_path: Path) -> None:
     catalog = Catalog([overlay(tmp_path, "machines", "dgx-h100", "# ours\nbody:\n  wieght: 131 kg\n")])
     with pytest.raises(CatalogError) as caught:
-        catalog.get_machine("dgx-h100")
+        catalog.get(Machine, "dgx-h100")
     finding = caught.value.findings[0]
     assert finding.path == "body.wieght" and "weight" in finding.hint
     assert (finding.file, finding.line) == (str(tmp_path / "machines" / "dgx-h100.yaml"), 3)
@@ -92,7 +92,7 @@ def test_unknown_key_has_place_and_nearest_name(tmp_path: Path) -> None:
 def test_every_problem_is_said_at_once(tmp_path: Path) -> None:
     catalog = Catalog([overlay(tmp_path, "racks", "mine", RACK + "width: 600\nbusbar: 12V\n")])
     with pytest.raises(CatalogError) as caught:
-        catalog.get_rack("mine")
+        catalog.get(Rack, "mine")
     assert {finding.path for finding in caught.value.findings} == {"width", "busbar"}
     assert {finding.line for finding in caught.value.findings} == {5, 6}
 
@@ -100,26 +100,26 @@ def test_every_problem_is_said_at_once(tmp_path: Path) -> None:
 def test_a_new_thing_needs_a_source(tmp_path: Path) -> None:
     catalog = Catalog([overlay(tmp_path, "racks", "mine", "name: mine\ntitle: My rack\nunits: 50\n")])
     with pytest.raises(CatalogError, match="source"):
-        catalog.get_rack("mine")
+        catalog.get(Rack, "mine")
 
 
 def test_a_file_is_named_after_its_thing(tmp_path: Path) -> None:
     catalog = Catalog([overlay(tmp_path, "racks", "yours", RACK)])
     with pytest.raises(CatalogError, match="has the name 'mine'"):
-        catalog.get_rack("yours")
+        catalog.get(Rack, "yours")
 
 
 def test_a_file_is_a_mapping(tmp_path: Path) -> None:
     catalog = Catalog([overlay(tmp_path, "racks", "mine", "- 1\n")])
     with pytest.raises(CatalogError, match="must be a mapping"):
-        catalog.get_rack("mine")
+        catalog.get(Rack, "mine")
 
 
 def test_unknown_name_offers_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="unknown machine 'dgx-h10'.*dgx-h100"):
-        Catalog().get_machine("dgx-h10")
+        Catalog().get(Machine, "dgx-h10")
     with pytest.raises(UnknownNameError, match="unknown switch 'nvidia-qm970'.*nvidia-qm9700"):
-        Catalog().get_switch("nvidia-qm970")
+        Catalog().get(Switch, "nvidia-qm970")
 
 
 def test_unknown_kind() -> None:
@@ -129,5 +129,5 @@ def test_unknown_kind() -> None:
 
 def test_reading_is_done_once() -> None:
     catalog = Catalog()
-    assert catalog.get("racks", "orv3-48u") is catalog.get("racks", "orv3-48u")
-    assert [fact.name for fact in catalog.iter_entries("racks")] == catalog.list_names("racks")
+    assert catalog.get(Rack, "orv3-48u") is catalog.get(Rack, "orv3-48u")
+    assert [fact.name for fact in catalog.iter_entries(Rack)] == catalog.list_names("racks")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from supercloud.catalog import Catalog
+from supercloud.catalog import Catalog, Machine
 from supercloud.cli.init import list_spec_options, render_best_spec
 from supercloud.errors import InputError
 from supercloud.plan.build.cabling.unknown import count_unknown_links
@@ -26,7 +26,7 @@ NO_NODES = {"management-server", "nvidia-ufm-appliance"}
 
 @pytest.mark.parametrize("machine", FACTS.list_names("machines"))
 def test_any_number_of_any_machine_is_planned_or_refused_in_one_line(machine: str) -> None:
-    of = FACTS.get_machine(machine)
+    of = FACTS.get(Machine, machine)
     for nodes in NODES:
         fixed = {
             "name": "pod1",
@@ -68,7 +68,7 @@ def test_a_switch_that_cannot_connect_all_nodes_is_not_selected(cli: Cli, tmp_pa
 
 @pytest.mark.parametrize("machine, nodes", [("dgx-gb300", 36), ("dgx-b300", 512)])
 def test_the_switch_model_that_needs_the_fewest_switches_is_selected(machine: str, nodes: int) -> None:
-    of = FACTS.get_machine(machine)
+    of = FACTS.get(Machine, machine)
     fixed = {
         "name": "pod1",
         "machine": machine,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +25,7 @@ CATALOG = Catalog()
 
 
 def coolant(name: str) -> Flow:
-    return cast(Coolant, CATALOG.get("coolants", name)).flow
+    return CATALOG.get(Coolant, name).flow
 
 
 @pytest.mark.parametrize(
@@ -90,7 +88,7 @@ def test_flow_carries_the_heat_and_no_more(power: Power, step: int, fluid: str) 
 
 
 def test_units_by_heat_and_by_flow() -> None:
-    chx2000 = cast(Cdu, CATALOG.get("cdus", "coolit-chx2000"))
+    chx2000 = CATALOG.get(Cdu, "coolit-chx2000")
     # twelve NVL72 racks of 120 kW at 1.2 L/min per kW, as its maker draws them: one unit
     racks = Power("120 kW") * 12
     assert count_cdus(racks, Flow(1.2 * 1440, "L/min"), chx2000) == 1
@@ -101,15 +99,15 @@ def test_units_by_heat_and_by_flow() -> None:
 
 
 def test_outdoor_limit() -> None:
-    dry = cast(HeatRejection, CATALOG.get("heat-rejection", "dry-cooler"))
-    tower = cast(HeatRejection, CATALOG.get("heat-rejection", "tower"))
-    chiller = cast(HeatRejection, CATALOG.get("heat-rejection", "chiller"))
-    unit = cast(Cdu, CATALOG.get("cdus", "nvidia-qualified"))
+    dry = CATALOG.get(HeatRejection, "dry-cooler")
+    tower = CATALOG.get(HeatRejection, "tower")
+    chiller = CATALOG.get(HeatRejection, "chiller")
+    unit = CATALOG.get(Cdu, "nvidia-qualified")
     assert compute_outdoor_limit(Temperature("45 °C"), dry, unit) == Temperature("33 °C")  # less 8 K and 4 K
     assert compute_outdoor_limit(Temperature("32 °C"), tower, unit) == Temperature("23 °C")
     assert compute_outdoor_limit(Temperature("32 °C"), dry, None) == Temperature("24 °C")
     assert compute_outdoor_limit(Temperature("32 °C"), chiller, unit) is None
-    unknown = cast(Cdu, CATALOG.get("cdus", "coolit-chx2000"))
+    unknown = CATALOG.get(Cdu, "coolit-chx2000")
     assert compute_outdoor_limit(Temperature("32 °C"), dry, unknown) is None, "its approach is not known"
 
 
@@ -127,7 +125,7 @@ def test_outdoor_limit() -> None:
     ],
 )
 def test_water_classes(supply: str, name: str | None) -> None:
-    classes = [cast(ThermalClass, item) for item in CATALOG.iter_entries("thermal-classes")]
+    classes = list(CATALOG.iter_entries(ThermalClass))
     found = find_thermal_class(Temperature(supply), classes, "liquid")
     assert (found.name if found else None) == name
 
@@ -138,7 +136,7 @@ def test_efficiency() -> None:
     assert compute_cue(1.2, CarbonIntensity("400 gCO2e/kWh")) == pytest.approx(0.48)
     # 1000 kW over a COP of 5 for a quarter of the year
     assert compute_chiller_power(Power("1000 kW"), 5, 2190, 8760).to("kW") == pytest.approx(50)
-    tower = cast(HeatRejection, CATALOG.get("heat-rejection", "tower"))
+    tower = CATALOG.get(HeatRejection, "tower")
     # another source, the rule of tower makers: 0.03 US gal/min for each 15,000 Btu/h that leave
     rule = 0.03 * 3.785 * 60 / (15_000 * 1.05506 / 3600)
     assert compute_wue(Power("100 kW"), Power("100 kW"), tower) == pytest.approx(rule * 5 / 4, rel=0.05)

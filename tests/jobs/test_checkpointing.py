@@ -26,7 +26,7 @@ HOUR = 3600.0
 
 
 def rate(name: str) -> float:
-    fact = CATALOG.get("failure-rates", name)
+    fact = CATALOG.get(FailureRate, name)
     assert isinstance(fact, FailureRate)
     return fact.per_node_day
 

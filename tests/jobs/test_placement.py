@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from supercloud.catalog import Catalog
+from supercloud.catalog import Accelerator, Catalog
 from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
 from supercloud.jobs.placement.requests.kubernetes import KubernetesRequest
 from supercloud.jobs.placement.requests.slurm import SlurmRequest
@@ -57,7 +57,7 @@ def refusal(job: JobSpec, plan: Plan, pool: str = "train") -> Refusal:
     ],
 )
 def test_the_order_of_accelerators(wish: str, accelerator: str, steps: int | None) -> None:
-    assert count_steps_above(wish, CATALOG.get_accelerator(accelerator), CATALOG) == steps
+    assert count_steps_above(wish, CATALOG.get(Accelerator, accelerator), CATALOG) == steps
 
 
 @pytest.mark.parametrize(

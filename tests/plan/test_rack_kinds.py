@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from plan.test_resolve import planned, train
 
-from supercloud.catalog import Catalog
+from supercloud.catalog import Catalog, Rack
 from supercloud.errors import Finding
 from supercloud.plan.model.plan import Plan
 
@@ -110,7 +110,7 @@ def test_leaves_that_stand_with_the_nodes_are_compared_with_their_rack() -> None
 def test_every_rack_of_the_catalog_says_what_it_accepts() -> None:
     facts = Catalog.load_default()
     for name in facts.list_names("racks"):
-        rack = facts.get_rack(name)
+        rack = facts.get(Rack, name)
         assert rack.complete or (rack.mounts and rack.feeds), name
         assert (rack.busbar != "none") == ("busbar" in rack.feeds or rack.complete), name
 

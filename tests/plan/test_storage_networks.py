@@ -9,7 +9,7 @@ import pytest
 import yaml
 from plan.test_resolve import planned
 
-from supercloud.catalog import Catalog
+from supercloud.catalog import Catalog, Machine
 from supercloud.errors import Finding
 from supercloud.jobs.placement.answer import Refusal
 from supercloud.jobs.placement.place import why_not
@@ -78,9 +78,9 @@ def test_servers_without_a_port_for_the_ordinary_network_are_an_error() -> None:
     """No fabric is named, so that clients come over the in-band network; machines with unknown ports are warned of."""
     facts = Catalog.load_default()
     plan = site(store(fabric=None))
-    ports = facts.get_machine("dgx-b200").adapters[:1]
+    ports = facts.get(Machine, "dgx-b200").adapters[:1]
     for adapters, level in ((ports, "error"), ((), "")):
-        machine = facts.get_machine("management-server").model_copy(update={"adapters": adapters})
+        machine = facts.get(Machine, "management-server").model_copy(update={"adapters": adapters})
         server = replace(plan.storage[0].servers[0], machine=machine, name="other")
         changed = replace(plan, storage=(replace(plan.storage[0], servers=(server,)),))
         assert [item.level for item in storage_disconnected(changed, facts)] == [level] * bool(level)

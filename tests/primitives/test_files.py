@@ -12,7 +12,7 @@ import pytest
 import yaml
 from samples import EXAMPLES
 
-from supercloud.catalog import Catalog
+from supercloud.catalog import Catalog, Machine
 from supercloud.errors import SupercloudError
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.files import FileReadError, read_bytes, read_text
@@ -125,7 +125,7 @@ def test_a_file_of_an_overlay_is_read_safely(make: Callable[[Path], None], tmp_p
     (tmp_path / "machines").mkdir()
     make(tmp_path / "machines/dgx-h100.yaml")
     with pytest.raises(SupercloudError) as caught:
-        Catalog([tmp_path]).get_machine("dgx-h100")
+        Catalog([tmp_path]).get(Machine, "dgx-h100")
     assert "s3cr3t" not in str(caught.value)
 
 

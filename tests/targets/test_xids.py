@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import yaml
@@ -16,7 +16,7 @@ from supercloud.plan.resolve import resolve
 from supercloud.spec import ClusterSpec
 from supercloud.targets import render
 
-XIDS = cast(XidTable, Catalog().get("xids", "nvidia"))
+XIDS = Catalog().get(XidTable, "nvidia")
 SPEC: dict[str, Any] = {
     "name": "pod",
     "site": {"kind": "onprem", "location": "stockholm"},

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supercloud.topology import Level, build_rail_optimized
+from supercloud.topology import Level
+from topology.shapes import build_rail_optimized
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ def test_builders_need_neither_numpy_nor_the_rest_of_the_project():
         "import sys, supercloud.topology as t\n"
         "assert 'dataclasses' not in sys.modules, 'importing the package loads its modules'\n"
         "for name in t.__all__: getattr(t, name)\n"
-        "fabric = t.build_rail_optimized(12500, rails=8, radix=144)\n"
+        "fabric = t.build_rail_optimized(t.RailOptimized(12500, rails=8, radix=144))\n"
         "assert fabric.count_hops(0, 12499) == 5 and next(fabric.iter_links()).target_kind == 'leaf'\n"
         "ours = {m for m in sys.modules if m.startswith('supercloud.')}\n"
         "strangers = {m for m in ours if not m.startswith('supercloud.topology')} - {'supercloud._version'}\n"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from supercloud.topology import TopologyError, build_clos, build_fat_tree, build_rail_optimized, build_torus
+from supercloud.topology import TopologyError, build_torus
+from topology.shapes import build_clos, build_fat_tree, build_rail_optimized
 
 
 def refusal(call, *args, **kwargs) -> TopologyError:

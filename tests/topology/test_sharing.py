@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from supercloud.topology import LeafRequirements, TopologyError, build_rail_optimized, compute_arrangements
+from supercloud.topology import LeafRequirements, TopologyError, compute_arrangements
+from topology.shapes import build_rail_optimized
 
 # nodes of 8 rails -> rails on a leaf, leaves, spines. One switch of 64 ports for up to eight: NVIDIA DGX BasePOD,
 # RA-11127-001 V5 (DGX H100 and B200, NDR400). 64 x 800G boxes split in two, 400 Gb/s an accelerator: 4 + 2 for 256.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from supercloud.topology import build_clos, build_fat_tree, build_rail_optimized
+from topology.shapes import build_clos, build_fat_tree, build_rail_optimized
 
 # DGX H100/B200, "Larger SuperPOD component counts": RA-11333-001 V11 Table 3, RA-11334-001 V08 Table 3.1.
 # su: (nodes, gpus, leaf, spine, core, node-leaf, leaf-spine, spine-core)

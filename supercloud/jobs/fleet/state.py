@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ...catalog import Catalog
+from ...catalog.reliability import FailureRate
 from ...plan.model.plan import Plan, PoolPlan
 from ...spec.fleet import Connection, FleetMember, FleetSpec
 from .domains import Domains, build_domains
@@ -242,7 +243,7 @@ def load_fleet_state(path: Path, open_engine: Callable[[Connection], object] | N
                     "the 'name:' of one"
                 )
         catalog = load_catalog(plan.spec, (path.parent / member.spec).parent)
-        catalog.get("failure-rates", spec.policy.failures)  # report an error now, not when a job is placed
+        catalog.get(FailureRate, spec.policy.failures)  # report an error now, not when a job is placed
         cluster = Cluster.from_plan(plan, member, catalog)
         if open_engine and member.connect:
             try:

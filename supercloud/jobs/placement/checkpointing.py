@@ -98,6 +98,5 @@ def compute_checkpoint_interval(
     cost = compute_write_time(job, plan)
     if not cost:
         return None
-    rate = catalog.get("failure-rates", failure_rate_name)
-    assert isinstance(rate, FailureRate)
+    rate = catalog.get(FailureRate, failure_rate_name)
     return compute_daly_interval(cost, compute_mean_time_to_failure(nodes, rate.per_node_day))

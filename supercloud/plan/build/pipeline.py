@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 from ...catalog import Catalog, Location
 from ...catalog.kubernetes_parts import XidTable
@@ -41,7 +40,7 @@ def build_plan(declared: ClusterSpec, facts: Catalog, folder: Path) -> Plan:
     scheduler = build_scheduler_plan(declared, network, pools, facts, problems)
     scheduler = with_kubernetes(scheduler, declared, pools, facts, problems)
     if any(pool.accelerator and pool.accelerator.kubernetes == _NVIDIA_GPU for pool in pools):
-        scheduler = replace(scheduler, xids=cast(XidTable, facts.get("xids", "nvidia")))
+        scheduler = replace(scheduler, xids=facts.get(XidTable, "nvidia"))
     storage = build_storage(declared, network, pools, facts, problems)
     servers = tuple(group for item in storage for group in item.servers)
     fabrics, facility = build_physical_plan(declared, site, pools, servers, facts, folder, problems)
@@ -77,5 +76,5 @@ def build_plan(declared: ClusterSpec, facts: Catalog, folder: Path) -> Plan:
 def _build_site_plan(spec: ClusterSpec, catalog: Catalog) -> SitePlan:
     place = spec.site.location if spec.site.kind == "onprem" else spec.site.region
     known = place.lower() in catalog.list_names("locations")
-    location = cast(Location, catalog.get("locations", place.lower())) if known else find_region_location(spec, catalog)
+    location = catalog.get(Location, place.lower()) if known else find_region_location(spec, catalog)
     return SitePlan(spec.site.kind, place, location)

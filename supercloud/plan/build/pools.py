@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import cast
 
 from ...catalog import Accelerator, Catalog, Machine, Provider
 from ...errors import InputError, UnknownNameError
@@ -90,7 +89,7 @@ def _select_range(cidr: str, is_onprem: bool) -> str:
 
 def _find_machine(pool: Pool, path: str, site: str, catalog: Catalog, problems: Problems) -> Machine | None:
     try:
-        machine = catalog.get_machine(pool.machine)
+        machine = catalog.get(Machine, pool.machine)
     except UnknownNameError as error:
         reason = _explain_unsourced(pool.machine, site, catalog)
         if reason:
@@ -117,7 +116,7 @@ def _explain_unsourced(machine: str, site: str, catalog: Catalog) -> str | None:
     """The reason why the catalog lacks a machine that its provider offers."""
     if site not in catalog.list_names("providers"):
         return None
-    known = cast(Provider, catalog.get("providers", site)).unsourced
+    known = catalog.get(Provider, site).unsourced
     return next((why for start, why in known.items() if machine.startswith(start)), None)
 
 
@@ -125,7 +124,7 @@ def _find_accelerator(machine: Machine, path: str, catalog: Catalog, problems: P
     if machine.accelerators is None:
         return None
     try:
-        return catalog.get_accelerator(machine.accelerators.type)
+        return catalog.get(Accelerator, machine.accelerators.type)
     except UnknownNameError as error:
         problems.add_unknown_name(path, error)
         return None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from ...catalog import Catalog, SlurmRelease
 from ...catalog.slurm_packages import SlurmPackages
 from ...errors import UnknownNameError
@@ -40,7 +38,7 @@ def build_scheduler_plan(
         same = next((item for item in controllers if host and item.name == host.name), None)
         database = same or (_build_host_plan(host, len(controllers), network, cloud) if host else controllers[0])
     partitions = _build_partitions(spec, declared, pools, problems)
-    families = [cast(SlurmPackages, item) for item in catalog.iter_entries("slurm-packages")]
+    families = list(catalog.iter_entries(SlurmPackages))
     return SchedulerPlan(
         "slurm",
         declared.version,

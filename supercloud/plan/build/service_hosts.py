@@ -31,7 +31,7 @@ def with_service_hosts(spec: ClusterSpec, catalog: Catalog, problems: Problems) 
     if spec.site.kind != "onprem" or name is None:
         return spec
     try:
-        machine = catalog.get_machine(name)
+        machine = catalog.get(Machine, name)
     except UnknownNameError as error:
         problems.add_unknown_name("scheduler.machine", error)
         return spec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...catalog import Catalog
+from ...catalog import Catalog, Switch
 from ...errors import Finding, InputError
 from ..build.cabling.mixed_optics import find_mixed_ports
 from ..build.cabling.unknown import count_unknown_links
@@ -212,7 +212,7 @@ def cable_uplinks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         switch = fabric.tiers[0].switch
         others = sorted(
             item.name
-            for item in map(catalog.get_switch, catalog.list_names("switches"))
+            for item in catalog.iter_entries(Switch)
             if item.kind == switch.kind and item.modes and item.modes[0].speed == fabric.speed
         )
         yield Finding(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import cast
 
 from ...catalog import Catalog, CoolingMethod, Machine, ThermalClass
 from ...errors import Finding, Level, UnknownNameError
@@ -142,7 +141,7 @@ def _find_declared_class(
         return None, []
     path = f"facility.cooling.{field}"
     try:
-        found = cast(ThermalClass, catalog.get("thermal-classes", name.lower()))
+        found = catalog.get(ThermalClass, name.lower())
     except UnknownNameError as error:
         return None, [Finding(f"cooling-{field.replace('_', '-')}", "error", path, str(error.args[0]), error.hint)]
     if found.medium == medium:
@@ -189,12 +188,12 @@ def _list_machines(plan: Plan, *methods: str) -> list[Machine]:
 
 
 def _list_thermal_classes(catalog: Catalog) -> list[ThermalClass]:
-    return [cast(ThermalClass, item) for item in catalog.iter_entries("thermal-classes")]
+    return list(catalog.iter_entries(ThermalClass))
 
 
 def cooling_density(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Racks with more power than their cooling method can remove: the fullest rack of each method."""
-    methods = [cast(CoolingMethod, item) for item in catalog.iter_entries("cooling")]
+    methods = list(catalog.iter_entries(CoolingMethod))
     fullest: dict[str, RackGroup] = {}
     for group in plan.facility.racks if plan.facility else ():
         if group.cooling not in fullest or group.fullest_power > fullest[group.cooling].fullest_power:

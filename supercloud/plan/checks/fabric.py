@@ -173,7 +173,7 @@ def fabric_speed(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if most <= fabric.speed:
             continue
         kind = fabric.tiers[0].switch.kind
-        switches = [cast(Switch, item) for item in catalog.iter_entries("switches")]
+        switches = list(catalog.iter_entries(Switch))
         names = [item.name for item in switches if item.kind == kind and item.find_radix(most)]
         yield Finding(
             "fabric-speed",

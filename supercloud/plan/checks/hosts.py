@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
-from ...catalog import Catalog
+from ...catalog import Catalog, Machine
 from ...errors import Finding
 from ...primitives.addresses import AddressRun
 from ...primitives.nodes import HostRange
@@ -124,7 +124,7 @@ def _service_to_write(plan: Plan, catalog: Catalog, item: ServiceMachines) -> st
     known = item.machine in catalog.list_names("machines")
     fabrics = [fabric for fabric in plan.fabrics if fabric.role == "in-band" and fabric.tiers]
     for fabric in fabrics:
-        adapter = find_adapter(catalog.get_machine(item.machine), "in-band", fabric.kind) if known else None
+        adapter = find_adapter(catalog.get(Machine, item.machine), "in-band", fabric.kind) if known else None
         if adapter:
             links = f", links: {adapter.count}" + (f", cage: {adapter.cage}" if adapter.cage else "")
             return f"add {{name: {item.name}, count: {item.count}{links}}} to the services of {fabric.name}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import cast
 
 from ...catalog import Catalog
 from ...catalog.kubernetes import KubernetesRelease, KueueRelease
@@ -30,7 +29,7 @@ _RESERVED_NAMESPACES = ("default", "supercloud-system", "flux-system", "argocd")
 
 def _find_oldest_kueue(catalog: Catalog, predicate: Callable[[KueueRelease], bool]) -> str:
     """The name of the oldest release of Kueue that meets a condition."""
-    found = [item for item in catalog.iter_entries("kueue") if predicate(cast(KueueRelease, item))]
+    found = [item for item in catalog.iter_entries(KueueRelease) if predicate(item)]
     return min(found, key=build_release_sort_key).name if found else ""
 
 
@@ -110,9 +109,8 @@ def kueue_starts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if facts.kueue and facts.release and facts.mutating_policies is None:
             able = [
                 item
-                for item in catalog.iter_entries("kubernetes")
-                if (policies := cast(KubernetesRelease, item).abilities.changing_policies)
-                and (facts.control_plane or not policies.gate)
+                for item in catalog.iter_entries(KubernetesRelease)
+                if (policies := item.abilities.changing_policies) and (facts.control_plane or not policies.gate)
             ]
             yield Finding(
                 "kueue-starts",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import cast
 
 from ...catalog import Catalog
 from ...catalog.kubernetes import KubernetesRelease
@@ -125,11 +124,7 @@ def kubernetes_claims(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         driven = any(stack.driver for stack in facts.stacks.values())  # the others keep their device plugin
         if driven and facts.release and not facts.release.abilities.claimed_resources:
-            able = [
-                item
-                for item in catalog.iter_entries("kubernetes")
-                if cast(KubernetesRelease, item).abilities.claimed_resources
-            ]
+            able = [item for item in catalog.iter_entries(KubernetesRelease) if item.abilities.claimed_resources]
             yield Finding(
                 "kubernetes-claims",
                 "error",
@@ -203,7 +198,7 @@ def kubernetes_channels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def _find_oldest_with_devices(catalog: Catalog) -> str:
-    found = [item for item in catalog.iter_entries("kubernetes") if cast(KubernetesRelease, item).abilities.devices]
+    found = [item for item in catalog.iter_entries(KubernetesRelease) if item.abilities.devices]
     return min(found, key=build_release_sort_key).name
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 from ...catalog import Catalog, NetworkOs
 from ...errors import Finding
@@ -236,7 +235,7 @@ def network_system(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         declared = plan.spec.fabrics[positions[run.fabric]]
         key = f"systems.{run.tier.name}" if declared.systems else "os"
-        known = (cast(NetworkOs, item) for item in catalog.iter_entries("network-systems"))
+        known = catalog.iter_entries(NetworkOs)
         able = ", ".join(item.name for item in known if item.is_for(run.switch))
         yield Finding(
             "network-system",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 from ...catalog import Catalog, Transceiver
 from ...errors import Finding
@@ -17,7 +16,7 @@ __all__ = ["CHECKS"]
 
 def cable_twin_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Links with a separate cage whose modules are made for several links, although there are cages for one."""
-    modules = cast(tuple[Transceiver, ...], tuple(catalog.iter_entries("transceivers")))
+    modules = tuple(catalog.iter_entries(Transceiver))
     for place, name, cage, speed, fabric, more in _single_links(plan):
         network = network_of(fabric)
         fitting = [

@@ -210,9 +210,7 @@ def _suggest_shared_racks(plan: Plan, catalog: Catalog, things: list[Machine | S
         return not replan(plan, catalog, plan.spec.model_copy(update={"facility": changed}))[1]
 
     fitting = [
-        rack.name
-        for rack in map(catalog.get_rack, catalog.list_names("racks"))
-        if not any(_explain_refusal(rack, thing) for thing in things)
+        rack.name for rack in catalog.iter_entries(Rack) if not any(_explain_refusal(rack, thing) for thing in things)
     ]
     working = find_working(plan, fitting, is_planned_with, len(fitting))
     if working:
@@ -225,9 +223,7 @@ def _suggest_shared_racks(plan: Plan, catalog: Catalog, things: list[Machine | S
 
 def _racks_for(catalog: Catalog, things: list[Machine | Switch]) -> str:
     fitting = [
-        rack.name
-        for rack in map(catalog.get_rack, catalog.list_names("racks"))
-        if not any(_explain_refusal(rack, thing) for thing in things)
+        rack.name for rack in catalog.iter_entries(Rack) if not any(_explain_refusal(rack, thing) for thing in things)
     ]
     return f"use {' or '.join(fitting)}" if fitting else "use another rack"
 
@@ -282,10 +278,10 @@ def rack_unassigned(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     if facility is None or plan.facility is None:
         return
     name = facility.management.type or (facility.rack.type if facility.rack else None)
-    if name is None or name not in catalog.list_names("racks") or not catalog.get_rack(name).complete:
+    if name is None or name not in catalog.list_names("racks") or not catalog.get(Rack, name).complete:
         return
     if any(fabric.tiers for fabric in plan.fabrics) or plan.servers or plan.facility.service_groups:
-        fitting = [item.name for item in map(catalog.get_rack, catalog.list_names("racks")) if "ac" in item.feeds]
+        fitting = [item.name for item in catalog.iter_entries(Rack) if "ac" in item.feeds]
         yield Finding(
             "rack-unassigned",
             "warning",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import cast
 
 from ...catalog import Catalog, SlurmRelease
 from ...errors import Finding, suggest_nearest
@@ -27,7 +26,7 @@ def _build_sort_key(release: SlurmRelease) -> tuple[int, ...]:
 
 
 def _iter_releases(catalog: Catalog) -> Iterator[SlurmRelease]:
-    return (cast(SlurmRelease, item) for item in catalog.iter_entries("slurm"))
+    return catalog.iter_entries(SlurmRelease)
 
 
 def _match_topology(kind: str) -> ReleasePredicate:

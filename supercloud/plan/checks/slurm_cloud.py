@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 from ...catalog import Catalog, SlurmRelease
 from ...errors import Finding
@@ -35,7 +34,7 @@ def slurm_cloud_topology(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for _, release in iter_slurm(plan):
         if plan.cloud is None or release.abilities.topology_yaml or all(pool.nodes < 2 for pool in plan.pools):
             continue
-        able = [cast(SlurmRelease, item) for item in catalog.iter_entries("slurm")]
+        able = list(catalog.iter_entries(SlurmRelease))
         newer = [item.name for item in able if item.abilities.topology_yaml]
         first = min(newer, key=lambda name: tuple(map(int, name.split("."))), default="")
         yield Finding(
@@ -77,11 +76,7 @@ def slurm_cloud_minimum(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for _, release in iter_slurm(plan):
         if plan.cloud is None or _KEEP_ON_OPTION in release.keys.slurm:
             continue
-        able = [
-            item.name
-            for item in catalog.iter_entries("slurm")
-            if _KEEP_ON_OPTION in cast(SlurmRelease, item).keys.slurm
-        ]
+        able = [item.name for item in catalog.iter_entries(SlurmRelease) if _KEEP_ON_OPTION in item.keys.slurm]
         newer = min(able, key=lambda name: tuple(map(int, name.split("."))), default="")
         for index, pool in enumerate(plan.spec.pools):
             if pool.min and not plan.cloud.is_prepaid(pool.name):

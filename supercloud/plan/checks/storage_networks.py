@@ -98,7 +98,7 @@ def _suggest_wiring(plan: Plan, catalog: Catalog, index: int, declared: Fabric, 
         lacks = any(find_client_adapter(group.machine, declared) is None for group in groups)
         join = f"add {declared.name} to 'fabrics' of the pools that are its clients"
         return ", or ".join([*networks, join + " and use servers with ports for it" * lacks])
-    serving = [name for name in catalog.list_names("machines") if _can_serve(catalog.get_machine(name), declared)]
+    serving = [name for name in catalog.list_names("machines") if _can_serve(catalog.get(Machine, name), declared)]
     machines = find_working(
         plan, serving, lambda name: is_wired_with(_replace_machine(store, name, groups)), _MAX_LISTED
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import cast
 
 from ...catalog import Catalog, StorageProduct
 from ...errors import Finding
@@ -22,7 +21,7 @@ def iter_designs(plan: Plan) -> Iterator[tuple[int, StoragePlan, StorageDesign]]
 
 
 def _get_product(storage: StoragePlan, plan: Plan, index: int, catalog: Catalog) -> StorageProduct:
-    return cast(StorageProduct, catalog.get("storage", plan.spec.storage[index].product or storage.kind))
+    return catalog.get(StorageProduct, plan.spec.storage[index].product or storage.kind)
 
 
 def format_size(size: Size) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 from ...catalog import Catalog, Machine
 from ...errors import Finding, InputError, UnknownNameError
@@ -197,7 +196,7 @@ def _find_appliance_manager(plan: Plan, catalog: Catalog, name: str) -> str | No
     declared = plan.spec.facility.machines if plan.spec.facility else ()
     machine = next((item.machine for item in declared if item.name == name), None)
     known = machine is not None and machine in catalog.list_names("machines")
-    return cast(Machine, catalog.get("machines", machine)).subnet_manager if known and machine else None
+    return catalog.get(Machine, machine).subnet_manager if known and machine else None
 
 
 def subnet_partitions(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

@@ -6,15 +6,15 @@ leaves and spines each, k*k/4 cores, k**3/4 ports.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ..errors import TopologyError, require_at_least
 from ..graph import Axis, Fabric
 from ..links import NodeLinks
-from ..reserved import PortReservation, to_port_requests
-from ..switched import assemble_fabric, compute_leaf_ports, require_fit
+from ..reserved import to_port_requests
+from ..switched import LeafTier, SwitchedShape, assemble_fabric, compute_leaf_ports, require_fit
 from ..tiers import (
     LeafUnits,
-    Oversubscription,
-    Radix,
     UpperTiers,
     compute_max_down,
     expand_oversubscription,
@@ -22,46 +22,43 @@ from ..tiers import (
 )
 
 
-def build_fat_tree(
-    nodes: int,
-    *,
-    nics: int,
-    radix: Radix,
-    leaves: int | None = None,
-    down: int | None = None,
-    uplinks: int | None = None,
-    planes: int = 1,
-    tiers: int | None = None,
-    pod_leaves: int | None = None,
-    spines: int | None = None,
-    oversubscription: Oversubscription = 1.0,
-    reserved: PortReservation = 0,
-    cage_ports: int = 1,
-    peer_ports: int = 0,
-) -> Fabric:
-    """Wire nodes with `nics` ports each per plane. A leaf connects whole nodes; there are no rails.
+@dataclass(frozen=True, kw_only=True)
+class FatTree(SwitchedShape):
+    """Nodes with all their ports of a plane on one leaf, or on as many whole leaves as they need."""
+
+    nics: int
+    """Ports of a node in a plane."""
+    leaves: int | None = None
+    """Leaves that are built; the default is as many as required."""
+    down: int | None = None
+    """Ports of a leaf for nodes."""
+    pod_leaves: int | None = None
+    """Leaves of a pod; the default is as many as the spines can join without blocking, evenly divided."""
+
+
+def build_fat_tree(shape: FatTree) -> Fabric:
+    """Wire nodes to leaves that connect whole nodes; there are no rails.
 
     A node with more NICs than a leaf has ports down uses as many whole leaves as it needs. Fabrics that fit one switch
-    get one switch, unless `tiers` requests more; with three tiers pods have as many leaves as the spines can join
-    without blocking, evenly divided, or `pod_leaves`. `leaves` is the number of leaves built (default: as many as
-    required). The other numbers are those of `build_rail_optimized`.
+    get one switch, unless `tiers` requests more.
 
     Raises TopologyError, with the values and numbers that would fit.
     """
-    require_at_least(1, nodes=nodes, nics=nics, leaves=leaves, down=down, uplinks=uplinks)
-    require_at_least(1, planes=planes, tiers=tiers, pod_leaves=pod_leaves)
-    require_at_least(1, cage=cage_ports)
-    require_at_least(0, peers=peer_ports)
+    shape.require_valid_counts()
+    nodes, nics, radix, tiers, leaves = shape.nodes, shape.nics, shape.radix, shape.tiers, shape.leaves
+    require_at_least(1, nics=nics, leaves=leaves, down=shape.down, pod=shape.pod_leaves)
     leaf_radix, spine_radix, core_radix = expand_radix(radix)
-    leaf_ratio, spine_ratio = expand_oversubscription(oversubscription)
-    by_hand = down is not None or uplinks is not None or spines is not None or leaves is not None
+    leaf_ratio, spine_ratio = expand_oversubscription(shape.oversubscription)
+    by_hand = any(item is not None for item in (shape.down, shape.uplinks, shape.spines, leaves))
     if (
         tiers is None
         and not by_hand
-        and nodes * nics + sum(ask.ports for ask in to_port_requests(reserved)) <= leaf_radix
+        and nodes * nics + sum(ask.ports for ask in to_port_requests(shape.reserved)) <= leaf_radix
     ):
         tiers = 1
-    down, up = compute_leaf_ports(leaf_radix, leaf_ratio, down=down, uplinks=uplinks, multiple=1, is_alone=tiers == 1)
+    down, up = compute_leaf_ports(
+        leaf_radix, leaf_ratio, down=shape.down, uplinks=shape.uplinks, multiple=1, is_alone=tiers == 1
+    )
     block, sides = max(1, down // nics), -(-nics // down)
 
     def compute_max_nodes(radix: int, ratio: float) -> int:
@@ -76,14 +73,14 @@ def build_fat_tree(
     units = LeafUnits(leaves // sides if leaves else needed, sides, 1, up)
     if units.count < needed:
         raise TopologyError(f"{nodes} nodes do not fit on {leaves} leaves", f"build {needed * sides} leaves")
-    pod_units = max(1, pod_leaves // sides) if pod_leaves else None
-    upper = UpperTiers(spine_radix, core_radix, spine_ratio, tiers, pod_units, spines, has_large_pods=True)
+    pod_units = max(1, shape.pod_leaves // sides) if shape.pod_leaves else None
+    upper = UpperTiers(spine_radix, core_radix, spine_ratio, tiers, pod_units, shape.spines, has_large_pods=True)
     require_fit(nodes, nics, block, units, upper, radix, None if by_hand or tiers == 1 else compute_max_nodes)
     hosts = NodeLinks(
         "node",
         "leaf",
         nodes=nodes,
-        planes=planes,
+        planes=shape.planes,
         nics=nics,
         unit_nodes=block,
         block_nodes=block,
@@ -92,17 +89,11 @@ def build_fat_tree(
         side_stride=1,
         leaves=units.leaf_count,
     )
+    axes = (Axis("node", units.count), Axis("leaf", sides)) if sides > 1 else (Axis("leaf", units.count),)
     return assemble_fabric(
         "fat-tree",
+        shape,
         hosts,
         upper.build_layout(units),
-        radix=radix,
-        down=down,
-        leaf_axes=(Axis("node", units.count), Axis("leaf", sides)) if sides > 1 else (Axis("leaf", units.count),),
-        unit_name="leaf",
-        rails=sides,
-        reserved=reserved,
-        cage_ports=cage_ports,
-        peer_ports=peer_ports,
-        cross_rail_hops=3 if sides > 1 else 1,
+        LeafTier(down, axes, "leaf", rails=sides, cross_rail_hops=3 if sides > 1 else 1),
     )

@@ -38,10 +38,12 @@ class ScaleUp:
 
     @property
     def switch_count(self) -> int:
+        """Number of switches of all domains."""
         return self.switches * self.level.count
 
     @property
     def link_count(self) -> int:
+        """Number of links of all domains."""
         return sum(group.count for group in self.link_groups)
 
 
@@ -56,9 +58,11 @@ class SwitchLinks(LinkGroup):
 
     @property
     def count(self) -> int:
+        """Number of links."""
         return self.accelerators * self.links_per_accelerator
 
     def compute_ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+        """Ends of a link, or of an array of links, by number."""
         accelerator, link = number // self.links_per_accelerator, number % self.links_per_accelerator
         switch = accelerator // self.domain_accelerators * self.switches + link % self.switches
         port = (
@@ -79,9 +83,11 @@ class MeshLinks(LinkGroup):
 
     @property
     def count(self) -> int:
+        """Number of links."""
         return self.domains * (self.domain_accelerators * (self.domain_accelerators - 1) // 2) * self.parallel_links
 
     def compute_ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+        """Ends of a link, or of an array of links, by number."""
         pair, strand = number // self.parallel_links, number % self.parallel_links
         pairs = self.domain_accelerators * (self.domain_accelerators - 1) // 2
         domain, rest = pair // pairs, pair % pairs

@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import pytest
 from cloud_lab import lab_plan
@@ -23,7 +22,7 @@ from supercloud.catalog import Catalog
 from supercloud.catalog.metadata_service import MetadataService
 from supercloud.targets.boot import render_boot_bundle
 
-SERVICES = {item.name: cast(MetadataService, item) for item in Catalog().iter_entries("metadata-services")}
+SERVICES = {item.name: item for item in Catalog().iter_entries(MetadataService)}
 TOOLS = ("nft", "iptables")
 ROOT, USER, NOBODY, SCALER = 0, 1000, 65534, 64030
 OPEN = 53

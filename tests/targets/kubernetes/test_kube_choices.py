@@ -220,7 +220,7 @@ CATALOG = Catalog.load_default()
 CLOUDS = [
     machine
     for name in CATALOG.list_names("machines")
-    if (machine := CATALOG.get_machine(name)).provider in ("gcp", "azure")
+    if (machine := CATALOG.get(Machine, name)).provider in ("gcp", "azure")
 ]
 KINDS = {"ethernet": "roce", "gvnic": "gpudirect-tcpx", "infiniband": "infiniband"}
 

@@ -69,7 +69,7 @@ def products_of(plan: Plan, pool: str) -> list[str]:
 @pytest.mark.slow
 def test_a_class_matches_the_products_of_its_accelerator_and_no_others() -> None:
     plan, catalog = planned(VARIANTS["claims"]), Catalog.load_default()
-    accelerators = [item for item in catalog.iter_entries("accelerators") if isinstance(item, Accelerator)]
+    accelerators = list(catalog.iter_entries(Accelerator))
     of_maker = [item for item in accelerators if item.kubernetes == "nvidia.com/gpu"]
     assert {item.name for item in of_maker} == set(OURS.values())
     rules = {item.name: item.product_names for item in of_maker}
@@ -78,9 +78,9 @@ def test_a_class_matches_the_products_of_its_accelerator_and_no_others() -> None
             [OURS[product]] if product in OURS else []
         ), product
     for name in ("l4", "h200-sxm", "gh200-96gb", "rtx-pro-6000-blackwell-server"):
-        accelerator = catalog.get_accelerator(name)
+        accelerator = catalog.get(Accelerator, name)
         assert products_of(with_accelerator(plan, accelerator), "train") == list(accelerator.product_names)
-    odd = catalog.get_accelerator("l4").model_copy(update={"product_names": ('it\'s "one"',)})
+    odd = catalog.get(Accelerator, "l4").model_copy(update={"product_names": ('it\'s "one"',)})
     assert products_of(with_accelerator(plan, odd), "train") == ['it\'s "one"']
 
 

@@ -10,7 +10,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import pytest
 from slurm_plans import RELEASES, TENANTS, VARIANTS, h100, plan, variant
@@ -288,7 +287,7 @@ def test_xid_is_reported_once(node: Host) -> None:
 def test_a_node_is_drained_for_the_codes_of_the_catalog(node: Host, code: int) -> None:
     """As Kubernetes is; a code that ends like another one is another one."""
     node.fake("dmesg", f"echo '[ 200.5] NVRM: Xid (PCI:0000:3b:00): {code}, pid=1'")
-    fatal = code in cast(XidTable, Catalog().get("xids", "nvidia")).list_codes("critical")
+    fatal = code in Catalog().get(XidTable, "nvidia").list_codes("critical")
     assert node.run("health-check.sh").returncode == int(fatal)
     if fatal:
         assert _reason(node) == f"the driver reported Xid {code}"

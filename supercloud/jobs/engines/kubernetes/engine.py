@@ -10,7 +10,7 @@ from functools import lru_cache, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from ....catalog import Catalog
+from ....catalog import Accelerator, Catalog
 from ....plan.build.kubernetes.names import (
     DIGEST_ANNOTATION,
     JOB_LABEL,
@@ -292,7 +292,7 @@ def _list_accelerator_resources() -> frozenset[str]:
     """Resource names of accelerators, of every vendor."""
     known = Catalog.load_default()
     return frozenset(
-        item for name in known.list_names("accelerators") if (item := known.get_accelerator(name).kubernetes)
+        item for name in known.list_names("accelerators") if (item := known.get(Accelerator, name).kubernetes)
     )
 
 

@@ -97,7 +97,7 @@ def count_steps_above(requested: str, accelerator: Accelerator, catalog: Catalog
 def _iter_known(names: list[str], catalog: Catalog) -> Iterator[Accelerator]:
     for name in names:
         try:
-            yield catalog.get_accelerator(name)
+            yield catalog.get(Accelerator, name)
         except UnknownNameError:  # an overlay may refer to an entry that is missing
             continue
 
@@ -115,9 +115,4 @@ def _select_short_name(accelerator: Accelerator) -> str:
 
 
 def _list_all_names(catalog: Catalog) -> list[str]:
-    return [
-        name
-        for fact in catalog.iter_entries("accelerators")
-        if isinstance(fact, Accelerator)
-        for name in _list_names(fact)
-    ]
+    return [name for fact in catalog.iter_entries(Accelerator) for name in _list_names(fact)]

@@ -52,7 +52,7 @@ def build_cost_line(
     """Cost line of machines; without a price if none has a source for the region and the purchase option."""
     if capacity_kind is None or machine.name not in inputs.catalog.list_names("prices"):
         return CostLine(item, count, None, "")
-    known = cast(Prices, inputs.catalog.get("prices", machine.name))
+    known = inputs.catalog.get(Prices, machine.name)
     found = known.find_price(inputs.region.name, capacity_kind)
     if found is None:
         return CostLine(item, count, None, "")

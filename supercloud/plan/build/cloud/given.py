@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal
 
 from ....catalog import Catalog, Machine, Provider, Region
 from ....errors import UnknownNameError
@@ -62,9 +62,9 @@ def build_cloud_inputs(
     site = spec.site
     if site.kind == "onprem" or site.kind not in catalog.list_names("providers"):
         return None
-    provider = cast(Provider, catalog.get("providers", site.kind))
+    provider = catalog.get(Provider, site.kind)
     try:
-        region = cast(Region, catalog.get("regions", site.region))
+        region = catalog.get(Region, site.region)
     except UnknownNameError as error:
         ours = [name for name in catalog.list_names("regions") if _select_provider(catalog, name) == site.kind]
         problems.add_unknown_name("site.region", UnknownNameError("region", error.name, ours))
@@ -81,13 +81,13 @@ def build_cloud_inputs(
 
 
 def _select_provider(catalog: Catalog, region: str) -> str:
-    return cast(Region, catalog.get("regions", region)).provider
+    return catalog.get(Region, region).provider
 
 
 def find_machine(inputs: CloudInputs, name: str, path: str) -> Machine | None:
     """Look up a service machine by name; report a problem if it is unknown or of another provider."""
     try:
-        machine = inputs.catalog.get_machine(name)
+        machine = inputs.catalog.get(Machine, name)
     except UnknownNameError as error:
         inputs.problems.add_unknown_name(path, error)
         return None

@@ -123,14 +123,14 @@ def _build_storage_backends(
         product = next((one for one in products if one.name == item.name and one.kind == "servers"), None)
         if product is None:
             continue
-        service = cast(StorageService, inputs.catalog.get("storage-services", product.product))
+        service = inputs.catalog.get(StorageService, product.product)
         name = item.servers.machine if item.servers else inputs.provider.defaults.backend.get(service.name, "")
         machine = find_machine(inputs, name, f"storage[{index}].servers.machine")
         if machine is None:
             continue
         count = item.servers.count if item.servers else None
         if count is None and service.product:
-            known = cast(StorageProduct, inputs.catalog.get("storage", service.product))
+            known = inputs.catalog.get(StorageProduct, service.product)
             throughput = item.throughput
             needs = StorageRequirements(
                 item.capacity, throughput.read if throughput else None, throughput.write if throughput else None, None

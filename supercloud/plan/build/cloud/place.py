@@ -18,7 +18,7 @@ def find_region_location(spec: ClusterSpec, catalog: Catalog) -> Location | None
     site = spec.site
     if site.kind == "onprem" or site.region not in catalog.list_names("regions"):
         return None
-    region = cast(Region, catalog.get("regions", site.region))
+    region = catalog.get(Region, site.region)
     carbon = region.carbon
     if region.provider != site.kind or carbon is None:
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
 
 from ....catalog import Catalog
 from ....catalog.metadata_service import MetadataService
@@ -74,7 +73,7 @@ def build_cloud_plan(
         principals=partition.principals if partition else {},
         root_devices=_select_root_devices(given, groups, hosts),
         addons=_select_addons(given, products),
-        metadata_addresses=cast(MetadataService, catalog.get("metadata-services", given.provider.name)).addresses,
+        metadata_addresses=catalog.get(MetadataService, given.provider.name).addresses,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 
 from ....catalog import StorageService
 from ....catalog.storage_service import Deployment, FabricRule
@@ -51,7 +50,7 @@ def find_storage_service(
         if not is_quiet:
             problems.add_unknown_name(f"{path}.product", UnknownNameError("storage service", name, ours))
         return None
-    service = cast(StorageService, inputs.catalog.get("storage-services", name))
+    service = inputs.catalog.get(StorageService, name)
     if service.provider != provider.name or storage.kind not in (*service.kinds, "managed"):
         if not is_quiet:
             problems.add_error(

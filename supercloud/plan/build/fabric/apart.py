@@ -7,7 +7,7 @@ from ....topology import TopologyError
 from ....topology.graph import Axis
 from ....topology.links import NodeLinks
 from ....topology.reserved import PortReservation, to_port_requests
-from ....topology.switched import assemble_fabric
+from ....topology.switched import LeafTier, SwitchedShape, assemble_fabric
 from ....topology.tiers import LeafUnits, TierLayout
 
 __all__ = ["build_joined_leaves"]
@@ -57,15 +57,7 @@ def build_joined_leaves(
         leaves=leaves,
     )
     layout = TierLayout(1, LeafUnits(leaves, 1, 1, 0), leaves)
+    shape = SwitchedShape(nodes, radix=radix, reserved=reserved, peer_ports=peer_ports)
     return assemble_fabric(
-        "fat-tree",
-        hosts,
-        layout,
-        radix=(radix, radix, radix),
-        down=down,
-        leaf_axes=(Axis("leaf", leaves),),
-        unit_name="leaf",
-        reserved=reserved,
-        peer_ports=peer_ports,
-        cross_rail_hops=3,
+        "fat-tree", shape, hosts, layout, LeafTier(down, (Axis("leaf", leaves),), "leaf", cross_rail_hops=3)
     )

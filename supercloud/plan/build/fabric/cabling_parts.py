@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import cast
 
 from ....catalog import Cable, Catalog, Transceiver
 from ....primitives.quantity import Rate
@@ -23,13 +22,13 @@ class CablingParts:
     @cached_property
     def cables(self) -> tuple[Cable, ...]:
         """All kinds of cables, the simplest and shortest first."""
-        found = cast(tuple[Cable, ...], tuple(self._catalog.iter_entries("cables")))
+        found = tuple(self._catalog.iter_entries(Cable))
         return tuple(sorted(found, key=lambda item: (_MEDIUM_ORDER.index(item.medium), item.reach, item.name)))
 
     @cached_property
     def transceivers(self) -> tuple[Transceiver, ...]:
         """All kinds of transceivers."""
-        return cast(tuple[Transceiver, ...], tuple(self._catalog.iter_entries("transceivers")))
+        return tuple(self._catalog.iter_entries(Transceiver))
 
     def list_cables(
         self, near_cage: str, far_cage: str, network: str, speed: Rate, links: int, split: int

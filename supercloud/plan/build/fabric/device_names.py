@@ -9,12 +9,12 @@ _SWITCH_DIGITS = 3
 
 
 def list_switch_names(fabric: str, tier: str, count: int) -> list[str]:
-    """Host names of the switches of a tier, in the order of the topology: ``compute-leaf-001`` …"""
+    """Host names of the switches of a tier, in the order of the topology, such as ``compute-leaf-001``."""
     width = max(_SWITCH_DIGITS, len(str(count)))
     return [f"{fabric}-{tier}-{number:0{width}d}" for number in range(1, count + 1)]
 
 
 def list_service_names(name: str, count: int) -> list[str]:
-    """Names of machines other than nodes and storage servers: ``mgmt-01`` …"""
+    """Names of machines other than nodes and storage servers, such as ``mgmt-01``."""
     width = max(2, len(str(count)))
     return [f"{name}-{number:0{width}d}" for number in range(1, count + 1)]

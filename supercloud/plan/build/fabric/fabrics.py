@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ....catalog import Catalog, Switch
 from ....catalog.machine import Adapter
 from ....errors import UnknownNameError
@@ -13,9 +15,10 @@ from ...model.plan import FabricPlan, PoolPlan, SwitchTier
 from ...model.problems import Problems
 from .cabling_parts import CablingParts
 from .joins import list_joined
+from .leaf_rules import WiringRequest
 from .port_owners import check_port_conflicts
 from .roles import find_adapter, get_fabric_role, is_routed
-from .services import AttachedEquipment, build_services
+from .services import AttachedEquipment, FabricContext, build_services
 from .speeds import compute_speeds
 from .spine_counts import check_spines, select_spines
 from .wiring import build_wiring, build_with_free_ports, find_rack_nodes
@@ -47,12 +50,11 @@ def build_fabrics(
     for index, fabric in enumerate(spec.fabrics):
         _check_join(spec, index, fabric, problems)
     check_port_conflicts(spec, pools, problems)
+    context = FabricContext(spec, catalog, problems, attached)
     built: dict[int, FabricPlan] = {}
     # the management network connects all other devices with a management port, so it is built last
     for index in sorted(range(len(spec.fabrics)), key=lambda item: get_fabric_role(spec.fabrics[item]) == "management"):
-        found = _build_fabric(
-            spec.fabrics[index], f"fabrics[{index}]", spec, pools, tuple(built.values()), attached, catalog, problems
-        )
+        found = _build_fabric(spec.fabrics[index], f"fabrics[{index}]", pools, tuple(built.values()), context)
         if found is not None:
             built[index] = found
     for index, fabric in enumerate(spec.fabrics):
@@ -126,15 +128,9 @@ def _check_joined_is_built(
 
 
 def _build_fabric(
-    fabric: Fabric,
-    path: str,
-    spec: ClusterSpec,
-    pools: tuple[PoolPlan, ...],
-    built: tuple[FabricPlan, ...],
-    attached: AttachedEquipment,
-    catalog: Catalog,
-    problems: Problems,
+    fabric: Fabric, path: str, pools: tuple[PoolPlan, ...], built: tuple[FabricPlan, ...], context: FabricContext
 ) -> FabricPlan | None:
+    spec, catalog, problems, attached = context.spec, context.catalog, context.problems, context.attached
     members = tuple(pool for pool in pools if fabric.name in pool.fabrics)
     adapter = _find_common_adapter(fabric, path, members, catalog, problems)
     if not members or adapter is None:
@@ -186,7 +182,7 @@ def _build_fabric(
     if speeds is None:
         return None
     speed = speeds.port_speed
-    radix = tuple(switch.find_radix(speed) or 0 for switch in switches)
+    leaf, spine, core = (switch.find_radix(speed) or 0 for switch in switches)
     rack = find_rack_nodes(fabric, path, rails, spec, problems) if fabric.shape == "clos" else 0
     if rack is None:
         return None
@@ -197,30 +193,29 @@ def _build_fabric(
             problems.add_unknown_name(
                 f"{path}.cabling.{key}", UnknownNameError("cable", wanted, catalog.list_names("cables"))
             )
-    services = build_services(fabric, path, spec, speed, built, attached, catalog, problems)
-    cage = max(1, radix[0] // switches[0].cages) if switches[0].cages else 1
+    services = build_services(fabric, path, speed, built, context)
+    cage = max(1, leaf // switches[0].cages) if switches[0].cages else 1
 
     links = fabric.exits + dict(attached.joining_links).get(fabric.name, 0)
 
+    request = WiringRequest(
+        role=get_fabric_role(fabric),
+        nodes=nodes,
+        rails=rails,
+        planes=planes,
+        radix=(leaf, spine, core),
+        cage_ports=cage,
+        machine=members[0].machine,
+        clos_rack_nodes=rack,
+        services=services,
+        speed=speed,
+        rack_nodes=attached.rack_nodes,
+        links=links,
+    )
+
     def build_with(declared: Fabric) -> Wiring:
         return build_with_free_ports(
-            lambda spines, min_units: build_wiring(
-                declared,
-                get_fabric_role(fabric),
-                nodes,
-                rails,
-                planes,
-                radix,
-                cage,
-                members[0].machine,
-                rack,
-                services,
-                speed,
-                attached.rack_nodes,
-                spines,
-                min_units,
-                links,
-            ),
+            lambda spines, min_units: build_wiring(declared, replace(request, spines=spines, min_units=min_units)),
             declared,
             links,
         )
@@ -298,7 +293,7 @@ def _find_pool_adapters(fabric: Fabric, members: tuple[PoolPlan, ...], catalog: 
 def _find_slowest_speed(fabric: Fabric, catalog: Catalog) -> Rate | None:
     """The slowest ports of the leaves, which are the management ports on switches with several kinds."""
     name = fabric.switches.leaf if fabric.switches else fabric.switch
-    known = catalog.get_switch(name).modes if name in catalog.list_names("switches") else ()
+    known = catalog.get(Switch, name).modes if name in catalog.list_names("switches") else ()
     return min((mode.speed for mode in known), default=None)
 
 
@@ -323,7 +318,7 @@ def _find_switches(fabric: Fabric, path: str, catalog: Catalog, problems: Proble
     found: list[Switch] = []
     for key, name in names.items():
         try:
-            switch = catalog.get_switch(name)
+            switch = catalog.get(Switch, name)
         except UnknownNameError as error:
             if key.strip():
                 problems.add_unknown_name(f"{path}.{key}", error)

@@ -25,8 +25,9 @@ def with_guids(
 ) -> tuple[FabricPlan, ...]:
     """The fabrics with the GUIDs of their files; errors in a file are problems at their line."""
     found = []
-    for fabric in fabrics:
-        index, declared = next((at, item) for at, item in enumerate(spec.fabrics) if item.name == fabric.name)
+    for built in fabrics:
+        fabric = built
+        index, declared = next((at, item) for at, item in enumerate(spec.fabrics) if item.name == built.name)
         if declared.guids:
             path = folder / declared.guids
             try:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
+from ....catalog import Machine
 from ....catalog.machine import ScalableUnit
 from ....primitives.quantity import Rate
 from ....spec import Fabric
@@ -21,10 +22,56 @@ from ....topology import TopologyError
 from ....topology.reserved import PortRequest
 from ...model.fabric import Service
 
-__all__ = ["LeafRule", "build_port_requests", "build_grown", "select_leaf_rule", "count_max_switch_nodes"]
+__all__ = [
+    "LeafRule",
+    "WiringRequest",
+    "build_port_requests",
+    "build_grown",
+    "select_leaf_rule",
+    "count_max_switch_nodes",
+]
 
 # Maximum number of additional units that are tried: if these are not sufficient, no number is.
 _MAX_EXTRA_UNITS = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class WiringRequest:
+    """What a fabric connects, and with which switches, apart from the settings of its declaration."""
+
+    role: str
+    """Role of the network: ``compute``, ``storage``, ``in-band`` or ``management``."""
+    nodes: int
+    """Nodes of all pools on the fabric."""
+    rails: int
+    """Ports of a node in a plane."""
+    planes: int
+    """Independent copies of the network."""
+    radix: tuple[int, int, int]
+    """Ports of a leaf, a spine and a core switch at the speed of the links."""
+    cage_ports: int
+    """Ports of a leaf that share a cage."""
+    machine: Machine
+    """The machine of the first pool."""
+    clos_rack_nodes: int
+    """Nodes under a top-of-rack switch; 0 for other shapes than a Clos."""
+    services: tuple[Service, ...]
+    """The users of leaf ports other than nodes."""
+    speed: Rate
+    """Speed of a leaf's ports."""
+    rack_nodes: int | None
+    """Nodes of a rack, if racks are known."""
+    spines: int | None = None
+    """Spines of a pod, instead of those of the declaration."""
+    min_units: int | None = None
+    """Minimum number of leaves of a fat-tree, or of units of rails, that are built."""
+    links: int = 0
+    """Further links on the topmost switches of all planes."""
+
+    @property
+    def domain_nodes(self) -> int:
+        """Nodes of a scale-up domain, which share leaves on compute fabrics, as these carry the traffic of jobs."""
+        return self.machine.domain_nodes if self.role == "compute" else 1
 
 
 @dataclass(frozen=True)
@@ -54,18 +101,10 @@ def build_port_requests(services: Sequence[Service], planes: int, cage_ports: in
     )
 
 
-def select_leaf_rule(
-    fabric: Fabric,
-    role: str,
-    nodes: int,
-    rails: int,
-    planes: int,
-    radix: int,
-    reference_unit: ScalableUnit | None,
-    services: Sequence[Service],
-    speed: Rate,
-) -> LeafRule:
+def select_leaf_rule(fabric: Fabric, request: WiringRequest) -> LeafRule:
     """The rule for a fabric whose leaves the spec does not fix. Raises TopologyError if no leaf is large enough."""
+    role, services, radix = request.role, request.services, request.radix[0]
+    nodes, rails, planes, reference_unit = request.nodes, request.rails, request.planes, request.machine.scalable_unit
     shared = (fabric.leaf_rails or 1) > 1  # not covered by a reference design
     if fabric.shape != "rail-optimized" or role == "compute" or fabric.su or fabric.leaf_down or shared:
         return LeafRule()
@@ -81,7 +120,7 @@ def select_leaf_rule(
         full = sum(
             (item.links * item.speed.base for item in services if item.is_non_blocking and item.speed), Fraction(0)
         )
-        wanted = Fraction(nodes * rails * up, reference_unit.nodes) + full / speed.base / planes
+        wanted = Fraction(nodes * rails * up, reference_unit.nodes) + full / request.speed.base / planes
         return LeafRule(
             reference_unit.nodes,
             reference_unit.nodes,

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 from ....catalog import Cable, Catalog
 from ....catalog.machine import Adapter
@@ -18,7 +17,7 @@ from ...model.problems import Problems
 from ...model.storage import ServerGroup
 from .roles import ADAPTER_KINDS, find_adapter, find_client_adapter, find_client_fabric, get_fabric_role, has_same_ports
 
-__all__ = ["AttachedEquipment", "build_services"]
+__all__ = ["AttachedEquipment", "FabricContext", "build_services"]
 
 
 @dataclass(frozen=True)
@@ -34,17 +33,21 @@ class AttachedEquipment:
     """Fabric -> number of links of other networks to its topmost switches."""
 
 
+@dataclass(frozen=True)
+class FabricContext:
+    """What the fabrics of a cluster are built from, and where problems are reported."""
+
+    spec: ClusterSpec
+    catalog: Catalog
+    problems: Problems
+    attached: AttachedEquipment
+
+
 def build_services(
-    fabric: Fabric,
-    path: str,
-    spec: ClusterSpec,
-    speed: Rate,
-    built: tuple[FabricPlan, ...],
-    attached: AttachedEquipment,
-    catalog: Catalog,
-    problems: Problems,
+    fabric: Fabric, path: str, speed: Rate, built: tuple[FabricPlan, ...], context: FabricContext
 ) -> tuple[Service, ...]:
     """The services of a fabric in the order of their ports: managers, the declared ones, servers, managed devices."""
+    spec, attached, catalog, problems = context.spec, context.attached, context.catalog, context.problems
     found: list[Service] = []
     manager = fabric.manager
     if manager and manager.links:
@@ -96,7 +99,7 @@ def _find_cable(name: str | None, path: str, catalog: Catalog, problems: Problem
     if name is None:
         return None
     try:
-        return cast(Cable, catalog.get("cables", name))
+        return catalog.get(Cable, name)
     except UnknownNameError as error:
         problems.add_unknown_name(path, error)
         return None

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from ....catalog.machine import ScalableUnit
 from ....spec import Fabric
 from ....topology import Fabric as Wiring
-from ....topology import LeafArrangement, LeafRequirements, TopologyError, build_rail_optimized, compute_arrangements
+from ....topology import (
+    LeafArrangement,
+    LeafRequirements,
+    RailOptimized,
+    TopologyError,
+    build_rail_optimized,
+    compute_arrangements,
+)
 from ....topology.reserved import PortRequest
 from ....topology.tiers import compute_max_down
 
@@ -51,21 +58,24 @@ class SmallFabric:
 
     def build_wiring(self, arrangement: LeafArrangement, spines: int | None) -> Wiring:
         """The wiring of an arrangement, or the same with more spines. Raises TopologyError."""
+        has_spines = arrangement.uplinks > 0
         return build_rail_optimized(
-            self.nodes,
-            rails=self.rails,
-            radix=self.radix,
-            unit_nodes=arrangement.unit_nodes,
-            down=arrangement.unit_nodes * arrangement.rails_per_leaf,
-            uplinks=arrangement.uplinks or None,
-            rails_per_leaf=arrangement.rails_per_leaf,
-            planes=self.planes,
-            tiers=2 if arrangement.uplinks else 1,
-            spines=spines if arrangement.uplinks else None,
-            oversubscription=self.oversubscription,
-            reserved=self.reserved,
-            cage_ports=self.cage_ports,
-            peer_ports=self.peer_ports,
+            RailOptimized(
+                self.nodes,
+                rails=self.rails,
+                radix=self.radix,
+                unit_nodes=arrangement.unit_nodes,
+                down=arrangement.unit_nodes * arrangement.rails_per_leaf,
+                uplinks=arrangement.uplinks or None,
+                rails_per_leaf=arrangement.rails_per_leaf,
+                planes=self.planes,
+                tiers=2 if has_spines else 1,
+                spines=spines if has_spines else None,
+                oversubscription=self.oversubscription,
+                reserved=self.reserved,
+                cage_ports=self.cage_ports,
+                peer_ports=self.peer_ports,
+            )
         )
 
 

@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TypedDict
 
 from ....catalog import Machine
 from ....catalog.machine import ScalableUnit
-from ....primitives.quantity import Rate
 from ....spec import ClusterSpec, Fabric
+from ....topology import (
+    Clos,
+    FatTree,
+    RailOptimized,
+    TopologyError,
+    build_clos,
+    build_fat_tree,
+    build_rail_optimized,
+)
 from ....topology import Fabric as Wiring
-from ....topology import TopologyError, build_clos, build_fat_tree, build_rail_optimized
+from ....topology.reserved import PortRequest
 from ....topology.tiers import compute_max_down
-from ...model.plan import Service
 from ...model.problems import Problems
 from .apart import build_joined_leaves
 from .leaf_pairs import build_with_peer_ports
-from .leaf_rules import build_grown, build_port_requests, count_max_switch_nodes, select_leaf_rule
+from .leaf_rules import (
+    LeafRule,
+    WiringRequest,
+    build_grown,
+    build_port_requests,
+    count_max_switch_nodes,
+    select_leaf_rule,
+)
 from .reserved_ports import LeafSizing, build_with_reserved_ports
 from .shared_leaves import SmallFabric, has_open_leaves, is_small, select_fewest_switches
 from .units import UnitLayout, list_unit_layouts, select_wiring
@@ -39,245 +54,236 @@ def find_reference_unit(fabric: Fabric, role: str, machine: Machine, radix: int)
     return unit if unit.radix in (None, radix) else None
 
 
-def _domain(machine: Machine, role: str) -> int:
-    """Nodes of a scale-up domain, which share leaves on compute fabrics, as these carry the traffic of jobs."""
-    return machine.domain_nodes if role == "compute" else 1
-
-
-def build_wiring(
-    fabric: Fabric,
-    role: str,
-    nodes: int,
-    rails: int,
-    planes: int,
-    radix: tuple[int, ...],
-    cage_ports: int,
-    machine: Machine,
-    clos_rack_nodes: int,
-    services: tuple[Service, ...],
-    speed: Rate,
-    rack_nodes: int | None,
-    spines: int | None = None,
-    min_units: int | None = None,
-    links: int = 0,
-) -> Wiring:
-    """The wiring of a declared fabric: ``cage_ports`` ports share a cage of a leaf; at least ``min_units`` leaves of a
-    fat tree, or units of rails, are built; ``links`` further links end on the topmost switches. Raises
-    TopologyError.
-    """
-    sized = bool(fabric.su or fabric.leaf_down)
-    domain = _domain(machine, role)
+def build_wiring(fabric: Fabric, request: WiringRequest) -> Wiring:
+    """The wiring of a declared fabric. Raises TopologyError."""
+    is_sized = bool(fabric.su or fabric.leaf_down)
+    rails, radix, domain = request.rails, request.radix[0], request.domain_nodes
 
     def build_declared(declared: Fabric, count: int) -> Wiring:
-        return _build_shape(
-            declared,
-            role,
-            count,
-            rails,
-            planes,
-            radix,
-            cage_ports,
-            machine,
-            clos_rack_nodes,
-            services,
-            speed,
-            rack_nodes,
-            spines,
-            min_units,
-            links,
-            sized,
-        )
+        return _build_shape(declared, replace(request, nodes=count), is_sized)
 
     def build_paired(declared: Fabric, count: int) -> Wiring:
-        return build_with_peer_ports(lambda item: build_declared(item, count), declared, radix[0], rails, domain)
+        return build_with_peer_ports(lambda item: build_declared(item, count), declared, radix, rails, domain)
 
-    sizes = LeafSizing.from_fabric(fabric, nodes, rails, radix[0], domain)
+    sizes = LeafSizing.from_fabric(fabric, request.nodes, rails, radix, domain)
     return build_with_reserved_ports(build_paired, fabric, sizes)
 
 
-def _build_shape(
-    fabric: Fabric,
-    role: str,
-    nodes: int,
-    rails: int,
-    planes: int,
-    radix: tuple[int, ...],
-    cage_ports: int,
-    machine: Machine,
-    clos_rack_nodes: int,
-    services: tuple[Service, ...],
-    speed: Rate,
-    rack_nodes: int | None,
-    spines: int | None,
-    min_units: int | None,
-    links: int,
-    sized: bool,
-) -> Wiring:
-    """The wiring with leaves by the spec, the reference design or the rule of the shape. ``sized`` means that the size
-    of a leaf or unit is specified, not a candidate.
-    """
-    peers = fabric.peer_links
-    spines = spines or fabric.spines
-    ratio = (float(fabric.oversubscription.leaf), float(fabric.oversubscription.spine))
-    unit, domain = find_reference_unit(fabric, role, machine, radix[0]), _domain(machine, role)
-    reserved = build_port_requests(services, planes, cage_ports)
-    # storage may need further leaves of any network; a node instead of a manager may not
-    more = fabric.tiers != 1 and (role != "compute" or any(service.is_non_blocking for service in services))
-    ports = (radix[0], radix[1], radix[2])
+class _SharedNumbers(TypedDict):
+    """The numbers that shapes of all kinds have."""
+
+    radix: tuple[int, int, int]
+    planes: int
+    oversubscription: tuple[float, float]
+    reserved: tuple[PortRequest, ...]
+    cage_ports: int
+    peer_ports: int
+
+
+@dataclass(frozen=True)
+class _Context:
+    """A declared fabric with what follows from it for all shapes."""
+
+    fabric: Fabric
+    request: WiringRequest
+    is_sized: bool
+    """Whether the size of a leaf or unit is specified, not a candidate."""
+
+    @cached_property
+    def ratio(self) -> tuple[float, float]:
+        """Oversubscription of leaf and spine."""
+        return float(self.fabric.oversubscription.leaf), float(self.fabric.oversubscription.spine)
+
+    @cached_property
+    def reserved(self) -> tuple[PortRequest, ...]:
+        """The leaf ports of services in one plane."""
+        return build_port_requests(self.request.services, self.request.planes, self.request.cage_ports)
+
+    @cached_property
+    def unit(self) -> ScalableUnit | None:
+        """The vendor's scalable unit, if the fabric uses it."""
+        return find_reference_unit(self.fabric, self.request.role, self.request.machine, self.request.radix[0])
+
+    @property
+    def spines(self) -> int | None:
+        """The requested number of spines, or the declared one."""
+        return self.request.spines or self.fabric.spines
+
+    @property
+    def can_grow(self) -> bool:
+        """Whether services may need further leaves: storage on any network; no node is removed for a manager."""
+        return self.fabric.tiers != 1 and (
+            self.request.role != "compute" or any(service.is_non_blocking for service in self.request.services)
+        )
+
+    @property
+    def demand(self) -> Demand:
+        """The conditions for uplinks that the spec does not specify."""
+        links = -(-self.request.links // self.request.planes)
+        return Demand(
+            self.ratio[0], self.fabric.peer_links, tuple(ask.ports for ask in self.reserved), links, self.spines
+        )
+
+    @property
+    def shared_numbers(self) -> _SharedNumbers:
+        """The numbers of this fabric that all shapes have."""
+        return _SharedNumbers(
+            radix=self.request.radix,
+            planes=self.request.planes,
+            oversubscription=self.ratio,
+            reserved=self.reserved,
+            cage_ports=self.request.cage_ports,
+            peer_ports=self.fabric.peer_links,
+        )
+
+
+def _build_shape(fabric: Fabric, request: WiringRequest, is_sized: bool) -> Wiring:
+    """The wiring with leaves by the spec, the reference design or the rule of the shape."""
+    context = _Context(fabric, request, is_sized)
     if fabric.joins:
-        most = count_max_switch_nodes(machine.scalable_unit, rack_nodes)
         return build_joined_leaves(
-            nodes,
-            nics=rails,
-            radix=radix[0],
+            request.nodes,
+            nics=request.rails,
+            radix=request.radix[0],
             down=fabric.leaf_down,
-            reserved=reserved,
-            max_leaf_nodes=most,
-            peer_ports=peers,
+            reserved=context.reserved,
+            max_leaf_nodes=count_max_switch_nodes(request.machine.scalable_unit, request.rack_nodes),
+            peer_ports=fabric.peer_links,
         )
-    # leaves that are not specified may have more uplinks, or fewer nodes, if that needs fewer spines
-    free = not fabric.leaf_up
-    demand = Demand(ratio[0], peers, tuple(ask.ports for ask in reserved), -(-links // planes), spines)
     if fabric.shape == "fat-tree":
-        down = fabric.leaf_down or (unit.leaf_down if unit else None)
-
-        def build_tree(leaves: int | None, size: int | None, uplinks: int | None, spines: int | None) -> Wiring:
-            ports_down = size * rails if size and size * rails < radix[0] else down
-            if leaves and ports_down and ports_down >= rails:
-                leaves = max(leaves, -(-nodes // (ports_down // rails)))
-            return build_fat_tree(
-                nodes,
-                nics=rails,
-                radix=ports,
-                planes=planes,
-                leaves=leaves,
-                tiers=fabric.tiers,
-                down=ports_down,
-                uplinks=uplinks or fabric.leaf_up,
-                spines=spines,
-                oversubscription=ratio,
-                reserved=reserved,
-                cage_ports=cage_ports,
-                peer_ports=peers,
-            )
-
-        free = free and not (sized or unit and unit.leaf_down)
-        demand = replace(demand, step=1, least=min_units or 1)
-        return _select(
-            build_tree, min_units, more, demand if free else None, spines, lambda found: found.tiers[0].count // planes
-        )
+        return _build_tree(context)
     if fabric.shape == "clos":
+        return _build_racks(context)
+    return _build_rails(context)
 
-        def build_racks(count: int | None, size: int | None, uplinks: int | None, spines: int | None) -> Wiring:
-            return build_clos(
-                nodes,
-                nics=rails,
-                rack_nodes=clos_rack_nodes,
-                radix=ports,
-                racks=count,
-                planes=planes,
-                uplinks=uplinks or fabric.leaf_up,
-                racks_per_pod=fabric.racks_per_pod,
-                tiers=fabric.tiers,
-                spines=spines,
-                oversubscription=ratio,
-                reserved=reserved,
-                cage_ports=cage_ports,
-                peer_ports=peers,
-            )
 
-        return _select(build_racks, None, False, demand if free else None, spines, lambda found: None)
-    rule = select_leaf_rule(fabric, role, nodes, rails, planes, radix[0], machine.scalable_unit, services, speed)
+def _build_tree(context: _Context) -> Wiring:
+    fabric, request, unit = context.fabric, context.request, context.unit
+    nodes, rails, planes = request.nodes, request.rails, request.planes
+    down = fabric.leaf_down or (unit.leaf_down if unit else None)
+    shape = FatTree(nodes, nics=rails, tiers=fabric.tiers, **context.shared_numbers)
+
+    def build(leaves: int | None, size: int | None, uplinks: int | None, spines: int | None) -> Wiring:
+        ports_down = size * rails if size and size * rails < request.radix[0] else down
+        if leaves and ports_down and ports_down >= rails:
+            leaves = max(leaves, -(-nodes // (ports_down // rails)))
+        uplinks = uplinks or fabric.leaf_up
+        return build_fat_tree(replace(shape, leaves=leaves, down=ports_down, uplinks=uplinks, spines=spines))
+
+    is_open = not (fabric.leaf_up or context.is_sized or (unit and unit.leaf_down))
+    demand = replace(context.demand, step=1, least=request.min_units or 1) if is_open else None
+    found = _build_with_services(build, context, request.min_units, demand)
+    return found if demand is None else select_leaves(build, found, found.tiers[0].count // planes, demand)
+
+
+def _build_racks(context: _Context) -> Wiring:
+    fabric, request = context.fabric, context.request
+    shape = Clos(
+        request.nodes,
+        nics=request.rails,
+        rack_nodes=request.clos_rack_nodes,
+        racks_per_pod=fabric.racks_per_pod,
+        tiers=fabric.tiers,
+        **context.shared_numbers,
+    )
+
+    def build(racks: int | None, size: int | None, uplinks: int | None, spines: int | None) -> Wiring:
+        return build_clos(replace(shape, racks=racks, uplinks=uplinks or fabric.leaf_up, spines=spines))
+
+    demand = None if fabric.leaf_up else context.demand
+    found = build(None, None, None, None if demand else context.spines)
+    return found if demand is None else select_leaves(build, found, None, demand)
+
+
+def _build_rails(context: _Context) -> Wiring:
+    fabric, request, unit = context.fabric, context.request, context.unit
+    nodes, rails, radix, domain = request.nodes, request.rails, request.radix[0], request.domain_nodes
+    leaf_ratio = context.ratio[0]
+    rule = select_leaf_rule(fabric, request)
     sharing = fabric.leaf_rails or 1
     down = rule.down or fabric.leaf_down or (unit.leaf_down if unit else None)
     if down is None and fabric.su is None and domain > 1:
         # a leaf connects whole scale-up domains, so that none is split over two leaves
-        whole = compute_max_down(radix[0], ratio[0]) // sharing
+        whole = compute_max_down(radix, leaf_ratio) // sharing
         down = whole // domain * domain * sharing or None
-    most = (max(radix[0] - fabric.leaf_up, 0) if fabric.leaf_up else compute_max_down(radix[0], ratio[0])) // sharing
-    block = down // sharing if down else most
-    if unit and rule.unit_nodes is None and block:
-        units = list_unit_layouts(nodes, fabric, unit, min(block, unit.nodes), ratio[0])
-    else:
-        only = _select_single_unit(nodes, compute_max_down(radix[0], ratio[0]) // sharing, down)
-        size = rule.unit_nodes or fabric.su or (unit.nodes if unit else only)
-        units = [UnitLayout(size, fabric.pod or (unit.pod if unit and unit.pod else "su"))]
+    shape = RailOptimized(
+        nodes, rails=rails, rails_per_leaf=sharing, tiers=fabric.tiers, down=down, **context.shared_numbers
+    )
 
-    def build_rails(
-        layout: UnitLayout, count: int | None, size: int | None, uplinks: int | None, spines: int | None
+    def build(
+        layout: UnitLayout, units: int | None, size: int | None, uplinks: int | None, spines: int | None
     ) -> Wiring:
         return build_rail_optimized(
-            nodes,
-            rails=rails,
-            radix=ports,
-            unit_nodes=size or layout.nodes,
-            units=count,
-            down=size * sharing if size else down,
-            uplinks=uplinks or rule.uplinks or fabric.leaf_up,
-            rails_per_leaf=sharing,
-            planes=planes,
-            tiers=fabric.tiers,
-            pod=layout.pod,
-            pod_units=layout.pod_units,
-            spines=spines,
-            oversubscription=ratio,
-            reserved=reserved,
-            cage_ports=cage_ports,
-            peer_ports=peers,
+            replace(
+                shape,
+                unit_nodes=size or layout.nodes,
+                units=units,
+                down=size * sharing if size else down,
+                uplinks=uplinks or rule.uplinks or fabric.leaf_up,
+                pod=layout.pod,
+                pod_units=layout.pod_units,
+                spines=spines,
+            )
         )
 
     # the vendor's compute units are designed without oversubscription
-    kept = unit and ratio[0] == 1
-    free = free and not (kept or sized or rule.unit_nodes or rule.uplinks)
-    fewest = max(rule.min_units or 0, min_units or 0) or None
-    demand = replace(demand, step=None if unit else domain, least=fewest or 1)
+    is_reference = unit is not None and leaf_ratio == 1
+    is_open = not (fabric.leaf_up or is_reference or context.is_sized or rule.unit_nodes or rule.uplinks)
+    fewest = max(rule.min_units or 0, request.min_units or 0) or None
+    demand = replace(context.demand, step=None if unit else domain, least=fewest or 1) if is_open else None
 
     def build_units(layout: UnitLayout) -> Wiring:
-        return _select(
-            partial(build_rails, layout),
-            fewest,
-            more,
-            demand if free else None,
-            spines,
-            lambda found: next(axis.size for axis in found.tiers[0].axes if axis.name == "su"),
-        )
+        found = _build_with_services(partial(build, layout), context, fewest, demand)
+        if demand is None:
+            return found
+        units = next(axis.size for axis in found.tiers[0].axes if axis.name == "su")
+        return select_leaves(partial(build, layout), found, units, demand)
 
     def build_separate() -> Wiring:
-        return select_wiring(build_units, units, can_change_pods=not (fabric.pod or (unit and unit.pod)))
+        layouts = _list_layouts(context, rule, down)
+        return select_wiring(build_units, layouts, can_change_pods=not (fabric.pod or (unit and unit.pod)))
 
-    if not (has_open_leaves(fabric, role) and is_small(nodes, unit, radix[0], ratio[0])):
+    if not (has_open_leaves(fabric, request.role) and is_small(nodes, unit, radix, leaf_ratio)):
         return build_separate()
     small = SmallFabric(
         nodes,
         rails,
-        planes,
+        request.planes,
         domain,
-        ports,
-        ratio,
-        reserved,
-        cage_ports,
+        request.radix,
+        context.ratio,
+        context.reserved,
+        request.cage_ports,
         fabric.leaf_rails,
-        peers,
-        demand.links,
+        fabric.peer_links,
+        context.demand.links,
     )
-    return select_fewest_switches(small, build_separate, spines, min_units)
+    return select_fewest_switches(small, build_separate, context.spines, request.min_units)
 
 
-def _select(
+def _list_layouts(context: _Context, rule: LeafRule, down: int | None) -> list[UnitLayout]:
+    """The units that can be built on leaves with this number of ports for nodes."""
+    fabric, request, unit = context.fabric, context.request, context.unit
+    nodes, radix, sharing = request.nodes, request.radix[0], fabric.leaf_rails or 1
+    max_down = compute_max_down(radix, context.ratio[0])
+    most = (max(radix - fabric.leaf_up, 0) if fabric.leaf_up else max_down) // sharing
+    block = down // sharing if down else most
+    if unit and rule.unit_nodes is None and block:
+        return list_unit_layouts(nodes, fabric, unit, min(block, unit.nodes), context.ratio[0])
+    only = _select_single_unit(nodes, max_down // sharing, down)
+    size = rule.unit_nodes or fabric.su or (unit.nodes if unit else only)
+    return [UnitLayout(size, fabric.pod or (unit.pod if unit and unit.pod else "su"))]
+
+
+def _build_with_services(
     build: Callable[[int | None, int | None, int | None, int | None], Wiring],
-    least: int | None,
-    more: bool,
+    context: _Context,
+    min_units: int | None,
     demand: Demand | None,
-    spines: int | None,
-    units: Callable[[Wiring], int | None],
 ) -> Wiring:
-    """The result of ``build(units, size, uplinks, spines)``; if a ``demand`` leaves uplinks open, that with the fewest
-    switches.
-    """
-    found = build_grown(lambda count: build(count, None, None, None if demand else spines), least, can_grow=more)
-    if demand is None:
-        return found
-    return select_leaves(build, found, units(found), demand)
+    """``build(units, size, uplinks, spines)`` with enough units for the services; a ``demand`` leaves spines open."""
+    spines = None if demand else context.spines
+    return build_grown(lambda count: build(count, None, None, spines), min_units, can_grow=context.can_grow)
 
 
 def build_with_free_ports(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import cast
 
 from ....catalog import Catalog, Cdu, Coolant, HeatRejection
 from ....facility import (
@@ -83,14 +82,12 @@ def build_cooling_plan(
     """Heat removal, with the known values."""
     declared = facility.cooling
     heat, assumed = compute_heat(pools, fabrics, servers, groups, declared.kind)
-    coolant = cast(
-        "Coolant | None", find_fact("coolants", declared.coolant, "facility.cooling.coolant", catalog, problems)
-    )
-    cdu = cast("Cdu | None", find_fact("cdus", declared.cdu, "facility.cooling.cdu", catalog, problems))
+    coolant = find_fact(Coolant, declared.coolant, "facility.cooling.coolant", catalog, problems)
+    cdu = find_fact(Cdu, declared.cdu, "facility.cooling.cdu", catalog, problems)
     path = "facility.cooling.rejection"
-    rejection = cast("HeatRejection | None", find_fact("heat-rejection", declared.rejection, path, catalog, problems))
+    rejection = find_fact(HeatRejection, declared.rejection, path, catalog, problems)
     path = "facility.cooling.chiller"
-    chiller = cast("HeatRejection | None", find_fact("heat-rejection", declared.chiller, path, catalog, problems))
+    chiller = find_fact(HeatRejection, declared.chiller, path, catalog, problems)
     weather = read_hourly_file(declared.weather, folder, "facility.cooling.weather", parse_weather, problems)
     loop = _build_loop(facility, heat, coolant, cdu, pools, groups)
     limit = None

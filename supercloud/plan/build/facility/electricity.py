@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TypeVar
 
 from ....catalog import Catalog, Pdu, PowerShelf, Ups
 from ....catalog.fact import CatalogEntry
@@ -30,16 +30,17 @@ __all__ = [
     "find_power_shelf",
 ]
 
+_E = TypeVar("_E", bound=CatalogEntry)
 _NO_POWER = Power(0, "W")
 _USUAL_FEEDS = 2
 
 
-def find_fact(kind: str, name: str | None, path: str, catalog: Catalog, problems: Problems) -> CatalogEntry | None:
+def find_fact(model: type[_E], name: str | None, path: str, catalog: Catalog, problems: Problems) -> _E | None:
     """Look up an optional fact of the catalog; None with a problem if the name is unknown."""
     if name is None:
         return None
     try:
-        return catalog.get(kind, name)
+        return catalog.get(model, name)
     except UnknownNameError as error:
         problems.add_unknown_name(path, error)
         return None
@@ -47,8 +48,7 @@ def find_fact(kind: str, name: str | None, path: str, catalog: Catalog, problems
 
 def find_power_shelf(facility: Facility, catalog: Catalog, problems: Problems) -> PowerShelf | None:
     """The declared power shelf."""
-    shelf = find_fact("power-shelves", facility.power.shelf, "facility.power.shelf", catalog, problems)
-    return cast("PowerShelf | None", shelf)
+    return find_fact(PowerShelf, facility.power.shelf, "facility.power.shelf", catalog, problems)
 
 
 def count_feeds(supply: PowerSupply) -> int:
@@ -74,7 +74,7 @@ def build_circuits(
     supply = facility.power
     if pdu_name is None and pdus is None and supply.circuit is None:
         return None
-    pdu = cast("Pdu | None", find_fact("pdus", pdu_name, f"{path}.pdu", catalog, problems))
+    pdu = find_fact(Pdu, pdu_name, f"{path}.pdu", catalog, problems)
     feeds, each = count_feeds(supply), _compute_circuit_capacity(supply, pdu)
     count = pdus or (_count_needed_circuits(power, each, feeds, supply.redundancy) if pdu and power and each else feeds)
     return Circuits(count, feeds, each, count_paths(supply.redundancy, feeds)), pdu.name if pdu else ""
@@ -123,7 +123,7 @@ def build_power_plan(
     The UPS has its efficiency at the load of a feed, if both are known, else the worst of its range.
     """
     supply = facility.power
-    ups = cast("Ups | None", find_fact("ups", supply.ups, "facility.power.ups", catalog, problems))
+    ups = find_fact(Ups, supply.ups, "facility.power.ups", catalog, problems)
     distribution = compute_losses(it_power, supply.distribution) if supply.distribution else _NO_POWER
     feeds = Feeds(count_feeds(supply), supply.redundancy, it_power, supply.feed)
     efficiency = ups.efficiency_from if ups else None

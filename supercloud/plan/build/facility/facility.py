@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import cast
 
-from ....catalog import Catalog, Cdu
+from ....catalog import Catalog, Cdu, Machine
 from ....errors import UnknownNameError
 from ....facility import (
     EnergyShare,
@@ -122,7 +121,7 @@ def _build_service_groups(facility: Facility, catalog: Catalog, problems: Proble
     found = []
     for index, item in enumerate(facility.machines):
         try:
-            found.append(ServiceGroup(item.name, catalog.get_machine(item.machine), item.count))
+            found.append(ServiceGroup(item.name, catalog.get(Machine, item.machine), item.count))
         except UnknownNameError as error:
             problems.add_unknown_name(f"facility.machines[{index}].machine", error)
     return tuple(found)
@@ -152,7 +151,7 @@ def _build_rack_groups(
 ) -> tuple[RackGroup, ...]:
     """Racks of each pool, then those of the network, then those of storage."""
     quiet = Problems()  # errors of the unit are reported by the cooling step
-    cdu = cast("Cdu | None", find_fact("cdus", facility.cooling.cdu, "", catalog, quiet))
+    cdu = find_fact(Cdu, facility.cooling.cdu, "", catalog, quiet)
     each = (facility.cooling.cdus or 1 + facility.cooling.cdu_spares) if cdu and cdu.form == "rack" else 0
     known = RackingContext(
         facility, catalog, problems, find_power_shelf(facility, catalog, problems), each * cdu.units if cdu else 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import cast
 
 from ....catalog import Catalog, CoolingMethod, Machine, PowerShelf, Rack, Switch
 from ....errors import UnknownNameError
@@ -55,7 +54,7 @@ class RackingContext:
     def find_rack(self, name: str, path: str) -> Rack | None:
         """Look up a rack of the catalog; None with a problem if it is unknown."""
         try:
-            return self.catalog.get_rack(name)
+            return self.catalog.get(Rack, name)
         except UnknownNameError as error:
             self.problems.add_unknown_name(path, error)
             return None
@@ -118,7 +117,7 @@ def compute_switch_heat(switch: Switch, power: Power, cooling: str) -> Heat:
 
 def find_air_cooling_limit(catalog: Catalog) -> Power | None:
     """Maximum power of a rack with air cooling, over all of its methods; None if the catalog has none."""
-    ways = [cast(CoolingMethod, item) for item in catalog.iter_entries("cooling")]
+    ways = list(catalog.iter_entries(CoolingMethod))
     return max((way.power_to for way in ways if way.medium == "air" and way.power_to), default=None)
 
 
@@ -212,7 +211,7 @@ def _build_product_group(pool: PoolPlan, cooling: str, context: RackingContext) 
     product = pool.machine.rack
     assert product is not None
     full = compute_node_power(pool.machine) * product.nodes
-    rack = context.catalog.get_rack(product.name) if product.name in context.catalog.list_names("racks") else None
+    rack = context.catalog.get(Rack, product.name) if product.name in context.catalog.list_names("racks") else None
     slots = sum(slot.count * slot.units for slot in product.arrangement)
     return RackGroup(
         pool.name,

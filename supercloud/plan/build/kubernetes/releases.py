@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from ....catalog import Catalog
 from ....catalog.fact import CatalogEntry
@@ -41,13 +41,13 @@ def with_kubernetes(
     declared = scheduler.spec
     if not isinstance(declared, KubernetesScheduler):
         return scheduler
-    release = _select_release(catalog, "kubernetes", KubernetesRelease, declared.version, "scheduler.version", problems)
+    release = _select_release(catalog, KubernetesRelease, declared.version, "scheduler.version", problems)
     queue = declared.queue_version
     kueue = volcano = None
     if declared.queue == "kueue":
-        kueue = _select_release(catalog, "kueue", KueueRelease, queue, "scheduler.queue_version", problems)
+        kueue = _select_release(catalog, KueueRelease, queue, "scheduler.queue_version", problems)
     else:
-        volcano = _select_release(catalog, "volcano", VolcanoRelease, queue, "scheduler.queue_version", problems)
+        volcano = _select_release(catalog, VolcanoRelease, queue, "scheduler.queue_version", problems)
     stacks = _select_device_stacks(spec.site.kind, pools, catalog)
     onprem = spec.site.kind == "onprem"
     versions = {"kueue": kueue.version if kueue else "", "volcano": volcano.version if volcano else ""}
@@ -57,19 +57,19 @@ def with_kubernetes(
     joined = {name for pool in pools for name in pool.fabrics}
     kinds = {item.kind for item in spec.fabrics if item.name in joined}
     drivers = _select_volume_drivers(spec, catalog)
-    rules = (cast(AlertSet, item) for item in catalog.iter_entries("alerts"))
+    rules = catalog.iter_entries(AlertSet)
     return replace(
         scheduler,
         kubernetes=KubernetesPlan(
             release=release,
             kueue=kueue,
             volcano=volcano,
-            control_plane=cast(ControlPlane, catalog.get("control-planes", "kubeadm")) if onprem else None,
+            control_plane=catalog.get(ControlPlane, "kubeadm") if onprem else None,
             charts=tuple(_iter_charts(spec, declared, pools, stacks, drivers, versions, catalog)),
             stacks=stacks,
-            topology=None if onprem else cast(NodeTopology, catalog.get("node-topologies", spec.site.kind)),
-            platform_ranges=None if onprem else cast(PlatformRanges, catalog.get("platform-ranges", spec.site.kind)),
-            metrics={name: cast(MetricSet, catalog.get("metrics", name)) for name in sorted(sets)},
+            topology=None if onprem else catalog.get(NodeTopology, spec.site.kind),
+            platform_ranges=None if onprem else catalog.get(PlatformRanges, spec.site.kind),
+            metrics={name: catalog.get(MetricSet, name) for name in sorted(sets)},
             alerts=tuple(
                 item for item in rules if item.metrics in sets and (not item.fabrics or kinds & {*item.fabrics})
             ),
@@ -85,13 +85,13 @@ def build_release_sort_key(release: CatalogEntry) -> tuple[int, ...]:
 
 
 def _select_release(
-    catalog: Catalog, kind: str, model: type[_F], requested: str | None, path: str, problems: Problems
+    catalog: Catalog, model: type[_F], requested: str | None, path: str, problems: Problems
 ) -> _F | None:
     """The release series of a version, the newest if no version is specified."""
     if requested is None:
-        return cast(_F, max(catalog.iter_entries(kind), key=build_release_sort_key))
+        return max(catalog.iter_entries(model), key=build_release_sort_key)
     try:
-        return cast(_F, catalog.get(kind, ".".join(requested.split(".")[:2])))
+        return catalog.get(model, ".".join(requested.split(".")[:2]))
     except UnknownNameError as error:
         problems.add_unknown_name(path, error)
         return None
@@ -99,7 +99,7 @@ def _select_release(
 
 def _select_device_stacks(site: str, pools: tuple[PoolPlan, ...], catalog: Catalog) -> Mapping[str, DeviceStack]:
     wanted = {pool.accelerator.kubernetes for pool in pools if pool.accelerator}
-    known = (cast(DeviceStack, stack) for stack in catalog.iter_entries("device-stacks"))
+    known = catalog.iter_entries(DeviceStack)
     return {
         stack.resource: stack
         for stack in known
@@ -108,7 +108,7 @@ def _select_device_stacks(site: str, pools: tuple[PoolPlan, ...], catalog: Catal
 
 
 def _select_volume_drivers(spec: ClusterSpec, catalog: Catalog) -> Mapping[str, VolumeDriver]:
-    known = (cast(VolumeDriver, item) for item in catalog.iter_entries("volume-drivers"))
+    known = catalog.iter_entries(VolumeDriver)
     kinds = {item.kind for item in spec.storage}
     return {
         item.product or item.kind: item
@@ -119,7 +119,7 @@ def _select_volume_drivers(spec: ClusterSpec, catalog: Catalog) -> Mapping[str, 
 
 def _select_nics(pools: tuple[PoolPlan, ...], catalog: Catalog) -> Mapping[str, Nic]:
     models = {adapter.model for pool in pools for adapter in pool.machine.adapters}
-    return {nic.model: nic for nic in (cast(Nic, item) for item in catalog.iter_entries("nics")) if nic.model in models}
+    return {nic.model: nic for nic in catalog.iter_entries(Nic) if nic.model in models}
 
 
 def _needs_network_operator(fabric_name: str, pools: tuple[PoolPlan, ...], catalog: Catalog) -> bool:
@@ -165,7 +165,7 @@ def _iter_charts(
 
 def _add_chart(name: str, catalog: Catalog, charts: dict[str, Chart]) -> None:
     if name not in charts:
-        chart = cast(Chart, catalog.get("charts", name))
+        chart = catalog.get(Chart, name)
         for before in chart.after:
             _add_chart(before, catalog, charts)
         charts.setdefault(name, chart)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import cast
 
 from ....catalog import Catalog
 from ....catalog.adapter_qos import AdapterQos
@@ -27,7 +26,7 @@ def format_servers_key(group: str) -> str:
 
 def find_adapter_qos(catalog: Catalog, adapter: Adapter | None) -> AdapterQos | None:
     """The tool of the adapters' vendor; None if the vendor is unknown, or if no tool of it is known."""
-    known = (cast(AdapterQos, item) for item in catalog.iter_entries("adapter-qos")) if adapter else ()
+    known = catalog.iter_entries(AdapterQos) if adapter else ()
     return next((item for item in known if adapter and item.is_for(adapter)), None)
 
 

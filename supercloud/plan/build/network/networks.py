@@ -100,7 +100,7 @@ def build_networks_plan(
     box = {
         item.name: Subnet(f"switches-{item.name}", "switch", boxes[item.name], counts[item.name]) for item in switched
     }
-    contract = cast(RoceProfile, catalog.get("contracts", "roce"))
+    contract = catalog.get(RoceProfile, "roce")
     runs: list[SwitchRun] = []
     attached: dict[str, tuple[ServerLinks, ...]] = {}
     underlays: list[Underlay] = []
@@ -354,12 +354,12 @@ def _find_network_os(
         name, key = by_tier[tier.name], f"systems.{tier.name}"
     if name:
         try:
-            return cast(NetworkOs, catalog.get("network-systems", name))
+            return catalog.get(NetworkOs, name)
         except UnknownNameError as error:
             if declared.systems or tier.name == "leaf":
                 problems.add_unknown_name(f"{path}.{key}", error)
             return None
-    known = [cast(NetworkOs, item) for item in catalog.iter_entries("network-systems")]
+    known = list(catalog.iter_entries(NetworkOs))
     return next((item for item in known if tier.switch.vendor in item.vendors), None) or next(
         (item for item in known if "*" in item.vendors), None
     )

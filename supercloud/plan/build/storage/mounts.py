@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
-from typing import cast
 
 from ....catalog import Catalog
 from ....catalog.system_folders import SystemFolders
@@ -45,7 +44,7 @@ def is_reserved(mount: str, catalog: Catalog) -> bool:
     place = PurePosixPath(normalize_mount(mount))
     if str(place) in _RESERVED_FOLDERS or any(place.is_relative_to(folder) for folder in _RESERVED_TREES):
         return True
-    sets = (cast(SystemFolders, item) for item in catalog.iter_entries("system-folders"))
+    sets = catalog.iter_entries(SystemFolders)
     kept = [folder for item in sets for folder in item.folders]
     return any(fnmatchcase(str(path), folder) for path in (place, *place.parents) for folder in kept)
 

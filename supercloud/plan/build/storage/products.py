@@ -134,7 +134,7 @@ def lowest_rates(pools: tuple[PoolPlan, ...], catalog: Catalog) -> tuple[Rate | 
 
 def _find_tier_table(pools: tuple[PoolPlan, ...], catalog: Catalog) -> tuple[StorageTiers, int] | None:
     """The table whose scalable unit is nearest to that of the machines, and the number of its units."""
-    tables = [cast(StorageTiers, table) for table in catalog.iter_entries("storage-tiers")]
+    tables = list(catalog.iter_entries(StorageTiers))
     accelerators = sum(pool.accelerators for pool in pools)
     largest_unit = max((_count_unit_accelerators(pool) for pool in pools), default=0)
     table = min(tables, key=lambda table: (abs(table.unit_accelerators - largest_unit), table.name), default=None)

@@ -90,7 +90,7 @@ def with_servers(
         return plan
     kind = storage.product or storage.kind
     try:
-        product = cast(StorageProduct, catalog.get("storage", kind))
+        product = catalog.get(StorageProduct, kind)
     except UnknownNameError as error:
         problems.add_unknown_name(f"{path}.product", error)
         return plan
@@ -138,7 +138,7 @@ def with_servers(
 
 def _find_machine(name: str, path: str, catalog: Catalog, problems: Problems) -> Machine | None:
     try:
-        machine = catalog.get_machine(name)
+        machine = catalog.get(Machine, name)
     except UnknownNameError as error:
         problems.add_unknown_name(path, error)
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import cast
 
 from ....catalog import Catalog, Provider, StorageService
 from ....errors import Finding
@@ -133,7 +132,7 @@ def _iter_zone_requirements(
     if cloud.database and provider.database:
         yield f"the database ({cloud.database.product})", provider.database.zones, cloud.database.subnets
     for item in cloud.storage:
-        service = cast(StorageService, catalog.get("storage-services", item.product))
+        service = catalog.get(StorageService, item.product)
         deployment = service.find_deployment(str(item.options.get("deployment", "")))
         if deployment is not None and deployment.zones > 1:
             yield f"{item.name} ({item.product} {deployment.name})", deployment.zones, item.subnets

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 from ....catalog import Catalog, Provider, Region
 from ....spec import Pool
@@ -17,8 +16,8 @@ def iter_cloud_facts(plan: Plan, catalog: Catalog) -> Iterator[tuple[CloudPlan, 
     """The cloud site with its facts; empty on-prem, and if the cloud site could not be planned."""
     cloud = plan.cloud
     if cloud is not None:
-        provider = cast(Provider, catalog.get("providers", cloud.provider))
-        yield cloud, provider, cast(Region, catalog.get("regions", cloud.region))
+        provider = catalog.get(Provider, cloud.provider)
+        yield cloud, provider, catalog.get(Region, cloud.region)
 
 
 def iter_pools(plan: Plan) -> Iterator[tuple[str, Pool, PoolPlan]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import cast
 
 from ....catalog import Catalog, Prices
 from ....errors import Finding
@@ -176,7 +175,7 @@ def cloud_spot_price(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     continue
                 if limit is None or pool.machine.name not in catalog.list_names("prices"):
                     continue
-                found = cast(Prices, catalog.get("prices", pool.machine.name)).find_price(cloud.region, "on-demand")
+                found = catalog.get(Prices, pool.machine.name).find_price(cloud.region, "on-demand")
                 if found and limit > found.price:
                     yield Finding(
                         "cloud-spot-price",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 from ....catalog import Catalog, Machine, StorageService
 from ....catalog.storage_service import Deployment
@@ -27,7 +26,7 @@ def iter_cloud_storage(plan: Plan, catalog: Catalog) -> Iterator[StorageFacts]:
         for index, item in enumerate(plan.spec.storage):
             if item.name in products:
                 product = products[item.name]
-                service = cast(StorageService, catalog.get("storage-services", product.product))
+                service = catalog.get(StorageService, product.product)
                 yield f"storage[{index}]", item, product, service, select_deployment(service, item)
 
 
@@ -293,7 +292,7 @@ def cloud_storage_servers(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     f"set {service.min_servers} or more, or omit it",
                 )
             if service.local_disks and not _has_known_disks(host.machine):
-                known = map(catalog.get_machine, catalog.list_names("machines"))
+                known = catalog.iter_entries(Machine)
                 fitting = [
                     one.name
                     for one in known
