@@ -67,7 +67,7 @@ def prepare_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:  # occupy its descriptor too, or the next file that is opened would receive the output
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115: for the rest of the process
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - never closed
         elif mode == "w" and isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
