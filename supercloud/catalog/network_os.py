@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ..primitives.quantity import Rate
 from ..spec.base import Count, Flag, ReleaseText, Text
-from .fact import CatalogEntry, CatalogModel
+from .fact import CatalogEntry, CatalogModel, EntryName
 from .switch import Switch
 
 __all__ = ["PortAlias", "CageLanes", "NetworkOs"]
@@ -34,8 +34,8 @@ class PortAlias(CatalogModel):
 class NetworkOs(CatalogEntry):
     """One operating system of switches, and its configuration language."""
 
-    dialect: Literal["sonic", "eos", "nvue", "frr"]
-    """The language of its files."""
+    dialect: EntryName
+    """The language of its files: a name in ``DIALECTS`` of ``targets/site/dialects``."""
     since: ReleaseText | None = None
     """The first release that knows the words of the files: its vendor renamed some in it. Absent: none is known."""
     vendors: tuple[Text, ...] = ()

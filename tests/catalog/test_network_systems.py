@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from supercloud.catalog import Catalog, NetworkOs, RoceProfile
-from supercloud.targets.site.roce.bundle import DIALECTS
+from supercloud.targets.site.dialects import DIALECTS
 
 
 def test_every_dialect_has_a_system_and_every_system_a_dialect() -> None:
