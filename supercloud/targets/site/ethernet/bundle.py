@@ -33,7 +33,7 @@ def render(plan: Plan) -> Bundle:
             lack = describe_missing_feature(plan, network.fabric, run)
             bridged = dialects[run.network_os.dialect].bridged if run.network_os else None
             if isinstance(bridged, Unsupported):
-                lack = lack or bridged.reason
+                lack = bridged.reason
             elif bridged and run.network_os and not lack:
                 loads[run.network_os.dialect] = bridged.load_template, run.network_os
                 for view in network.switches:
