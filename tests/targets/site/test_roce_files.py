@@ -70,7 +70,7 @@ def nulls(data: Any, path: str = "") -> list[str]:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_fabric_of_one_leaf_has_no_sessions_and_is_asked_for_none(dialect: str) -> None:
+def test_a_fabric_of_one_leaf_has_no_bgp_sessions(dialect: str) -> None:
     """NVUE was given ``neighbor:`` with nothing in it, and INSTALL.md asked for 0 next hops."""
     fabric = {"name": "compute", "kind": "roce", "shape": "fat-tree", "switch": "nvidia-sn5600", "os": dialect}
     plan = planned(pools=train("dgx-h100", 4), fabrics=[fabric])
@@ -111,7 +111,7 @@ def test_files_of_1600_switches() -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_loading_merges_so_that_no_user_is_locked_out(dialect: str) -> None:
+def test_loading_keeps_users_and_access(dialect: str) -> None:
     """The files have no users or AAA of the site: whoever replaces a whole configuration with them is locked out."""
     bundle = render(plan_of(dialect), "roce")
     text = bundle["INSTALL.md"]

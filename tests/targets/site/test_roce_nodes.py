@@ -20,7 +20,7 @@ from supercloud.targets.site.roce.nodes import list_reachable_blocks
 pytestmark = pytest.mark.slow
 
 
-def test_a_node_works_out_what_the_plan_says(tmp_path: Any) -> None:
+def test_nodes_compute_the_addresses_of_the_plan(tmp_path: Any) -> None:
     for plan in (plan_of("frr"), plan_of("frr", planes=2), resolve(load(ROOT / "examples/04-roce-24k/cluster.yaml"))):
         assert plan.networks is not None
         (underlay,) = plan.networks.underlays
@@ -38,7 +38,7 @@ def test_a_node_works_out_what_the_plan_says(tmp_path: Any) -> None:
             assert refused.returncode == 2 and str(plan.pools[0].hosts) in refused.stderr
 
 
-def test_no_address_is_given_where_an_interface_is_not_present(tmp_path: Any) -> None:
+def test_missing_interfaces_get_no_address(tmp_path: Any) -> None:
     """The file of the first interface was written before the script ended at /proc/sys."""
     script = tmp_path / "rails.sh"
     script.write_text(render(plan_of("frr"), "roce")["compute/nodes/train/roce-rails.sh"])
@@ -71,7 +71,7 @@ def run_rails(tmp_path: Path, script: str, how: str, host: str) -> None:
 
 
 @pytest.mark.parametrize("planes", [1, 2])
-def test_a_program_that_binds_no_address_reaches_the_fabric(planes: int, tmp_path: Path) -> None:
+def test_programs_without_a_bound_address_reach_the_fabric(planes: int, tmp_path: Path) -> None:
     """Its block was in the tables of single addresses only: clients of storage went to the in-band router."""
     plan = plan_of("frr", planes=planes)
     assert plan.networks is not None
@@ -105,7 +105,7 @@ def test_a_program_that_binds_no_address_reaches_the_fabric(planes: int, tmp_pat
     assert "ip route get <another's address>" in render(plan, "roce")["INSTALL.md"]
 
 
-def test_a_program_has_to_bind_an_address_where_no_route_joins_the_rails(tmp_path: Path) -> None:
+def test_programs_must_bind_an_address_if_rails_are_disjoint(tmp_path: Path) -> None:
     fabric = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600", "pod": "rail"}
     plan = planned(pools=train("dgx-h100", 16), fabrics=[fabric])
     assert plan.networks is not None and plan.networks.underlays[0].wiring.has_disjoint_rails

@@ -98,7 +98,7 @@ READERS = {"eos": eos, "frr": frr, "nvue": nvue, "sonic": sonic}
 
 
 @pytest.mark.parametrize("qos", [{}, ODD], ids=["as in the catalog", "declared"])
-def test_all_dialects_and_nodes_say_the_same(qos: dict[str, Any]) -> None:
+def test_all_dialects_and_nodes_have_the_same_qos_policy(qos: dict[str, Any]) -> None:
     plans = {dialect: plan_of(dialect, qos=qos) for dialect in DIALECTS}
     bundles = {dialect: render(plan, "roce") for dialect, plan in plans.items()}
     said = {READERS[dialect](bundle) for dialect, bundle in bundles.items()}
@@ -124,7 +124,7 @@ def test_all_dialects_and_nodes_say_the_same(qos: dict[str, Any]) -> None:
     assert sum(map(int, shares.split(","))) == 100
 
 
-def test_oversubscribed_tiers_mark_earlier() -> None:
+def test_oversubscribed_tiers_have_lower_ecn_thresholds() -> None:
     plan = plan_of("sonic", oversubscription={"leaf": 2}, leaf_up=None)
     bundle = render(plan, "roce")
     marks = {

@@ -112,7 +112,7 @@ SONIC = {
 }
 
 
-def test_sonic_fragments_fit_its_models() -> None:
+def test_sonic_fragments_match_its_yang_models() -> None:
     bundle = render(plan_of("sonic"), "roce")
     fragments = {path: json.loads(text) for path, text in bundle.items() if path.endswith(".json")}
     assert len(fragments) > 4
@@ -136,7 +136,7 @@ def test_sonic_fragments_fit_its_models() -> None:
         )
 
 
-def test_nvue_files_fit_its_object_model() -> None:
+def test_nvue_files_match_the_object_model() -> None:
     """Every file of every switch against the closed part of NVUE's model that is used, and its references."""
     check = jsonschema.Draft202012Validator(NVUE)
     variants: list[dict[str, Any]] = [{}, {"routing": {"bfd": True}}, {"qos": {"dscp": 24, "priority": 4, "mtu": 9100}}]
@@ -183,7 +183,7 @@ def nvue_commands(bundle: Bundle) -> set[str]:
     }
 
 
-def test_nvue_files_have_the_words_of_the_release_that_they_name() -> None:
+def test_nvue_files_use_the_keys_of_their_release() -> None:
     """They had the words up to 5.14 and named no release, while the catalog quoted the pages of 5.15."""
     bundle = render(plan_of("nvue", routing={"bfd": True}), "roce")
     said = nvue_commands(bundle)
@@ -201,7 +201,7 @@ def test_nvue_files_have_the_words_of_the_release_that_they_name() -> None:
 
 
 @pytest.mark.parametrize("release, loads", [("5.14.0", False), ("5.9.2", False), ("5.15.0", True), ("5.16.1", True)])
-def test_loading_refuses_a_release_with_other_words(release: str, loads: bool, tmp_path: Path) -> None:
+def test_loading_is_refused_on_releases_with_other_keys(release: str, loads: bool, tmp_path: Path) -> None:
     (tmp_path / "os-release").write_text(f'NAME="Cumulus Linux"\nVERSION_ID={release}\nID=cumulus-linux\n')
     text = render(plan_of("nvue"), "roce")["INSTALL.md"]
     blocks = re.findall(r"^```\n(.*?)^```", text, re.M | re.S)

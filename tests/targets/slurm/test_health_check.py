@@ -23,7 +23,7 @@ def _reason(host: Host) -> str:
     return update.split("health-check: ")[1]
 
 
-def test_healthy(node: Host) -> None:
+def test_a_healthy_node_has_no_reason(node: Host) -> None:
     done = node.run("health-check.sh")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert not any(line.startswith("scontrol") for line in node.asked)
@@ -38,7 +38,7 @@ def test_bare_machine_is_healthy(node: Host) -> None:
 
 
 @pytest.mark.slow
-def test_other_hosts_are_not_judged(node: Host) -> None:
+def test_hosts_that_are_not_nodes_are_not_checked(node: Host) -> None:
     shutil.rmtree(node.folder / "root/dev")
     for name in ("ctl1", "train-005", "train-00055", "xtrain-0005"):
         assert node.run("health-check.sh", SLURMD_NODENAME=name).returncode == 0
@@ -53,7 +53,7 @@ def test_missing_device(node: Host) -> None:
     assert _reason(node) == "7 of 8 accelerators: no /dev/nvidia3"
 
 
-def test_device_files_in_steps_are_looked_for_where_the_driver_has_them(node: Host) -> None:
+def test_device_files_may_be_numbered_in_steps(node: Host) -> None:
     """AMD's driver has eight render nodes for each MI300X; those between are of its partitions and no accelerators."""
     facts = node.etc / "node-facts.txt"
     facts.write_text(facts.read_text().replace(" /dev/nvidia 0 1 ", " /dev/dri/renderD 128 8 "))
@@ -87,7 +87,7 @@ def test_memory_errors_are_reported_once_each(node: Host) -> None:
 
 
 @pytest.mark.slow
-def test_busy_nodes_are_looked_at(node: Host) -> None:
+def test_busy_nodes_are_checked(node: Host) -> None:
     """Except their disks, which a job may fill and empty again."""
     text = render(plan(), "slurm")["slurm.conf"]
     assert "HealthCheckNodeState=ANY,CYCLE\n" in text
@@ -119,7 +119,7 @@ def test_busy_nodes_are_looked_at(node: Host) -> None:
         ("0::/user.slice/user-1000.slice/session-3.scope", False),
     ],
 )
-def test_only_cgroups_of_slurmd_spare_a_process(job: Host, tmp_path: Path, line: str, inside: bool) -> None:
+def test_only_processes_in_cgroups_of_slurmd_are_kept(job: Host, tmp_path: Path, line: str, inside: bool) -> None:
     """A user names cgroups of their own as they like."""
     text = (job.etc / "epilog.sh").read_text()
     function = re.search(r"^in_a_job\(\) \{.*?^\}\n", text, re.M | re.S)
@@ -150,7 +150,7 @@ def test_a_node_is_drained_for_the_codes_of_the_catalog(node: Host, code: int) -
         assert _reason(node) == f"the driver reported Xid {code}"
 
 
-def test_links(node: Host) -> None:
+def test_a_link_that_is_down_is_reported(node: Host) -> None:
     (node.folder / "root/sys/class/infiniband/mlx5_1/ports/1/state").write_text("1: DOWN\n")
     assert node.run("health-check.sh").returncode == 1
     assert _reason(node) == "adapter mlx5_1: link is DOWN"

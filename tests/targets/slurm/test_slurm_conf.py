@@ -1,4 +1,4 @@
-"""Whatever the release and the cluster: no key the release does not know, and none of the traps."""
+"""For every release and cluster: only keys that the release knows, and no known mistake."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_every_key_is_known(rendered: tuple[str, Bundle]) -> None:
         assert set(record) - {head} <= known.get(HEADS.get(head, ""), set())
 
 
-def test_no_trap(rendered: tuple[str, Bundle]) -> None:
+def test_known_mistakes_are_not_rendered(rendered: tuple[str, Bundle]) -> None:
     release, bundle = rendered
     text = bundle["slurm.conf"]
     accounting = setting(text, "AccountingStorageType") is not None
@@ -74,7 +74,7 @@ def test_no_trap(rendered: tuple[str, Bundle]) -> None:
         assert "None" not in content, path
 
 
-def test_defaults_fit_the_node(rendered: tuple[str, Bundle]) -> None:
+def test_defaults_do_not_exceed_the_node(rendered: tuple[str, Bundle]) -> None:
     """Accelerators times their default memory and processors never exceed a node, nor do processors times theirs.
 
     Slurm takes the memory of accelerators for jobs that ask for some, that of processors for others; it adds neither
@@ -187,7 +187,7 @@ def test_abilities_by_release() -> None:
         assert (setting(text, "PrologEpilogTimeout") is None) == (release >= "25.05")
 
 
-def test_an_unknown_key_goes_no_further() -> None:
+def test_unknown_keys_are_rejected() -> None:
     lines = ConfigWriter(Catalog().get_slurm_release("22.05"))
     with pytest.raises(UnknownKeyError):
         lines.format_settings("slurm", {"HealthCheckTimeout": 10})
@@ -208,7 +208,7 @@ def test_targets() -> None:
         assert callable(getattr(__import__(module, fromlist=[function]), function))
 
 
-def test_nodes_that_join_by_themselves() -> None:
+def test_slurm_conf_of_clouds_lists_no_nodes() -> None:
     """On a cloud nodes are not listed: they say what they are, and sets of nodes go by what they say."""
     found = variant("25.05", "mixed")
     bundle = render(replace(found, site=replace(found.site, kind="aws")), "slurm")
@@ -238,7 +238,7 @@ def test_nodes_that_come_and_go() -> None:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_tokens_work_with_what_is_rendered(release: str) -> None:
+def test_jwt_tokens_are_accepted(release: str) -> None:
     """Slurmctld and slurmdbd take the same tokens, with a key that is no part of the bundle; users see their own."""
     bundle = render(plan(release), "slurm")
     for name in ("slurm.conf", "slurmdbd.conf"):
@@ -250,7 +250,7 @@ def test_tokens_work_with_what_is_rendered(release: str) -> None:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_metrics_and_private_data_do_not_exclude_each_other(release: str) -> None:
+def test_metrics_work_with_private_data(release: str) -> None:
     """Slurmctld 25.11 gives no metrics with PrivateData, of whatever value; only the user chooses to give it up."""
     asked = {"scheduler": {"options": {"metricstype": "metrics/openmetrics"}}} if release >= "25.11" else {}
     for found in (plan(release), plan(release, **asked)):
@@ -262,7 +262,7 @@ def test_metrics_and_private_data_do_not_exclude_each_other(release: str) -> Non
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_no_key_is_given_twice_but_those_that_are_lists(release: str) -> None:
+def test_only_list_keys_are_repeated(release: str) -> None:
     """The last one wins: PrivateData=cloud took the place of what keeps users' jobs private."""
     found = variant(release, "plain")
     text = render(replace(found, site=replace(found.site, kind="aws")), "slurm")["slurm.conf"]
@@ -273,7 +273,7 @@ def test_no_key_is_given_twice_but_those_that_are_lists(release: str) -> None:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_each_job_has_its_own_tmp_where_the_release_can(release: str) -> None:
+def test_each_job_has_its_own_tmp_if_the_release_supports_it(release: str) -> None:
     found = plan(release)
     bundle = render(found, "slurm")
     kinds = {setting(bundle["slurm.conf"], key) for key in ("JobContainerType", "NamespaceType")} - {None}
@@ -295,7 +295,7 @@ def test_each_job_has_its_own_tmp_where_the_release_can(release: str) -> None:
         ("dgx-a100", {"slicing": {"mig": {"1g.10gb": 7}, "accelerators": 4}}, 32),
     ],
 )
-def test_jobs_of_one_accelerator_each_use_all_of_a_node(machine: str, more: dict[str, Any], units: int) -> None:
+def test_jobs_of_one_accelerator_fill_a_node(machine: str, more: dict[str, Any], units: int) -> None:
     """CR_Core gives whole cores: a share that is no multiple of a core's threads leaves accelerators without any."""
     pools = [{"name": "train", "machine": machine, "nodes": 2, **more}]
     found = plan("25.11", pools)
@@ -307,7 +307,7 @@ def test_jobs_of_one_accelerator_each_use_all_of_a_node(machine: str, more: dict
     assert not rest and share * units <= cores < (share + 1) * units
 
 
-def test_values_are_read_as_they_stand() -> None:
+def test_backslashes_are_escaped() -> None:
     """As squeue 22.05 reads a file: it drops a bare backslash, and one at the end of a line joins the next line."""
     lines = ConfigWriter(Catalog().get_slurm_release("22.05"))
     options = {"PluginDir": "/no such\\", "Prolog": "\\#a", "Epilog": "/a#b"}

@@ -14,7 +14,7 @@ from supercloud.targets import render
 
 
 @pytest.mark.parametrize("state", ["IDLE", "IDLE+DRAIN", "IDLE+NOT_RESPONDING", "UNKNOWN"])
-def test_install_says_why_a_node_is_not_idle(tmp_path: Path, state: str) -> None:
+def test_install_shows_why_a_node_is_not_idle(tmp_path: Path, state: str) -> None:
     """A node that its health check had drained passed, and one that never came up ended without a word."""
     guide = render(plan("25.11"), "slurm")["INSTALL.md"]
     assert "/dev/nvidia0 to /dev/nvidia7 exist" in guide and "subnet manager (compute)" in guide
@@ -39,7 +39,7 @@ def test_install_says_why_a_node_is_not_idle(tmp_path: Path, state: str) -> None
     assert (reason in done.stderr) == (state != "IDLE")
 
 
-def test_install_makes_no_file_of_etc_slurm_anybody_elses() -> None:
+def test_files_in_etc_slurm_belong_to_root() -> None:
     """The programs in /etc/slurm run as root: they belong to root; keys are made where nobody can read."""
     guide = render(variant("22.05", "two-controllers"), "slurm")["INSTALL.md"]
     assert "cp -a" not in guide and "sackd" not in guide
@@ -74,14 +74,14 @@ def test_install_names_packages_that_the_release_has(release: str) -> None:
     assert ("systemctl restart sackd" in guide) == (release >= "23.11")
 
 
-def test_install_makes_the_user_slurm_before_packages_with_one_number() -> None:
+def test_install_creates_the_user_slurm_before_the_packages() -> None:
     guide = render(plan("25.11"), "slurm")["INSTALL.md"]
     assert guide.index("useradd --system --uid 64030 --gid 64030 ") < guide.index("apt-get install")
     assert '[ "$(id -u slurm):$(id -g slurm)" = 64030:64030 ] ||' in guide
     assert "useradd --system --no-create-home slurm\n" not in guide
 
 
-def test_install_makes_folders_before_daemons_start() -> None:
+def test_install_creates_folders_before_daemons_start() -> None:
     guide = render(variant("22.05", "tenants"), "slurm")["INSTALL.md"]
     folders = guide.index("install -d -o slurm -g slurm -m 755 /var/log/slurm")
     assert "On **every host**:" in guide[folders - 250 : folders]

@@ -43,7 +43,7 @@ def run_format(bundle: Bundle, tmp_path: Path, host: str) -> list[list[str]]:
 
 
 @pytest.mark.slow
-def test_every_target_is_formatted_once_by_documented_options(catalog: Catalog, tmp_path: Path) -> None:
+def test_every_target_is_formatted_once_with_documented_options(catalog: Catalog, tmp_path: Path) -> None:
     plan = plan_of(catalog, {"capacity": "1 PiB", "tier": "good"})
     made, (item,) = render(plan, "storage"), plan.storage
     design = item.design
@@ -97,7 +97,7 @@ def run_lustre(folder: Path, script: str, host: str = "train-0001") -> subproces
     return subprocess.run(["bash", folder / "script.sh"], env=path, capture_output=True, text=True)
 
 
-def test_clients_are_tuned_to_requests_that_the_targets_take(bundle: Bundle, tmp_path: Path) -> None:
+def test_clients_use_the_request_size_of_the_targets(bundle: Bundle, tmp_path: Path) -> None:
     """16 MiB were asked of targets that take 4 MiB by default, and the client refused them."""
     servers = run_lustre(tmp_path, bundle["scratch/mount-targets.sh"], "scratch-oss-0001")
     assert servers.returncode == 0, servers.stderr
@@ -111,7 +111,7 @@ def test_clients_are_tuned_to_requests_that_the_targets_take(bundle: Bundle, tmp
     ]
 
 
-def test_a_refused_value_keeps_no_other_from_being_set(bundle: Bundle, tmp_path: Path) -> None:
+def test_a_rejected_value_does_not_prevent_other_values(bundle: Bundle, tmp_path: Path) -> None:
     done = run_lustre(tmp_path, bundle["scratch/client-tuning.sh"])
     assert done.returncode == 1 and "obdfilter.scratch-OST*.brw_size=16" in done.stderr
     assert "llite.scratch-*.max_read_ahead_mb" in (tmp_path / "tools/set").read_text()

@@ -71,7 +71,7 @@ def shown(script: str, host: str) -> str:
 
 
 @pytest.mark.parametrize("kind", ["infiniband", "roce"])
-def test_daemons_of_scale_know_each_other_by_names_of_one_network(catalog: Catalog, kind: str) -> None:
+def test_scale_daemons_use_names_of_one_network(catalog: Catalog, kind: str) -> None:
     """NodeName of servers and clients is a name on the storage network, whose address the target hosts has."""
     pools = [
         {"name": name, "machine": "dgx-h100", "nodes": nodes, "fabrics": fabrics}

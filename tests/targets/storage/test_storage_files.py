@@ -19,7 +19,7 @@ from supercloud.targets import list_targets, render
 
 @pytest.mark.parametrize("drives", ["known", "not known"])
 @pytest.mark.parametrize("scheduler", ["slurm", "kubernetes"])
-def test_every_product_has_a_folder_and_a_way_to_install(catalog: Catalog, drives: str, scheduler: str) -> None:
+def test_every_product_has_files_and_installation_instructions(catalog: Catalog, drives: str, scheduler: str) -> None:
     """INSTALL.md names the files of each folder, all of them and no others, whatever is known of the servers."""
     bare = {"servers": {"machine": "bare", "count": 4, "throughput": GIVES}} if drives == "not known" else {}
     control = (
@@ -41,7 +41,7 @@ def test_every_product_has_a_folder_and_a_way_to_install(catalog: Catalog, drive
         assert (drives == "known") == ("are unknown" not in text) or store == "home"
 
 
-def test_without_servers_there_is_nothing_to_render(catalog: Catalog) -> None:
+def test_storage_without_servers_has_no_files(catalog: Catalog) -> None:
     assert "storage" not in list_targets(planned(catalog, {"tier": "best", "servers": None}))
 
 
@@ -70,7 +70,7 @@ def exported(text: str) -> list[ipaddress.IPv4Network]:
     return [ipaddress.ip_network(options.partition("(")[0]) for _, options in lines]  # type: ignore[misc]
 
 
-def test_controllers_may_mount_what_nodes_mount(catalog: Catalog) -> None:
+def test_exports_include_the_controllers(catalog: Catalog) -> None:
     """/home was exported to the pools only, and controllers and login hosts have the same home directories."""
     hosts = [{"name": "ctl1"}, {"name": "ctl2", "address": "10.200.0.7"}]
     scheduler = {"kind": "slurm", "version": "25.11", "controllers": hosts}
@@ -83,7 +83,7 @@ def test_controllers_may_mount_what_nodes_mount(catalog: Catalog) -> None:
     assert all(not one.overlaps(other) for one in networks for other in networks if one is not other)
 
 
-def test_nodes_may_mount_over_a_fabric(catalog: Catalog) -> None:
+def test_exports_include_the_nodes_on_a_fabric(catalog: Catalog) -> None:
     """Over InfiniBand a node comes from its address there."""
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["storage"]}]
     plan = plan_of(catalog, EVERY[3] | {"fabric": "storage"}, pools=pools, fabrics=[STORAGE_FABRIC])

@@ -15,7 +15,7 @@ from supercloud.primitives.bundle import Bundle
 from supercloud.targets import render
 
 
-def test_over_a_fabric_servers_have_names_there(catalog: Catalog) -> None:
+def test_servers_on_a_fabric_have_names_of_that_fabric(catalog: Catalog) -> None:
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["storage"]}]
     over = {"fabric": "storage", "interface": None}
     made = render(plan_of(catalog, EVERY[0] | over, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
@@ -50,7 +50,7 @@ def made_over(catalog: Catalog, network: dict[str, Any], **store: Any) -> tuple[
     return plan, render(plan, "storage")
 
 
-def test_over_bridged_ethernet_the_bond_is_named(catalog: Catalog) -> None:
+def test_storage_over_bridged_ethernet_uses_the_bond(catalog: Catalog) -> None:
     """The files named eth0, while bond.sh of the same hosts makes a bond of their links."""
     plan, made = made_over(catalog, BRIDGED)
     scripts = [text for path, text in render(plan, "ethernet").items() if path.endswith("/bond.sh")]
@@ -60,7 +60,7 @@ def test_over_bridged_ethernet_the_bond_is_named(catalog: Catalog) -> None:
     assert "eth0" not in "".join(made.values())
 
 
-def test_weka_over_routed_links_is_said_to_need_gateways(catalog: Catalog) -> None:
+def test_weka_over_routed_links_requires_gateways(catalog: Catalog) -> None:
     """Each port is a /31: without a gateway a client reaches no backend (docs.weka.io, mount options)."""
     routed, _ = made_over(catalog, ROCE, fabric="storage")
     (warning,) = [item for item in routed.findings if item.check == "storage-gateway"]
@@ -72,7 +72,7 @@ def test_weka_over_routed_links_is_said_to_need_gateways(catalog: Catalog) -> No
         assert not [item for item in plan.findings if item.check == "storage-gateway"]
 
 
-def test_over_roce_interfaces_have_the_names_that_their_devices_get(catalog: Catalog, tmp_path: Path) -> None:
+def test_storage_over_roce_uses_the_interface_names_of_the_devices(catalog: Catalog, tmp_path: Path) -> None:
     plan, made = made_over(catalog, ROCE, fabric="storage")
     assert 'networks="o2ib0(storage0,storage1)"' in made["scratch/lnet.conf"]
     assert (
@@ -99,7 +99,7 @@ def test_over_roce_interfaces_have_the_names_that_their_devices_get(catalog: Cat
 
 
 @pytest.mark.parametrize("fabrics", [[], [BRIDGED | {"role": "management", "switch": "nvidia-sn2201"}]])
-def test_no_interface_is_guessed(catalog: Catalog, tmp_path: Path, fabrics: list[dict[str, Any]]) -> None:
+def test_unknown_interfaces_are_not_guessed(catalog: Catalog, tmp_path: Path, fabrics: list[dict[str, Any]]) -> None:
     """Where nothing of the plan gives a name, the scripts stop and say so."""
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 8, "fabrics": [item["name"] for item in fabrics]}]
     stores = [item | {"capacity": "200 TiB", "tier": "good", "interface": None} for item in EVERY[:2]]

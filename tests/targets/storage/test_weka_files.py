@@ -16,7 +16,7 @@ from supercloud.primitives.bundle import Bundle
 from supercloud.targets import render
 
 
-def test_drives_of_a_backend_are_parted_over_its_containers(bundle: Bundle, tmp_path: Path) -> None:
+def test_drives_of_a_backend_are_divided_among_its_containers(bundle: Bundle, tmp_path: Path) -> None:
     """24 drives are two containers of WEKA: 19 and 5, each drive given once. The script is run with a weka of ours."""
     (tmp_path / "weka").write_text(
         "#!/bin/bash\n"
@@ -92,7 +92,7 @@ def test_weka_on_kubernetes(catalog: Catalog, capacity: str) -> None:
     assert client["spec"]["targetCluster"]["name"] == cluster["metadata"]["name"]
 
 
-def test_weka_reads_no_resources_that_others_could_have_put_there(bundle: Bundle, tmp_path: Path) -> None:
+def test_weka_uses_a_new_folder_for_resource_files(bundle: Bundle, tmp_path: Path) -> None:
     """backend.sh runs as root: what it sets containers up with lies in a folder that it has just made for itself."""
     script = bundle["fast/backend.sh"]
     assert "/tmp" not in script and "folder=$(mktemp -d /root/" in script
@@ -112,7 +112,7 @@ def test_weka_reads_no_resources_that_others_could_have_put_there(bundle: Bundle
 
 
 @pytest.mark.parametrize("refused", [False, True])
-def test_weka_does_not_keep_the_password_of_every_new_cluster(bundle: Bundle, tmp_path: Path, refused: bool) -> None:
+def test_weka_replaces_the_default_password(bundle: Bundle, tmp_path: Path, refused: bool) -> None:
     (tmp_path / "weka").write_text(
         '#!/bin/bash\necho "$@" >>"$LOG"; case "$*" in "user passwd"*) exit $REFUSED ;; esac\n'
     )
