@@ -37,7 +37,7 @@ def test_each_node_has_the_addresses_of_its_domain(script: Path, host: int) -> N
 
 
 @pytest.mark.parametrize("host", ["train-0001", "nvl-0291", "nvl-0000", "other"])
-def test_a_host_of_no_domain_gets_no_file(script: Path, host: str) -> None:
+def test_hosts_without_a_domain_have_no_file(script: Path, host: str) -> None:
     done = run(script, "show", host)
     assert done.returncode == 2 and not done.stdout and host in done.stderr
 

@@ -93,7 +93,7 @@ def test_accounts_follow_the_spec(database: Host, tmp_path: Path) -> None:
     assert database.run("accounts.sh").stdout == "nothing changed\n"
 
 
-def test_accounts_says_what_failed(database: Host) -> None:
+def test_accounts_reports_failures(database: Host) -> None:
     database.fake(
         "sacctmgr", 'case "$*" in *"add qos"*) echo "no database" >&2; exit 1 ;; *show*tres*) echo "cpu|" ;; esac'
     )
@@ -112,7 +112,7 @@ def test_a_job_has_a_folder(job: Host) -> None:
     assert not folder.exists() and folder.parent.exists()
 
 
-def test_a_broken_node_is_refused(job: Host) -> None:
+def test_a_broken_node_rejects_jobs(job: Host) -> None:
     (job.folder / "root/dev/nvidia7").unlink()
     assert job.run("prolog.sh").returncode == 1
     assert job.run("epilog.sh", SLURM_JOB_UID="0").returncode == 1
@@ -124,7 +124,7 @@ def test_epilog_removes_nothing_else(job: Host) -> None:
     assert (job.folder / "scratch/7").exists()
 
 
-def test_epilog_lists_the_list_processes_a_user(job: Host) -> None:
+def test_epilog_lists_processes_once_for_each_user(job: Host) -> None:
     function = re.search(r"^list_processes\(\) \{.*\}\n", (job.etc / "epilog.sh").read_text(), re.M)
     assert function is not None
 
@@ -138,7 +138,7 @@ def test_epilog_lists_the_list_processes_a_user(job: Host) -> None:
 
 
 @pytest.mark.slow
-def test_epilog_ends_what_is_left(job: Host) -> None:
+def test_epilog_ends_remaining_processes(job: Host) -> None:
     """Only processes outside jobs, and only when the user has no other job here."""
     # no other user is to be had here: the list of processes alone is another's
     lists = "-slE) [ ! -e /proc/$VICTIM/ns ] || echo /proc/$VICTIM/status"
