@@ -10,7 +10,7 @@ help:
 	@echo "make test       the hermetic tests"
 	@echo "make test-fast  those that are not slow, in a minute;  make test-fast ROOM=jobs: those of tests/jobs"
 	@echo "make docs       the documentation, as pages in out/docs that are read without a network"
-	@echo "make lint       formatting, lint, types, floors, shell scripts"
+	@echo "make lint       formatting, lint, types, floors, spelling, shell scripts"
 	@echo "make test-real  the essential tests on real daemons (root, Debian 12);  make test-real-all: all of them"
 	@echo "make bench      speed and size, as a table with ratios;  make bench-real: on real daemons (root)"
 	@echo "make format     format the code;  make schemas: write the schemas of the spec anew"
@@ -46,6 +46,8 @@ lint: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell supercloud templates docs examples stacks .ci Makefile pyproject.toml *.md
+	$(BIN)/codespell --ignore-words tests/misspelt.txt tests
 	git ls-files '*.sh' '.ci/run' | xargs $(BIN)/shellcheck
 
 # a reference that is not there, a heading twice, a name that does not import: each is an error

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ..primitives.quantity import Rate
 from ..spec.base import Count, Flag, ReleaseText, Text
-from .fact import CatalogEntry, CatalogModel
+from .fact import CatalogEntry, CatalogModel, EntryName
 from .switch import Switch
 
 __all__ = ["PortAlias", "CageLanes", "NetworkOs"]
@@ -34,8 +34,8 @@ class PortAlias(CatalogModel):
 class NetworkOs(CatalogEntry):
     """One operating system of switches, and its configuration language."""
 
-    dialect: Literal["sonic", "eos", "nvue", "frr"]
-    """Language of its configuration files."""
+    dialect: EntryName
+    """Language of its configuration files: a name in ``DIALECTS`` of ``targets/site/dialects``."""
     since: ReleaseText | None = None
     """First release that supports the keywords of the files, because its vendor renamed some. Absent: unknown."""
     vendors: tuple[Text, ...] = ()

@@ -6,6 +6,7 @@ from typing import Literal
 
 from ..primitives.quantity import Rate, Size
 from ..spec.base import Count, Natural, Number, Ratio, Text
+from ..spec.storage import StorageKind
 from .fact import CatalogEntry, CatalogModel
 
 __all__ = ["StorageProduct", "StorageTiers", "Tier", "TierRate"]
@@ -15,7 +16,7 @@ class StorageProduct(CatalogEntry):
     """A file system or object store."""
 
     vendor: Text | None = None
-    kind: Literal["lustre", "weka", "storage-scale", "nfs", "object", "managed"]
+    kind: StorageKind
     provider: Literal["onprem", "aws", "gcp", "azure"]
     min_servers: Count | None = None
     max_clients: Count | None = None

@@ -29,7 +29,7 @@ import jinja2
 import yaml
 from jinja2.runtime import Context
 
-__all__ = ["Quoted", "render_template", "quote_shell", "quote_yaml"]
+__all__ = ["Quoted", "has_template", "render_template", "quote_shell", "quote_yaml"]
 
 _PACKAGE_DIRECTORY = Path(__file__).parent.parent
 
@@ -101,6 +101,20 @@ def _build_environment() -> jinja2.Environment:
     return environment
 
 
+def has_template(template: str) -> bool:
+    """Whether there is a template of this name."""
+    try:
+        _build_environment().get_template(template)
+    except jinja2.TemplateNotFound:
+        return False
+    return True
+
+
 def render_template(template: str, **values: Any) -> str:
-    """Render a template (``slurm/slurm.conf.j2``) with values."""
-    return _build_environment().get_template(template).render(**values)
+    """Render a template (``slurm/slurm.conf.j2``) with values; raises :class:`LookupError` with the name of a missing
+    template, also of one that it includes.
+    """
+    try:
+        return _build_environment().get_template(template).render(**values)
+    except jinja2.TemplateNotFound as error:
+        raise LookupError(f"templates/{error.name} does not exist, which {template} requires") from error

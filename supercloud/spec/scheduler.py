@@ -1,8 +1,12 @@
-"""The scheduler: Slurm or Kubernetes, and its configuration."""
+"""The scheduler: Slurm or Kubernetes, and its configuration.
+
+A scheduler is a model here with ``title``, ``kind``, ``version``, ``controllers`` and ``machine``, and a member of
+``Scheduler``.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -79,6 +83,7 @@ class ServiceHosts(Model):
 class SlurmScheduler(Model):
     """Slurm, set up completely: controllers, accounting, partitions, programs."""
 
+    title: ClassVar[str] = "Slurm"
     kind: Literal["slurm"]
     """Always ``slurm``."""
     version: ReleaseText
@@ -150,6 +155,7 @@ class SlurmScheduler(Model):
 class KubernetesScheduler(Model):
     """Kubernetes with a batch queue: Kueue, or Volcano."""
 
+    title: ClassVar[str] = "Kubernetes"
     kind: Literal["kubernetes"]
     """Always ``kubernetes``."""
     version: ReleaseText

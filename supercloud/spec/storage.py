@@ -24,7 +24,9 @@ from .base import (
 )
 from .hints import register_pattern
 
-__all__ = ["CheckpointSizing", "Mount", "Protection", "StorageServers", "Storage", "Throughput"]
+__all__ = ["CheckpointSizing", "Mount", "Protection", "StorageServers", "Storage", "StorageKind", "Throughput"]
+
+StorageKind = Literal["lustre", "weka", "storage-scale", "nfs", "object", "managed"]
 
 _PATH_PATTERN = register_pattern(
     r"^(/\.{0,2}[A-Za-z0-9_-][A-Za-z0-9._-]*)*/?$",
@@ -89,7 +91,7 @@ class Storage(Model):
 
     name: Name
     """Name of the store."""
-    kind: Literal["lustre", "weka", "storage-scale", "nfs", "object", "managed"]
+    kind: StorageKind
     """Kind of the store; managed means a service of the cloud."""
     product: Text | None = None
     """A product of the catalog (on a cloud, of its storage services), if the kind alone is ambiguous."""

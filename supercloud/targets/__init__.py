@@ -1,7 +1,8 @@
 """The targets, which render a plan as files.
 
 A target is a function ``render(plan) -> Bundle``. To add one, write its module (or folder) and add it to ``TARGETS``;
-if it does not apply to every plan, also to ``_CONDITIONS``. Modules are imported on first use.
+if it does not apply to every plan, also to ``_CONDITIONS``. A target in ``schedulers/`` applies to plans with the
+scheduler of its name. Modules are imported on first use.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ TARGETS: dict[str, str] = {
     "storage": "supercloud.targets.storage:render",
 }
 
+_SCHEDULERS = "supercloud.targets.schedulers."
+
 
 def _has_bridged_fabrics(plan: Plan) -> bool:
     """Whether the plan has Ethernet switches whose links are not routed."""
@@ -48,17 +51,22 @@ _CONDITIONS: dict[str, Callable[[Plan], bool]] = {
     "ethernet": _has_bridged_fabrics,
     "hosts": lambda plan: plan.networks is not None,
     "infiniband": lambda plan: any(fabric.tiers and fabric.kind == "infiniband" for fabric in plan.fabrics),
-    "kubernetes": lambda plan: plan.scheduler.kind == "kubernetes",
     "racks": lambda plan: plan.layout is not None,
     "roce": lambda plan: bool(plan.networks and plan.networks.underlays),
-    "slurm": lambda plan: plan.scheduler.kind == "slurm",
     "storage": lambda plan: bool(plan.servers),
 }
 
 
 def list_targets(plan: Plan) -> list[str]:
     """Return the names of the targets that apply to this plan."""
-    return [name for name in TARGETS if name not in _CONDITIONS or _CONDITIONS[name](plan)]
+    return [name for name in TARGETS if _is_for(plan, name)]
+
+
+def _is_for(plan: Plan, target: str) -> bool:
+    """Whether a target applies to a plan."""
+    if TARGETS[target].startswith(_SCHEDULERS):
+        return plan.scheduler.kind == target
+    return target not in _CONDITIONS or _CONDITIONS[target](plan)
 
 
 def render(plan: Plan, target: str) -> Bundle:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from supercloud.catalog import Catalog, NetworkOs, RoceProfile, Switch
-from supercloud.targets.site.roce.bundle import DIALECTS
+from supercloud.targets.site.dialects import DIALECTS
 
 
 def test_every_dialect_has_a_system_and_every_system_a_dialect() -> None:

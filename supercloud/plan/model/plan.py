@@ -19,7 +19,7 @@ from ...primitives.nodes import HostRange, HostSet
 from ...primitives.quantity import Duration, Rate, Size
 from ...spec import ClusterSpec
 from ...spec.pool import Slicing
-from ...spec.scheduler import KubernetesScheduler, Partition, SlurmScheduler
+from ...spec.scheduler import Partition, Scheduler
 from ...spec.tenant import Priority, TenantLimits
 from .cloud import CloudPlan
 from .fabric import FabricPlan, Service, SwitchTier
@@ -86,9 +86,10 @@ class NetworkPlan:
 class SchedulerPlan:
     """Decisions about the scheduler: its release with keys and capabilities, its hosts, its partitions."""
 
-    kind: Literal["slurm", "kubernetes"]
+    kind: str
+    """The kind of its spec, and the name of its target and of its engine."""
     version: str
-    spec: SlurmScheduler | KubernetesScheduler
+    spec: Scheduler
     release: SlurmRelease | None
     """Slurm only; None if the catalog does not have the version."""
     controllers: tuple[HostPlan, ...]

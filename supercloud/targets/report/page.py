@@ -27,7 +27,7 @@ def render_report(plan: Plan) -> str:
         for title, body in _build_sections(plan)
         if body
     ]
-    engine = plan.spec.scheduler.kind.capitalize()
+    engine = plan.spec.scheduler.title
     return render_template(
         "report/page.html.j2",
         name=escape(plan.name),

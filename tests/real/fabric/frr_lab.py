@@ -22,10 +22,10 @@ from real.polling import wait_for
 from supercloud.plan.build.network.server_links import iter_server_ends
 from supercloud.plan.model.network import Underlay
 from supercloud.plan.model.plan import Plan
-from supercloud.targets.site.roce.frr import render_routing
+from supercloud.targets.site.dialects import SwitchView, iter_switches
+from supercloud.targets.site.dialects.frr import render_routing
 from supercloud.targets.site.roce.nodes import format_interface_name
 from supercloud.targets.site.roce.servers import format_server_interface
-from supercloud.targets.site.roce.switches import SwitchView, iter_switches
 
 SBIN = Path("/usr/lib/frr")
 _NUMBERS = count()

@@ -14,10 +14,8 @@ from supercloud.plan.model.network import Underlay
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
-from supercloud.targets.site.ethernet import dialects
-from supercloud.targets.site.roce import eos
+from supercloud.targets.site.dialects import SwitchView, eos, iter_switches
 from supercloud.targets.site.roce.bundle import list_used_ports
-from supercloud.targets.site.roce.switches import SwitchView, iter_switches
 
 HERE = Path(__file__).resolve().parent
 SPEC = """\
@@ -183,8 +181,8 @@ def test_eos_configuration_matches_arista_avd() -> None:
     views = list(iter_switches(plan, underlay))
     assert {node.split_count for node in views[0].host_ports} == {1, 2}
     for view in (views[0], views[-1]):
-        (own,) = eos.render_switch(view, underlay).values()
-        (shared,) = eos.render_tier(view.run, underlay, list_used_ports(plan, view.run, underlay)).values()
+        (own,) = eos.render_routed_switch(view, underlay).values()
+        (shared,) = eos.render_routed_tier(view.run, underlay, list_used_ports(plan, view.run, underlay)).values()
         done = subprocess.run(
             [str(frr_tools.python_tools() / "python"), str(HERE / "frr_avd.py")],
             input=json.dumps(structured(plan, view, underlay)),
@@ -299,7 +297,7 @@ def test_bridged_eos_configuration_matches_arista_avd() -> None:
     assert not plan.errors, plan.errors
     for network in build_bridged_networks(plan):
         for view in (network.switches[0], network.switches[-1]):
-            (own,) = dialects.render_eos(view, network).values()
+            (own,) = eos.render_bridged_switch(view, network).values()
             assert isinstance(own, str)
             done = subprocess.run(
                 [str(frr_tools.python_tools() / "python"), str(HERE / "frr_avd.py")],

@@ -45,7 +45,7 @@ def texts(svg: str) -> list[tuple[str, float, float, float, float]]:
 
 
 @pytest.mark.parametrize("name", sorted(PLANS))
-def test_nothing_is_written_over_anything(name: str) -> None:
+def test_texts_do_not_overlap(name: str) -> None:
     plan: Plan = PLANS[name]()
     assert plan.fabrics, plan.findings
     svg = draw_fabric(plan, plan.fabrics[0])
@@ -78,7 +78,7 @@ def test_every_cable_is_drawn_once(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_light_and_dark_and_the_same_every_time() -> None:
+def test_diagrams_have_light_and_dark_colours_and_are_deterministic() -> None:
     plan = planned()
     one, other = render(plan, "diagram"), render(planned(), "diagram")
     assert dict(one) == dict(other) and list(one) == ["compute.svg"]

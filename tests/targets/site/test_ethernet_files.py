@@ -1,4 +1,4 @@
-"""Bridged networks: every switch is configured, both ends of a cable agree, and what a system cannot do is said."""
+"""Bridged networks: every switch is configured, both ends of a cable agree, and missing capabilities are findings."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def vlans(said: dict[str, Any], port: str) -> set[int]:
 
 
 @pytest.mark.slow
-def test_every_ethernet_switch_of_the_examples_has_a_configuration_or_a_finding() -> None:
+def test_each_ethernet_switch_of_the_examples_has_a_configuration_or_a_finding() -> None:
     for spec in sorted((ROOT / "examples").glob("0[1-35-8]-*/cluster.yaml")):
         plan = resolve(load(spec))
         lacking = {item.path for item in plan.findings if item.check == "network-bridging"}
@@ -152,7 +152,7 @@ def test_a_pair_is_one_switch() -> None:
     assert roots == [4096, 8192]
 
 
-def test_a_pair_of_nvue_switches_runs_mlag_and_asks_nobody_for_a_second_address() -> None:
+def test_nvue_pairs_run_mlag_without_a_second_address() -> None:
     """MLAG is off unless it is set; ``eth0`` asks by DHCP from the factory on, and a static address changes nothing."""
     said = switches()
     pairs = [switch for switch in said.values() if "peerlink" in switch["interface"]]
@@ -162,7 +162,7 @@ def test_a_pair_of_nvue_switches_runs_mlag_and_asks_nobody_for_a_second_address(
 
 
 @pytest.mark.slow
-def test_nvue_files_fit_its_object_model() -> None:
+def test_nvue_files_match_the_object_model() -> None:
     _, bundle = four_networks()
     checker = jsonschema.Draft202012Validator(NVUE_BRIDGED)
     for path in (
@@ -174,7 +174,7 @@ def test_nvue_files_fit_its_object_model() -> None:
 
 
 @pytest.mark.slow
-def test_nvue_files_have_the_words_of_the_release_that_they_name() -> None:
+def test_nvue_files_use_the_keys_of_their_release() -> None:
     _, bundle = four_networks()
     texts = [text for path, text in bundle.items() if path.endswith(".yaml")]
     said = {command for text in texts for command in commands(yaml.safe_load(text)[0]["set"])}
@@ -186,7 +186,7 @@ def test_nvue_files_have_the_words_of_the_release_that_they_name() -> None:
 
 
 @pytest.mark.parametrize("system, files", [("eos", True), ("nvue", True), ("sonic", False), ("frr", False)])
-def test_a_pair_is_only_written_where_the_system_has_mlag(system: str, files: bool) -> None:
+def test_pairs_are_rendered_only_for_systems_with_mlag(system: str, files: bool) -> None:
     plan = bridged(system)
     assert not plan.errors, plan.errors
     said = [item.path for item in plan.findings if item.check == "network-bridging"]
@@ -198,14 +198,14 @@ def test_a_pair_is_only_written_where_the_system_has_mlag(system: str, files: bo
 
 
 @pytest.mark.parametrize("system", ["eos", "nvue", "sonic", "frr"])
-def test_without_a_pair_links_to_two_switches_are_no_bundle(system: str) -> None:
+def test_links_to_two_switches_without_a_pair_are_not_aggregated(system: str) -> None:
     bundle = render(bridged(system, peers=0), "ethernet")
     text = "".join(text for path, text in bundle.items() if path.startswith("in-band/leaf/"))
     assert "active-backup" in bundle["in-band/hosts/train/bond.sh"]
     assert not any(word in text for word in ("channel-group", "bond:", "PORTCHANNEL", "\nbundle "))
 
 
-def test_sonic_fragments_are_strings_and_refer_to_what_is_there() -> None:
+def test_sonic_fragments_are_strings_and_refer_to_existing_objects() -> None:
     bundle = render(bridged("sonic", peers=0), "ethernet")
     tables = json.loads(bundle["in-band/leaf/in-band-leaf-001.json"])
     for key, entry in tables["VLAN_MEMBER"].items():
@@ -217,7 +217,7 @@ def test_sonic_fragments_are_strings_and_refer_to_what_is_there() -> None:
 
 
 @pytest.mark.slow
-def test_a_pool_more_moves_no_vlan() -> None:
+def test_adding_a_pool_renumbers_no_vlan() -> None:
     more = "  - {name: more, machine: dgx-h100, nodes: 8, fabrics: [in-band, management]}\n"
     before, after = (build_vlans(bridged(pools=pools)) for pools in ("", more))
     assert {name: vlan.number for name, vlan in before.items()}.items() <= {
@@ -240,7 +240,7 @@ def test_vlans_can_be_declared() -> None:
         ("in-band-train: 100", "service and in-band-train are both in VLAN 100"),
     ],
 )
-def test_wrong_vlans_are_errors(vlans: str, said: str) -> None:
+def test_invalid_vlans_are_errors(vlans: str, said: str) -> None:
     (found,) = [item for item in bridged(vlans=vlans).errors if item.check == "network-vlans"]
     assert said in found.problem and found.hint
 
@@ -265,7 +265,7 @@ def run_bond(
     return subprocess.run(["bash", tmp_path / "bond.sh", how], env=environment, capture_output=True, text=True)
 
 
-def test_bonds_are_files_of_networkd(tmp_path: Path) -> None:
+def test_bonds_are_configured_in_systemd_networkd(tmp_path: Path) -> None:
     _, bundle = four_networks()
     done = run_bond(tmp_path, bundle["in-band/hosts/train/bond.sh"], ("in-band0", "in-band1"), "networkd")
     assert done.returncode == 0, done.stderr
@@ -292,9 +292,7 @@ def test_bonds_are_files_of_networkd(tmp_path: Path) -> None:
         ("database: {name: ctl-03}", "ctl-03", ""),
     ],
 )
-def test_hosts_that_serve_dhcp_do_not_wait_for_it(
-    tmp_path: Path, database: str, host: str, address: str | None
-) -> None:
+def test_dhcp_servers_have_static_addresses(tmp_path: Path, database: str, host: str, address: str | None) -> None:
     """The bond of the controllers asked by DHCP, which they serve: neither ever had an address."""
     scheduler = f"machine: management-server, controllers: [{{name: ctl-01}}, {{name: ctl-02}}], {database}"
     plan = resolve(
@@ -331,7 +329,7 @@ def test_hosts_that_serve_dhcp_do_not_wait_for_it(
 
 @pytest.mark.parametrize("how", ["networkd", "ip"])
 @pytest.mark.parametrize("present", [(), ("in-band0",), ("eth0", "eth1")])
-def test_no_bond_is_made_of_interfaces_that_are_not_present(tmp_path: Path, how: str, present: tuple[str, ...]) -> None:
+def test_bonds_of_missing_interfaces_are_not_configured(tmp_path: Path, how: str, present: tuple[str, ...]) -> None:
     """The files of a bond without links were written, and the script ended with 0."""
     _, bundle = four_networks()
     done = run_bond(tmp_path, bundle["in-band/hosts/train/bond.sh"], present, how)
@@ -341,7 +339,7 @@ def test_no_bond_is_made_of_interfaces_that_are_not_present(tmp_path: Path, how:
 
 
 @pytest.mark.slow
-def test_a_bond_takes_the_interfaces_of_known_devices(tmp_path: Path) -> None:
+def test_bonds_use_the_interfaces_of_known_devices(tmp_path: Path) -> None:
     (tmp_path / "catalog/machines").mkdir(parents=True)
     adapter = "{role: in-band, kind: ethernet, count: 2, speed: 200 Gb/s, devices: [mlx5_2, mlx5_8]}"
     overlay = f"name: dgx-h100\nadapters:\n  - {adapter}\n"
@@ -360,7 +358,7 @@ def test_a_bond_takes_the_interfaces_of_known_devices(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("example", ["05-superpod-networks", "07-storage"])
-def test_bonds_are_counted_as_they_are_cabled(example: str) -> None:
+def test_bonds_match_the_cables(example: str) -> None:
     plan = resolve(load(ROOT / "examples" / example / "cluster.yaml"))
     for network in build_bridged_networks(plan):
         assert {bond.group: bond.ports for bond in network.bonds} == find_bond_groups(network.fabric)
@@ -372,7 +370,7 @@ def test_bonds_of_unknown_devices_are_a_finding() -> None:
 
 
 @pytest.mark.parametrize("system", ["eos", "nvue"])
-def test_loading_merges(system: str) -> None:
+def test_files_are_merged_into_the_running_configuration(system: str) -> None:
     text = render(bridged(system), "ethernet")["INSTALL.md"]
     steps = "".join(text.split("```\n")[1::2])
     assert "<switch>" in steps and "configure replace" not in steps and "config replace" not in steps

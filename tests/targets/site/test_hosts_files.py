@@ -1,4 +1,4 @@
-"""Hosts file, DHCP, inventory and the table of subnets say what the plan says, and stay short."""
+"""Hosts file, DHCP, inventory and the table of subnets agree with the plan, and have ranges."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def entries(plan: Plan) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("path", ONPREM, ids=lambda path: path.parent.name)
-def test_everything_has_one_name_and_one_address(path: Path) -> None:
+def test_names_and_addresses_are_unique(path: Path) -> None:
     plan = resolve(load(path))
     assert plan.networks is not None
     found = entries(plan)
@@ -49,7 +49,7 @@ def test_everything_has_one_name_and_one_address(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ONPREM, ids=lambda path: path.parent.name)
-def test_every_address_is_in_a_subnet_that_is_served(path: Path) -> None:
+def test_every_address_is_in_a_served_subnet(path: Path) -> None:
     plan = resolve(load(path))
     bundle = render(plan, "hosts")
     rows = [line.split(",") for line in bundle["subnets.csv"].splitlines()]
@@ -65,7 +65,7 @@ def test_every_address_is_in_a_subnet_that_is_served(path: Path) -> None:
             assert f"dhcp-range=set:{row[0]},{block.network_address},static,{block.netmask}," in bundle["dnsmasq.conf"]
 
 
-def test_the_page_names_the_dhcp_server_and_tries_its_own_file(tmp_path: Path) -> None:
+def test_install_names_the_dhcp_server_and_checks_its_file(tmp_path: Path) -> None:
     """``dnsmasq --test`` without a file looks at what Debian ships, not at what was installed."""
     bundle = render(resolve(load(ROOT / "examples/07-storage/cluster.yaml")), "hosts")
     page = bundle["INSTALL.md"]
@@ -90,7 +90,7 @@ def test_the_page_names_the_dhcp_server_and_tries_its_own_file(tmp_path: Path) -
     assert subprocess.run(run, cwd=tmp_path, env=env, capture_output=True).returncode != 0
 
 
-def test_the_inventory_stays_short_and_holds_every_node_once() -> None:
+def test_the_inventory_uses_ranges_and_has_each_node_once() -> None:
     plan = resolve(load(ROOT / "examples/04-roce-24k/cluster.yaml"))
     text = render(plan, "hosts")["inventory.yaml"]
     groups = yaml.safe_load(text)["all"]["children"]

@@ -49,7 +49,7 @@ def rows(text: str) -> list[dict[str, Any]]:
 @example("UFM HA pair", "UFM, HA pair")
 @example("=1+1", '"')
 @example("null", "***")
-def test_products_of_any_name_come_back(one: str, other: str) -> None:
+def test_names_of_products_are_not_changed(one: str, other: str) -> None:
     if one.strip() != one or other.strip() != other:
         return  # NetBox takes the spaces away
     text = SPEC.replace("PRODUCT1", quoted(one)).replace("PRODUCT2", quoted(other)).replace("PART", quoted(one))

@@ -52,7 +52,7 @@ def rows(plan: Plan, target: str, file: str) -> list[dict[str, str]]:
         ({"pdu": PDU, "pdus": 4}, {"pdu": PDU}, []),
     ],
 )
-def test_as_many_pdus_are_ordered_as_are_fed_racked_cabled_and_addressed(
+def test_all_files_have_the_same_number_of_pdus(
     rack: dict[str, Any], management: dict[str, Any], places: list[str]
 ) -> None:
     plan = site(rack, management)

@@ -45,7 +45,7 @@ def table(plan: Plan, name: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(render(plan, "racks")[name])))
 
 
-def test_every_thing_once_and_nothing_in_another(plan: Plan) -> None:
+def test_devices_are_mounted_once_without_overlap(plan: Plan) -> None:
     rows = table(plan, "contents.csv")
     names = Counter(row["name"] for row in rows)
     assert max(names.values()) == 1
@@ -85,7 +85,7 @@ def test_circuits_alternate_over_the_feeds(plan: Plan) -> None:
     assert float(first["carries_kw"]) == pytest.approx(34.503, abs=0.001)
 
 
-def test_zones(plan: Plan) -> None:
+def test_each_cooling_zone_has_its_own_cdus(plan: Plan) -> None:
     rows = table(plan, "cooling.csv")
     assert [(row["zone"], row["needed"], row["spare"]) for row in rows] == [("1", "1", "1"), ("2", "1", "1")]
     assert rows[0]["racks"] == "r01-01 … r01-02"

@@ -1,4 +1,4 @@
-"""Hosts of several makers on RoCE: each has its maker's tool and its library's file, and never another maker's."""
+"""Hosts of several vendors on RoCE: each has the tool of its vendor and the file of its library only."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _files(bundle: Bundle, folder: str) -> set[str]:
     return {path.removeprefix(f"{folder}/") for path in bundle if path.startswith(f"{folder}/")}
 
 
-def test_adapters_are_configured_with_the_tool_of_their_maker(bundle: Bundle) -> None:
+def test_adapters_are_configured_with_the_tool_of_their_vendor(bundle: Bundle) -> None:
     tools = {"amd": ("compute", "nicctl"), "nv": ("compute", "mlnx_qos"), "gd": ("data", "bnxt_setupcc.sh")}
     for pool, (fabric, tool) in tools.items():
         text = bundle[f"{fabric}/nodes/{pool}/roce-qos.sh"]
@@ -57,7 +57,7 @@ def test_adapters_are_configured_with_the_tool_of_their_maker(bundle: Bundle) ->
         assert tool in text and not any(other in text for other in (*others, *(_NVIDIA if pool != "nv" else ())))
 
 
-def test_no_script_where_no_tool_is_known_and_a_finding(plan: Plan, bundle: Bundle) -> None:
+def test_adapters_without_a_known_tool_have_a_finding_and_no_script(plan: Plan, bundle: Bundle) -> None:
     assert _files(bundle, "other/nodes/gd") == {"roce-rails.sh", "roce-other.service"}
     assert "roce-qos" not in bundle["other/nodes/gd/roce-other.service"]
     assert "roce-qos" in bundle["data/nodes/gd/roce-data.service"]
@@ -66,7 +66,7 @@ def test_no_script_where_no_tool_is_known_and_a_finding(plan: Plan, bundle: Bund
     assert re.search(r"adapters of `nodes/gd`, so that their folders have no `roce-qos.sh`", bundle["INSTALL.md"])
 
 
-def test_the_contract_is_set_again_with_a_driver_that_is_loaded_again(bundle: Bundle) -> None:
+def test_qos_is_configured_again_after_the_driver_is_reloaded(bundle: Bundle) -> None:
     """Interfaces come back without names, addresses and QoS; a unit that remains active is not started again."""
     unit = bundle["compute/nodes/nv/roce-compute.service"].splitlines()
     assert "PartOf=openibd.service" in unit and "After=network-pre.target openibd.service" in unit
@@ -74,7 +74,7 @@ def test_the_contract_is_set_again_with_a_driver_that_is_loaded_again(bundle: Bu
         assert "PartOf" not in bundle[path] and "openibd" not in bundle[path]
 
 
-def test_hosts_are_told_what_to_install_first(bundle: Bundle) -> None:
+def test_install_lists_the_software_of_hosts(bundle: Bundle) -> None:
     sections = bundle["INSTALL.md"].split("\n## ")
     [compute] = [text for text in sections if text.startswith("compute\n")]
     first, _, third = re.findall(r"^[123]\. .+(?:\n   .+)*", compute.partition("On the nodes:")[2], re.M)[:3]
@@ -85,7 +85,7 @@ def test_hosts_are_told_what_to_install_first(bundle: Bundle) -> None:
     assert "as described in their vendor's manual" in other and "openibd" not in other
 
 
-def test_each_collective_library_gets_the_file_that_it_reads(plan: Plan, bundle: Bundle) -> None:
+def test_each_collective_library_has_its_configuration_file(plan: Plan, bundle: Bundle) -> None:
     """NCCL reads /etc/nccl.conf, RCCL /etc/rccl.conf, HCCL of Gaudi neither."""
     assert "nccl.conf" in _files(bundle, "compute/nodes/nv") and "rccl.conf" not in _files(bundle, "compute/nodes/nv")
     assert "rccl.conf" in _files(bundle, "compute/nodes/amd") and "nccl.conf" not in _files(bundle, "compute/nodes/amd")

@@ -1,4 +1,4 @@
-"""What is found wrong with a plan for Slurm, and the release that could do it."""
+"""Findings on plans for Slurm, and the release that has a missing capability."""
 
 from __future__ import annotations
 
@@ -101,19 +101,19 @@ def test_scheduler(check: str, scheduler: dict[str, Any], level: str, path: str,
     assert hint in finding[2]
 
 
-def test_a_good_plan_has_none() -> None:
+def test_a_valid_plan_has_no_findings() -> None:
     assert not [item for item in plan("25.11").findings if item.check.startswith("slurm")]
     assert [item.check for item in plan("22.05").findings if item.check.startswith("slurm")] == ["slurm-container-tmp"]
 
 
-def test_jobs_that_share_tmp_are_told_of() -> None:
+def test_a_shared_tmp_is_a_finding() -> None:
     for version in ("22.05", "26.05"):
         [shared] = found(plan(version), "slurm-container-tmp")
         assert shared[0] == "note" and "scheduler.version to 25.11," in shared[2], "not a later one that cannot either"
         assert ("of 26.05 may prevent it too, which was not tested" in shared[2]) == (version == "26.05")
 
 
-def test_locality_that_is_lost() -> None:
+def test_unsupported_locality_is_a_finding() -> None:
     [lost] = found(plan("22.05", [gb200()]), "slurm-topology-unsupported")
     assert lost[0] == "warning" and "23.11" in lost[2]
     assert not found(plan("23.11", [gb200()]), "slurm-topology-unsupported")

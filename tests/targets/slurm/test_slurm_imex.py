@@ -1,4 +1,4 @@
-"""IMEX where Slurm hands out its channels: the nodes of each domain, the steps that start it, and the check of it."""
+"""IMEX if Slurm allocates its channels: the nodes of each domain, the steps that start it, and its check."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_each_node_has_the_addresses_of_its_domain(script: Path, host: int) -> N
 
 
 @pytest.mark.parametrize("host", ["train-0001", "nvl-0291", "nvl-0000", "other"])
-def test_a_host_of_no_domain_gets_no_file(script: Path, host: str) -> None:
+def test_hosts_without_a_domain_have_no_file(script: Path, host: str) -> None:
     done = run(script, "show", host)
     assert done.returncode == 2 and not done.stdout and host in done.stderr
 
@@ -50,7 +50,7 @@ def test_the_file_is_where_the_service_reads_it(script: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_whoever_switches_imex_on_is_told_to_start_it(release: str) -> None:
+def test_install_starts_imex_if_it_is_enabled(release: str) -> None:
     bundle = render(plan(release, POOLS), "slurm")
     on = "switch/nvidia_imex" in bundle["slurm.conf"]
     assert on == ("imex-config.sh" in bundle)

@@ -65,12 +65,12 @@ def test_unknown_devices_are_a_finding_and_no_line() -> None:
     assert not findings_of(h100)
 
 
-def test_roce_and_clouds_have_their_settings_elsewhere() -> None:
+def test_roce_and_clouds_have_no_nccl_conf_in_slurm() -> None:
     assert "nccl-train.conf" not in render(plan_of(kind="roce"), "slurm")
     cloud = sc.resolve(sc.load(EXAMPLES / "09-aws-slurm" / "cluster.yaml"))
     assert not [name for name in render(cloud, "slurm") if name.startswith("nccl-")]
 
 
-def test_accelerators_that_run_no_nccl_hear_nothing_of_it() -> None:
+def test_accelerators_without_nccl_have_no_settings() -> None:
     plan = plan_of("gaudi3-8", "roce")
     assert plan.pools[0].accelerator and build_nccl_settings(plan, plan.pools[0]) == {} and not findings_of(plan)

@@ -72,7 +72,7 @@ def owned_keys(plan: Plan) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ["onprem", "onprem-old", "aws"])
-def test_a_path_that_another_file_repeats_is_of_an_owned_key(name: str) -> None:
+def test_paths_that_another_file_repeats_have_owned_keys(name: str) -> None:
     """An option that moves such a path leaves the other file behind."""
     files = files_of(name)
     others = {path: text for path, text in files.items() if path != "slurm/slurm.conf"}
@@ -166,13 +166,13 @@ def test_owned_items_are_of_keys_that_are_lists(item: OwnedItem) -> None:
         ("AccountingStorageEnforce", "none", "omit it"),
     ],
 )
-def test_an_owned_key_is_an_error_everywhere(key: str, value: str, hint: str) -> None:
+def test_owned_keys_are_errors_on_prem_and_on_clouds(key: str, value: str, hint: str) -> None:
     for plan in (onprem("23.11", tenants=TENANTS, scheduler={"options": {key: value}}), aws(options={key: value})):
         [finding] = [item for item in plan.findings if item.check == "slurm-option-reserved"]
         assert (finding.level, finding.path, finding.hint) == ("error", f"scheduler.options.{key}", hint)
 
 
-def test_keys_of_parts_that_the_spec_leaves_out_are_free() -> None:
+def test_keys_of_unused_parts_are_allowed() -> None:
     options = {
         "AccountingStorageType": "accounting_storage/slurmdbd",
         "AccountingStorageHost": "db.example",
@@ -185,7 +185,7 @@ def test_keys_of_parts_that_the_spec_leaves_out_are_free() -> None:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_items_are_added_to_what_nodes_need(release: str) -> None:
+def test_items_are_added_to_required_items(release: str) -> None:
     """SlurmctldParameters: idle_on_node_suspend took the place of enable_configless, and no node could join."""
     options = {
         "slurmctldparameters": "idle_on_node_suspend,node_reg_mem_percent=90",
@@ -216,7 +216,7 @@ def test_items_are_added_to_what_nodes_need(release: str) -> None:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_values_that_slurm_would_ignore_beside_ours_replace_them(release: str) -> None:
+def test_conflicting_items_replace_rendered_ones(release: str) -> None:
     options = {"PropagateResourceLimits": "NONE", "PrologEpilogTimeout": "60"}
     text = render(onprem(release, scheduler={"options": options}), "slurm")["slurm.conf"]
     assert setting(text, "PropagateResourceLimits") == "NONE" and setting(text, "PrologEpilogTimeout") == "60"
@@ -249,7 +249,7 @@ def test_two_spellings_of_a_key_are_an_error() -> None:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_slurmdbd_conf_follows_what_both_must_have(release: str) -> None:
+def test_slurmdbd_conf_has_the_common_keys(release: str) -> None:
     options = {"trackwckey": "yes"} | ({"TLSType": "tls/s2n"} if release >= "24.05" else {})
     text = render(onprem(release, scheduler={"options": options}), "slurm")["slurmdbd.conf"]
     assert setting(text, "TrackWCKey") == "yes"

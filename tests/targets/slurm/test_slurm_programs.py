@@ -5,46 +5,17 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from slurm_hosts import Host
 from slurm_plans import RELEASES, TENANTS, VARIANTS, h100, plan, variant
 
-from supercloud.catalog import Catalog
-from supercloud.catalog.kubernetes_parts import XidTable
-from supercloud.plan.model.plan import Plan
 from supercloud.targets import render
 
 HERE = Path(__file__).parent
-
-
-class Host:
-    """A host with a rendered bundle, whose outside world is scripts."""
-
-    def __init__(self, folder: Path, plan: Plan):
-        self.folder, self.etc, self.bin = folder, folder / "etc", folder / "bin"
-        render(plan, "slurm").write(self.etc, force=True)
-        self.bin.mkdir(exist_ok=True)
-        self.said = folder / "said"
-        self.env = {"PATH": f"{self.bin}:/usr/bin:/bin", "SAID": str(self.said), "HEALTH_ROOT": str(folder / "root")}
-
-    def fake(self, name: str, script: str) -> None:
-        path = self.bin / name
-        path.write_text(f'#!/bin/bash\necho {name} "$@" >>"$SAID"\n{script}\n')
-        path.chmod(0o755)
-
-    def run(self, program: str, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [self.etc / program, *args], env={**self.env, **env}, capture_output=True, text=True, timeout=60
-        )
-
-    @property
-    def asked(self) -> list[str]:
-        return self.said.read_text().splitlines() if self.said.exists() else []
 
 
 @pytest.mark.slow
@@ -122,207 +93,12 @@ def test_accounts_follow_the_spec(database: Host, tmp_path: Path) -> None:
     assert database.run("accounts.sh").stdout == "nothing changed\n"
 
 
-def test_accounts_says_what_failed(database: Host) -> None:
+def test_accounts_reports_failures(database: Host) -> None:
     database.fake(
         "sacctmgr", 'case "$*" in *"add qos"*) echo "no database" >&2; exit 1 ;; *show*tres*) echo "cpu|" ;; esac'
     )
     done = database.run("accounts.sh")
     assert done.returncode == 1 and "no database" in done.stderr and "add qos low: failed" in done.stderr
-
-
-# --- health-check.sh
-
-SMI = 'case $1 in -L) for n in 0 1 2 3 4 5 6 7; do echo "GPU $n: H100"; done ;; *) %s ;; esac'
-
-
-@pytest.fixture
-def node(tmp_path: Path) -> Host:
-    """A healthy node: eight devices, a driver that sees them, eight links."""
-    found = plan()
-    pool = found.pools[0]
-    adapter = pool.machine.adapters[0].model_copy(update={"devices": ("mlx5_0", "mlx5_1")})
-    machine = pool.machine.model_copy(update={"adapters": (adapter,)})
-    host = Host(tmp_path, replace(found, pools=(replace(pool, machine=machine),)))
-    root = tmp_path / "root"
-    for number in range(8):
-        (root / "proc/driver/nvidia/gpus" / f"0000:{number}").mkdir(parents=True)
-        (root / "dev").mkdir(exist_ok=True)
-        (root / f"dev/nvidia{number}").touch()
-    for device in ("mlx5_0", "mlx5_1"):
-        (root / f"sys/class/infiniband/{device}/ports/1").mkdir(parents=True)
-        (root / f"sys/class/infiniband/{device}/ports/1/state").write_text("4: ACTIVE\n")
-    (root / "run").mkdir()
-    host.fake("scontrol", '[ "$1" = update ] || echo "NodeName=x State=IDLE ThreadsPerCore=2"')
-    host.fake("dmesg", "true")
-    host.fake("df", 'echo head; echo "disk 100 50 50 50% /"')
-    host.fake("nvidia-smi", SMI % 'seq 0 7 | sed "s/$/, 0/"')
-    host.env["SLURMD_NODENAME"] = "train-0005"
-    return host
-
-
-def _reason(host: Host) -> str:
-    [update] = [line for line in host.asked if line.startswith("scontrol update")]
-    assert "NodeName=train-0005 State=DRAIN Reason=health-check: " in update
-    return update.split("health-check: ")[1]
-
-
-def test_healthy(node: Host) -> None:
-    done = node.run("health-check.sh")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert not any(line.startswith("scontrol") for line in node.asked)
-
-
-def test_bare_machine_is_healthy(node: Host) -> None:
-    """Device files without a driver, no RDMA, no tools: what a machine for tests looks like."""
-    for gone in ("proc", "sys"):
-        shutil.rmtree(node.folder / "root" / gone)
-    (node.bin / "nvidia-smi").unlink()
-    assert node.run("health-check.sh").returncode == 0
-
-
-@pytest.mark.slow
-def test_other_hosts_are_not_judged(node: Host) -> None:
-    shutil.rmtree(node.folder / "root/dev")
-    for name in ("ctl1", "train-005", "train-00055", "xtrain-0005"):
-        assert node.run("health-check.sh", SLURMD_NODENAME=name).returncode == 0
-    assert node.run("health-check.sh").returncode == 1
-    (node.etc / "pool").write_text("train\n")
-    assert node.run("health-check.sh", SLURMD_NODENAME="ip-10-0-0-7").returncode == 1
-
-
-def test_missing_device(node: Host) -> None:
-    (node.folder / "root/dev/nvidia3").unlink()
-    assert node.run("health-check.sh", "quick").returncode == 1
-    assert _reason(node) == "7 of 8 accelerators: no /dev/nvidia3"
-
-
-def test_device_files_in_steps_are_looked_for_where_the_driver_has_them(node: Host) -> None:
-    """AMD's driver has eight render nodes for each MI300X; those between are of its partitions and no accelerators."""
-    facts = node.etc / "node-facts.txt"
-    facts.write_text(facts.read_text().replace(" /dev/nvidia 0 1 ", " /dev/dri/renderD 128 8 "))
-    (node.folder / "root/dev/dri").mkdir()
-    for number in range(128, 192, 8):
-        (node.folder / f"root/dev/dri/renderD{number}").touch()
-    assert node.run("health-check.sh").returncode == 0
-    (node.folder / "root/dev/dri/renderD152").rename(node.folder / "root/dev/dri/renderD129")
-    assert node.run("health-check.sh", "quick").returncode == 1
-    assert _reason(node) == "7 of 8 accelerators: no /dev/dri/renderD152"
-
-
-def test_device_off_the_bus(node: Host) -> None:
-    (node.folder / "root/proc/driver/nvidia/gpus/0000:3").rmdir()
-    assert node.run("health-check.sh", "quick").returncode == 1
-    assert _reason(node) == "the driver sees 7 of 8 accelerators"
-
-
-def test_memory_errors(node: Host) -> None:
-    node.fake("nvidia-smi", SMI % 'echo "2, 3"; echo "3, [N/A]"')
-    node.run("health-check.sh")
-    assert _reason(node) == "accelerator 2: 3 uncorrectable memory errors"
-
-
-@pytest.mark.slow
-def test_memory_errors_are_reported_once_each(node: Host) -> None:
-    """The counter stays until the driver is loaded again: who resumed the node has seen it; further errors are new."""
-    for errors, code in (("2, 3", 1), ("2, 3", 0), ("2, 4", 1), ("2, 4", 0)):
-        node.fake("nvidia-smi", SMI % f'echo "{errors}"')
-        assert node.run("health-check.sh").returncode == code, errors
-
-
-@pytest.mark.slow
-def test_busy_nodes_are_looked_at(node: Host) -> None:
-    """Except their disks, which a job may fill and empty again."""
-    text = render(plan(), "slurm")["slurm.conf"]
-    assert "HealthCheckNodeState=ANY,CYCLE\n" in text
-    node.fake("df", 'echo head; echo "disk 100 99 1 99% /tmp"')
-    step = node.folder / "root/proc/77"
-    step.mkdir()
-    (step / "cmdline").write_bytes(b"slurmstepd: [7.batch]\0\0\0")
-    assert node.run("health-check.sh").returncode == 0
-    (step / "cmdline").write_bytes(b"/usr/sbin/slurmstepd\0infinity\0")  # the one of slurmd's scope has no job
-    assert node.run("health-check.sh").returncode == 1
-    assert _reason(node) == "/tmp is 99% full"
-    node.said.unlink()
-    (step / "cmdline").write_bytes(b"slurmstepd: [7.batch]\0\0\0")
-    node.fake("dmesg", "echo '[ 200.5] NVRM: Xid (PCI:0000:3b:00): 79, x'")
-    assert node.run("health-check.sh").returncode == 1
-    assert _reason(node) == "the driver reported Xid 79"
-
-
-@pytest.mark.parametrize(
-    "line, inside",
-    [
-        ("0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0", True),
-        ("0::/system.slice/train-0005_slurmstepd.scope/job_7/step_extern", True),
-        ("5:memory:/slurm/uid_1000/job_7/step_batch", True),
-        ("5:memory:/slurm_train-0005/uid_1000/job_7", True),
-        ("0::/user.slice/user-1000.slice/user@1000.service/job_7", False),
-        ("0::/user.slice/user-1000.slice/user@1000.service/slurmstepd.scope/job_7/step_0", False),
-        ("0::/system.slice/slurm-exporter.service", False),
-        ("0::/user.slice/user-1000.slice/session-3.scope", False),
-    ],
-)
-def test_only_cgroups_of_slurmd_spare_a_process(job: Host, tmp_path: Path, line: str, inside: bool) -> None:
-    """A user names cgroups of their own as they like."""
-    text = (job.etc / "epilog.sh").read_text()
-    function = re.search(r"^in_a_job\(\) \{.*?^\}\n", text, re.M | re.S)
-    assert function is not None
-    (tmp_path / "4").mkdir()
-    (tmp_path / "4/cgroup").write_text(f"1:name=systemd:/user.slice/user-1000.slice\n{line}\n")
-    script = function[0].replace("/proc/", f"{tmp_path}/") + "in_a_job 4\n"
-    assert (subprocess.run(["bash", "-c", script], check=False).returncode == 0) == inside
-
-
-def test_xid_is_reported_once(node: Host) -> None:
-    node.fake(
-        "dmesg",
-        "echo '[ 123.4] NVRM: Xid (PCI:0000:3b:00): 31, pid=1'; echo '[  200.5] NVRM: Xid (PCI:0000:3b:00): 79, x'",
-    )
-    assert node.run("health-check.sh").returncode == 1
-    assert _reason(node) == "the driver reported Xid 79"
-    assert node.run("health-check.sh").returncode == 0
-
-
-@pytest.mark.parametrize("code", [46, 48, 54, 109, 142, 151, 158, 43, 45, 74, 94, 149, 154, 4])
-def test_a_node_is_drained_for_the_codes_of_the_catalog(node: Host, code: int) -> None:
-    """As Kubernetes is; a code that ends like another one is another one."""
-    node.fake("dmesg", f"echo '[ 200.5] NVRM: Xid (PCI:0000:3b:00): {code}, pid=1'")
-    fatal = code in Catalog().get(XidTable, "nvidia").list_codes("critical")
-    assert node.run("health-check.sh").returncode == int(fatal)
-    if fatal:
-        assert _reason(node) == f"the driver reported Xid {code}"
-
-
-def test_links(node: Host) -> None:
-    (node.folder / "root/sys/class/infiniband/mlx5_1/ports/1/state").write_text("1: DOWN\n")
-    assert node.run("health-check.sh").returncode == 1
-    assert _reason(node) == "adapter mlx5_1: link is DOWN"
-
-
-def test_full_disk(node: Host) -> None:
-    node.fake("df", 'echo head; echo "disk 100 99 1 99% /"; echo "disk 100 99 1 99% /"')
-    node.run("health-check.sh")
-    assert _reason(node) == "/ is 99% full"
-
-
-def test_a_reason_is_not_overwritten(node: Host) -> None:
-    (node.folder / "root/dev/nvidia0").unlink()
-    node.fake("scontrol", 'echo "NodeName=x State=IDLE+DRAIN Reason=by hand"')
-    assert node.run("health-check.sh").returncode == 1
-    assert not any("update" in line for line in node.asked)
-
-
-# --- prolog.sh, epilog.sh, task-prolog.sh
-
-
-@pytest.fixture
-def job(node: Host) -> Host:
-    """The node, with the folders of jobs somewhere we may write."""
-    for name in ("prolog.sh", "task-prolog.sh", "epilog.sh"):
-        path = node.etc / name
-        path.write_text(path.read_text().replace("/var/spool/slurmd/scratch", str(node.folder / "scratch")))
-    node.env |= {"SLURM_JOB_ID": "7", "SLURM_JOB_UID": str(os.getuid()), "SLURM_JOB_GID": str(os.getgid())}
-    return node
 
 
 def test_a_job_has_a_folder(job: Host) -> None:
@@ -336,7 +112,7 @@ def test_a_job_has_a_folder(job: Host) -> None:
     assert not folder.exists() and folder.parent.exists()
 
 
-def test_a_broken_node_is_refused(job: Host) -> None:
+def test_a_broken_node_rejects_jobs(job: Host) -> None:
     (job.folder / "root/dev/nvidia7").unlink()
     assert job.run("prolog.sh").returncode == 1
     assert job.run("epilog.sh", SLURM_JOB_UID="0").returncode == 1
@@ -348,7 +124,7 @@ def test_epilog_removes_nothing_else(job: Host) -> None:
     assert (job.folder / "scratch/7").exists()
 
 
-def test_epilog_lists_the_list_processes_a_user(job: Host) -> None:
+def test_epilog_lists_processes_once_for_each_user(job: Host) -> None:
     function = re.search(r"^list_processes\(\) \{.*\}\n", (job.etc / "epilog.sh").read_text(), re.M)
     assert function is not None
 
@@ -362,7 +138,7 @@ def test_epilog_lists_the_list_processes_a_user(job: Host) -> None:
 
 
 @pytest.mark.slow
-def test_epilog_ends_what_is_left(job: Host) -> None:
+def test_epilog_ends_remaining_processes(job: Host) -> None:
     """Only processes outside jobs, and only when the user has no other job here."""
     # no other user is to be had here: the list of processes alone is another's
     lists = "-slE) [ ! -e /proc/$VICTIM/ns ] || echo /proc/$VICTIM/status"

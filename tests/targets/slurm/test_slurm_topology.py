@@ -52,12 +52,12 @@ def test_blocks_by_release() -> None:
         assert setting(text["slurm.conf"], "TopologyPlugin") == "topology/block"
 
 
-def test_without_blocks_the_tree() -> None:
+def test_a_tree_is_rendered_without_blocks() -> None:
     text = render(variant("22.05", "nvl72"), "slurm")
     assert setting(text["slurm.conf"], "TopologyPlugin") == "topology/tree"
 
 
-def test_a_short_block_is_told_only_to_releases_that_take_it() -> None:
+def test_incomplete_blocks_are_rendered_only_for_releases_with_support() -> None:
     """23.11 to 24.11 die of one: there the tree takes over."""
     text = render(variant("24.11", "short-domain"), "slurm")
     assert setting(text["slurm.conf"], "TopologyPlugin") == "topology/tree"
@@ -65,7 +65,7 @@ def test_a_short_block_is_told_only_to_releases_that_take_it() -> None:
     assert new[0]["block"]["blocks"][-1] == {"block": "nvl-d4", "nodes": "nvl-[0055-0070]"}
 
 
-def test_side_by_side_from_25_05() -> None:
+def test_several_topologies_from_25_05() -> None:
     """Blocks do not cover the other pool: its partition has the tree, which is the cluster's."""
     bundle = render(variant("25.11", "nvl72"), "slurm")
     found = yaml.safe_load(bundle["topology.yaml"])
@@ -79,7 +79,7 @@ def test_side_by_side_from_25_05() -> None:
     assert setting(bundle["slurm.conf"], "TopologyPlugin") is None
 
 
-def test_partition_chooses() -> None:
+def test_partitions_select_a_topology() -> None:
     partitions: list[dict[str, Any]] = [
         {"name": "near", "pools": ["nvl"]},
         {"name": "wide", "pools": ["nvl"], "topology": "tree"},
@@ -135,7 +135,7 @@ def _changed(index: int, **change: Any) -> list[dict[str, Any]]:
         _changed(1, tree={"switches": [{"switch": "s", "node": "n1"}]}),
     ],
 )
-def test_the_schema_refuses_what_slurm_passes_over(bad: list[dict[str, Any]]) -> None:
+def test_the_schema_rejects_invalid_topologies(bad: list[dict[str, Any]]) -> None:
     validate_topologies(GOOD)
     with pytest.raises(ValueError):
         validate_topologies(bad)
@@ -150,7 +150,7 @@ def test_folded() -> None:
 
 
 @pytest.mark.slow
-def test_a_line_a_group_whatever_the_nodes() -> None:
+def test_each_group_is_one_line() -> None:
     small = plan("22.05", [h100(nodes=128)])
     counts = []
     for nodes in (12512, 1564 * 32):

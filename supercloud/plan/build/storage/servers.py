@@ -26,7 +26,8 @@ _HOST_DIGITS = 4
 _DEFAULT_CAPACITY = 1024
 # Maximum fraction of the write throughput for checkpoints written during training: the rest is for training.
 _BACKGROUND_SHARE = Fraction(1, 2)
-_SERVER_ROLES = {"lustre": "oss", "weka": "backend", "storage-scale": "nsd", "nfs": "nfs", "object": "object"}
+# Part of the names of servers, if it is not the kind.
+_SERVER_ROLES = {"lustre": "oss", "weka": "backend", "storage-scale": "nsd"}
 
 
 def compute_checkpoint_need(storage: Storage, path: str, problems: Problems) -> CheckpointRequirement | None:
@@ -106,7 +107,7 @@ def with_servers(
     count = storage.servers.count or (design.servers if design else None)
     if count is None:
         return plan
-    groups: list[tuple[str, Machine, int]] = [(_SERVER_ROLES[storage.kind], machine, count)]
+    groups: list[tuple[str, Machine, int]] = [(_SERVER_ROLES.get(storage.kind, storage.kind), machine, count)]
     if isinstance(design, LustreDesign):
         groups.insert(0, ("mds", metadata, design.metadata_servers))
     elif storage.kind == "lustre":

@@ -1,7 +1,4 @@
-"""Bridged Ethernet, in-band and out-of-band: VLANs, pairs of switches, access and trunk ports, and the bonds of hosts.
-
-A dialect is a function from a switch to its files, and a line in ``bundle.DIALECTS``.
-"""
+"""Bridged Ethernet, in-band and out-of-band: VLANs, pairs of switches, access and trunk ports, bonds of hosts."""
 
 from .bundle import render
 

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from ....catalog import NetworkOs
 from ....plan.build.network.address_servers import address_servers
 from ....plan.build.network.bridge_needs import describe_missing_feature
-from ....plan.build.network.bridges import BridgedNetwork, BridgeSwitch, build_bridged_networks
+from ....plan.build.network.bridges import build_bridged_networks
 from ....plan.model.plan import Plan
-from ....primitives.bundle import Bundle, File
+from ....primitives.bundle import Bundle
 from ....primitives.tables import format_csv
 from ....primitives.templates import render_template
-from .dialects import render_eos, render_linux, render_nvue, render_sonic
+from ..dialects import Files, Unsupported, select_dialects
 from .hosts import render_bond_script
 
-__all__ = ["DIALECTS", "render"]
-
-Files = dict[str, File | str]
-
-DIALECTS: Mapping[str, Callable[[BridgeSwitch, BridgedNetwork], Files]] = {
-    "eos": render_eos,
-    "frr": render_linux,
-    "nvue": render_nvue,
-    "sonic": render_sonic,
-}
+__all__ = ["render"]
 
 
 def render(plan: Plan) -> Bundle:
@@ -33,20 +22,25 @@ def render(plan: Plan) -> Bundle:
     networks = build_bridged_networks(plan)
     files: Files = {}
     tiers: dict[str, list[tuple[object, str]]] = {}
-    loads: dict[str, NetworkOs] = {}
+    loads: dict[str, tuple[str, NetworkOs]] = {}
+    names = {network.fabric.name for network in networks}
+    dialects = select_dialects(plan, [run for run in plan.networks.switches if run.fabric in names])
     for network in networks:
         name = network.fabric.name
         for run in plan.networks.switches:
             if run.fabric != name:
                 continue
             lack = describe_missing_feature(plan, network.fabric, run)
-            tiers.setdefault(name, []).append((run, lack))
-            if run.network_os and not lack:
-                loads[run.network_os.dialect] = run.network_os
+            bridged = dialects[run.network_os.dialect].bridged if run.network_os else None
+            if isinstance(bridged, Unsupported):
+                lack = bridged.reason
+            elif bridged and run.network_os and not lack:
+                loads[run.network_os.dialect] = bridged.load_template, run.network_os
                 for view in network.switches:
                     if view.run is run:
-                        own = DIALECTS[run.network_os.dialect](view, network)
+                        own = bridged.render_switch(view, network)
                         files |= {f"{name}/{run.tier.name}/{path}": file for path, file in own.items()}
+            tiers.setdefault(name, []).append((run, lack))
         for bond in network.bonds:
             same = [item for item in network.bonds if item.group == bond.group]
             files[f"{name}/hosts/{bond.group}/bond.sh"] = render_bond_script(plan, network, same)
@@ -55,7 +49,6 @@ def render(plan: Plan) -> Bundle:
         ("vlan", "name", "subnet", "gateway"),
         ((str(vlan.number), vlan.name, str(vlan.subnet.block), vlan.subnet.gateway or "") for vlan in vlans),
     )
-    names = {network.fabric.name for network in networks}
     exits = sum(fabric.exits for fabric in plan.spec.fabrics if fabric.name in names)
     files["INSTALL.md"] = render_template(
         "ethernet/INSTALL.md.j2",
@@ -63,7 +56,7 @@ def render(plan: Plan) -> Bundle:
         networks=networks,
         vlans=vlans,
         tiers=tiers,
-        loads=dict(sorted(loads.items())),
+        loads=[load for _, load in sorted(loads.items())],
         exits=exits,
         servers=address_servers(plan),
     )

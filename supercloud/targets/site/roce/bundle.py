@@ -2,45 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-
 from ....plan.build.network.server_links import iter_server_ends
 from ....plan.model.network import SwitchRun, Underlay
 from ....plan.model.plan import Plan
-from ....primitives.bundle import Bundle, File
-from . import eos, frr, nodes, nvue, sonic
+from ....primitives.bundle import Bundle
+from ..dialects import Files, iter_switches, select_routed
+from . import nodes
 from .install import render_install_guide
 from .servers import render_server_files
-from .switches import SwitchView, iter_switches
 
-__all__ = ["DIALECTS", "render"]
-
-Files = dict[str, File | str]
-
-
-SwitchRenderer = Callable[[SwitchView, Underlay], Files]
-TierRenderer = Callable[[SwitchRun, Underlay, Sequence[str]], Files]
-
-DIALECTS: Mapping[str, tuple[SwitchRenderer, TierRenderer]] = {
-    "eos": (eos.render_switch, eos.render_tier),
-    "frr": (frr.render_switch, frr.render_tier),
-    "nvue": (nvue.render_switch, nvue.render_tier),
-    "sonic": (sonic.render_switch, sonic.render_tier),
-}
+__all__ = ["list_used_ports", "render"]
 
 
 def render(plan: Plan) -> Bundle:
     """Render every routed Ethernet fabric of a plan: switches, nodes, and instructions to load them."""
     files: Files = {}
     underlays = plan.networks.underlays if plan.networks else ()
+    dialects = select_routed(plan, [run for underlay in underlays for run in underlay.switches])
     for underlay in underlays:
         for run in underlay.switches:
             assert run.network_os is not None, "a plan with errors is not rendered"
-            text = DIALECTS[run.network_os.dialect][1](run, underlay, list_used_ports(plan, run, underlay))
+            ports = list_used_ports(plan, run, underlay)
+            text = dialects[run.network_os.dialect].render_tier(run, underlay, ports)
             files |= {f"{underlay.fabric}/{run.tier.name}/{path}": file for path, file in text.items()}
         for view in iter_switches(plan, underlay):
             assert view.run.network_os is not None
-            for path, file in DIALECTS[view.run.network_os.dialect][0](view, underlay).items():
+            for path, file in dialects[view.run.network_os.dialect].render_switch(view, underlay).items():
                 files[f"{underlay.fabric}/{view.run.tier.name}/{path}"] = file
         for pool in plan.pools:
             if underlay.fabric in pool.fabrics:
@@ -49,7 +36,7 @@ def render(plan: Plan) -> Bundle:
         for group in underlay.servers:
             own = render_server_files(plan, underlay, group)
             files |= {f"{underlay.fabric}/servers/{group.name}/{path}": file for path, file in own.items()}
-    files["INSTALL.md"] = render_install_guide(plan, underlays)
+    files["INSTALL.md"] = render_install_guide(plan, underlays, dialects)
     return Bundle(files)
 
 

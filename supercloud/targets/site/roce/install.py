@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ....plan.build.network.adapter_qos import format_nodes_key, format_servers_key
 from ....plan.build.network.nccl import find_collectives_file
 from ....plan.model.network import Underlay
 from ....plan.model.plan import Plan
 from ....primitives.templates import render_template
+from ..dialects import RoutedFiles
 from .nodes import are_rails_joined
 
 __all__ = ["render_install_guide"]
 
 
-def render_install_guide(plan: Plan, underlays: Sequence[Underlay]) -> str:
+def render_install_guide(plan: Plan, underlays: Sequence[Underlay], dialects: Mapping[str, RoutedFiles]) -> str:
     """Render instructions to load the files and to verify the fabric."""
     systems = [run.network_os for underlay in underlays for run in underlay.switches if run.network_os]
     loads = {system.dialect: system for system in systems}
@@ -22,7 +23,7 @@ def render_install_guide(plan: Plan, underlays: Sequence[Underlay]) -> str:
         "roce/INSTALL.md.j2",
         plan=plan,
         underlays=underlays,
-        loads=dict(sorted(loads.items())),
+        loads=[(dialects[name].load_template, system) for name, system in sorted(loads.items())],
         without_qos={underlay.fabric: _list_folders_without_qos(plan, underlay) for underlay in underlays},
         software={underlay.fabric: _group_software(underlay) for underlay in underlays},
         services={underlay.fabric: _list_driver_services(underlay) for underlay in underlays},

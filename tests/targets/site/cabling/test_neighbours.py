@@ -228,7 +228,7 @@ def test_every_form_of_every_system(system: str, far: str, form: Callable[[list[
 
 
 @pytest.mark.parametrize("system, far, form", FORMS, ids=lambda item: item if isinstance(item, str) else item.__name__)
-def test_ends_of_a_split_port_are_told_apart(
+def test_ends_of_a_split_port_are_distinguished(
     system: str, far: str, form: Callable[[list[Row]], str], tmp_path: Path
 ) -> None:
     plan = plan_with(system, split=True)
@@ -315,13 +315,13 @@ def test_one_file_with_the_tables_of_several_switches(tmp_path: Path) -> None:
         ('{"swp1": {"type": "swp"}}', "1: contains no LLDP neighbours"),
     ],
 )
-def test_tables_that_were_cut(text: str, said: str, tmp_path: Path) -> None:
+def test_truncated_tables_are_errors(text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "found.txt").write_text(text)
     with pytest.raises(InputError, match=said):
         verify_output(plan_with("nvue"), tmp_path / "found.txt")
 
 
-def test_a_neighbour_without_a_name_is_known_by_its_chassis(tmp_path: Path) -> None:
+def test_a_neighbour_without_a_name_is_identified_by_its_chassis(tmp_path: Path) -> None:
     plan = plan_with("nvue")
     rows = heard(plan)["compute-leaf-001"]
     data = json.loads(json0(rows))
@@ -339,7 +339,7 @@ def test_a_neighbour_without_a_name_is_known_by_its_chassis(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("cut, said", [(-200, "no line of dashes after the neighbour of"), (-130, "has no PortID")])
-def test_plain_text_that_was_cut(cut: int, said: str, tmp_path: Path) -> None:
+def test_truncated_plain_text_is_an_error(cut: int, said: str, tmp_path: Path) -> None:
     text = plain([("swp1s0", "train-0001", "b8:3f:d2:12:34:56"), ("swp1s1", "train-0002", "b8:3f:d2:12:34:57")])
     whole = text[:cut] if said.startswith("no line") else text[: text.rindex("    PortID")] + "-" * 79 + "\n"
     (tmp_path / "compute-leaf-001.txt").write_text(whole)

@@ -86,7 +86,7 @@ def types_of(files: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_device_types_are_as_the_library_wants_them(files: dict[str, Any]) -> None:
+def test_device_types_follow_the_rules_of_the_library(files: dict[str, Any]) -> None:
     types = types_of(files)
     check = jsonschema.Draft202012Validator(DEVICE_TYPE)
     for item in types.values():
@@ -99,7 +99,7 @@ def test_device_types_are_as_the_library_wants_them(files: dict[str, Any]) -> No
 
 
 @pytest.mark.slow
-def test_devices_stand_within_their_racks_and_not_in_each_other(files: dict[str, Any], plan: Plan) -> None:
+def test_devices_are_within_their_racks_without_overlap(files: dict[str, Any], plan: Plan) -> None:
     types, racks = types_of(files), {row["name"]: int(row["u_height"]) for row in rows(files, "4-racks.csv")}
     held: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
     names = set()
@@ -135,7 +135,7 @@ def test_cables_have_fields_that_netbox_knows(files: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_interfaces_have_the_name_of_the_system_and_the_label_of_the_box() -> None:
+def test_interfaces_have_the_name_of_the_system_and_the_printed_label() -> None:
     path = next(path for path in EXAMPLES if path.parent.name == "06-roce-small")
     from supercloud.spec.loader import loads
 

@@ -58,7 +58,7 @@ def ask(plan: Plan, text: str) -> VerificationResult:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32).map(random.Random), st.lists(st.sampled_from(KINDS), max_size=12))
-def test_what_is_reported_is_what_was_done(chance: random.Random, faults: list[str]) -> None:
+def test_reported_faults_are_the_injected_ones(chance: random.Random, faults: list[str]) -> None:
     plan, text, cables = superpod()
     net = Net(text)
     links = [(one, other) for one, other in net.links.items() if one < other]
@@ -120,7 +120,7 @@ def test_what_is_reported_is_what_was_done(chance: random.Random, faults: list[s
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32).map(random.Random), st.integers(1, 60))
-def test_no_fault_goes_unsaid_however_they_fall(chance: random.Random, count: int) -> None:
+def test_every_fault_is_reported(chance: random.Random, count: int) -> None:
     """Anywhere, several at a device: every cable that is not where it should be is among those that are named."""
     plan, text, cables = superpod()
     net = Net(text)
@@ -157,7 +157,7 @@ def small() -> tuple[Plan, list[tuple[str, str, str, str, str]]]:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32).map(random.Random), st.integers(0, 5), st.booleans())
-def test_lldp_heard_by_switches_only_says_the_same(chance: random.Random, count: int, leaves_only: bool) -> None:
+def test_lldp_of_switches_only_reports_the_same(chance: random.Random, count: int, leaves_only: bool) -> None:
     """Nodes say nothing, and perhaps spines neither: their links are heard by the leaf at the other end."""
     plan, links = small()
     at = chance.sample(range(len(links)), count)

@@ -68,7 +68,7 @@ def test_the_list_agrees_with_the_topology_link_by_link(superpod: list[dict[str,
         assert row["b_port"] == f"1/{link.target_port // 2 + 1}/{link.target_port % 2 + 1}"
 
 
-def test_cables_are_as_long_as_the_way_and_reach(superpod: list[dict[str, str]]) -> None:
+def test_cable_lengths_follow_the_route(superpod: list[dict[str, str]]) -> None:
     plan = plan_of()
     assert plan.layout
     places = {rack.name: rack for rack in plan.layout.racks}
@@ -103,7 +103,7 @@ def test_copper_only_where_both_ports_of_a_cage_go_to_one_cage() -> None:
 
 
 @pytest.mark.slow
-def test_media_are_obeyed_and_what_is_too_far_is_a_finding() -> None:
+def test_media_are_as_declared_and_long_links_are_findings() -> None:
     fibre = table_of(plan_of(SUPERPOD, ("manager: {links: 4}", "cabling: {media: [fibre]}\n    manager: {links: 4}")))
     assert {item.medium for item in fibre.kinds} == {"fibre"}
     plan = plan_of(SUPERPOD, ("manager: {links: 4}", "cabling: {media: [dac]}\n    manager: {links: 4}"))
@@ -127,7 +127,7 @@ def test_two_cables_in_one_port_are_refused() -> None:
 
 
 @pytest.mark.slow
-def test_unknown_names_are_numbers_and_unknown_kinds_are_left_out() -> None:
+def test_unknown_port_names_are_numbers_and_unknown_kinds_are_omitted() -> None:
     table = table_of(plan_of(EXAMPLES / "04-roce-24k" / "cluster.yaml"))
     assert table.count == 56184 and (table.kind_index < 0).all()
     assert table.get_port_names("target")[0] == "1"
@@ -155,7 +155,7 @@ def test_every_example_is_cabled_without_conflicts(example: str) -> None:
 
 
 @pytest.mark.slow
-def test_netbox_files_hang_together() -> None:
+def test_netbox_files_are_consistent() -> None:
     import yaml
 
     bundle = render(plan_of(NETWORKS), "cabling")

@@ -42,7 +42,7 @@ def answer(plan: Plan, tmp_path: Path) -> Callable[[Net], VerificationResult]:
     return ask
 
 
-def test_all_right(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
+def test_correct_cables_have_no_findings(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     found = answer(net)
     assert found.differences == () and found.checked == found.links == 2044 and found.fabrics == ("compute",)
 
@@ -95,7 +95,7 @@ def test_three_cables_in_a_ring_are_three_wrong_ones(net: Net, answer: Callable[
     assert [item.kind for item in answer(net).differences] == ["wrong"] * 3
 
 
-def test_an_extra_cable_and_a_stranger(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
+def test_an_extra_cable_and_an_unknown_device(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     net.join(("compute-leaf-031", 32), ("compute-leaf-032", 32))
     net.devices["visitor mlx5_0"] = "Hca 1"
     net.join(("visitor mlx5_0", 1), ("compute-leaf-030", 32))
@@ -156,7 +156,7 @@ def test_two_switches_exchanged_are_one_finding(
 
 
 @pytest.mark.parametrize("turn", [1, 3, -1, 0])
-def test_the_rails_of_a_whole_node_in_disorder_are_one_finding(
+def test_permuted_rails_of_a_node_are_one_finding(
     net: Net, answer: Callable[[Net], VerificationResult], turn: int
 ) -> None:
     ends = [(f"train-0009 mlx5_{rail}", 1) for rail in RAILS]
@@ -170,7 +170,7 @@ def test_the_rails_of_a_whole_node_in_disorder_are_one_finding(
     assert f"train-0009:OSFP1P1: from {wanted[5:]}" in found.remedy if turn == 0 else wanted in found.remedy
 
 
-def test_a_row_of_cables_begun_one_port_too_far(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
+def test_cables_that_are_shifted_by_one_port(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     leaf = "compute-leaf-008"
     ports = sorted(port for (device, port), (other, _) in net.links.items() if device == leaf and "train" in other)
     far = {port: net.cut((leaf, port)) for port in ports[:10]}
@@ -192,7 +192,7 @@ def test_two_rails_exchanged_for_a_whole_unit(net: Net, answer: Callable[[Net], 
 
 
 @pytest.mark.parametrize("device", ["train-0003", "compute-leaf-003", "compute-spine-004"])
-def test_a_device_without_its_name_is_known_by_its_place(
+def test_a_device_without_a_name_is_identified_by_its_cables(
     net: Net, answer: Callable[[Net], VerificationResult], device: str
 ) -> None:
     renamed(net, {device: "localhost"})
@@ -239,7 +239,7 @@ def test_bad_input(plan: Plan, tmp_path: Path, text: str, said: str) -> None:
         verify_output(plan, tmp_path / "found.txt")
 
 
-def test_the_verb_has_exit_codes_and_json(net: Net, tmp_path: Path) -> None:
+def test_the_command_has_exit_codes_and_json(net: Net, tmp_path: Path) -> None:
     run = CliRunner()
     found = tmp_path / "found.txt"
     found.write_text(net.printed())

@@ -67,7 +67,7 @@ def written(host: Path) -> list[str]:
     return sorted(path.name for path in (host / "etc/systemd/network").iterdir())
 
 
-def test_storage_and_compute_have_names_of_their_own(host: Path) -> None:
+def test_storage_and_compute_have_different_names(host: Path) -> None:
     """Both had ib0 and ib1, and the storage file systems ran over the compute ports."""
     plan = plan_of()
     said = {fabric: run(host, plan, fabric, "train-0001", "show").stdout.split() for fabric in ("compute", "storage")}
@@ -100,7 +100,7 @@ def test_a_second_run_renames_nothing(host: Path) -> None:
     assert " name " not in (host / "calls").read_text()
 
 
-def test_unknown_devices_are_refused_before_anything_is_changed(host: Path) -> None:
+def test_unknown_devices_are_rejected_before_changes(host: Path) -> None:
     """ib0 would be a port of the compute fabric."""
     done = run(host, plan_of(), "storage", "scratch-oss-0001")
     assert done.returncode == 1 and "unknown interface storage0" in done.stderr
@@ -112,7 +112,7 @@ def test_unknown_devices_are_refused_before_anything_is_changed(host: Path) -> N
     assert written(host) == ["50-ipoib-storage0.network", "50-ipoib-storage1.network"]
 
 
-def test_a_known_device_without_an_interface_is_refused(host: Path) -> None:
+def test_a_known_device_without_an_interface_is_rejected(host: Path) -> None:
     (host / "sys/class/infiniband/mlx5_1/device/net/ib2").rmdir()
     (host / "sys/class/net/storage1").mkdir()  # another device's: it is not taken
     done = run(host, plan_of(), "storage", "train-0001")
@@ -120,7 +120,7 @@ def test_a_known_device_without_an_interface_is_refused(host: Path) -> None:
     assert written(host) == []
 
 
-def test_what_is_not_known_is_said_in_the_plan() -> None:
+def test_unknown_devices_are_findings() -> None:
     (found,) = [item for item in plan_of().findings if item.check == "storage-interfaces"]
     assert found.path == "storage[0]" and "the RDMA devices of flash-24 on storage are unknown" in found.problem
 

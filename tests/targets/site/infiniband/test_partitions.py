@@ -137,14 +137,14 @@ def test_storage_servers_match_every_tenant_at_index_0(tmp_path: Path) -> None:
     assert "Default=0x7fff, indx0, ipoib, defmember=limited :" in text and "0x0000000000001011=full ;" in text
 
 
-def test_a_storage_fabric_without_a_server_is_said(tmp_path: Path) -> None:
+def test_a_storage_fabric_without_servers_is_a_finding(tmp_path: Path) -> None:
     write_guids(tmp_path, (7, 1))
     plan = plan_of(spec_of(LLM, VISION, fabric="role: storage\n    guids: guids.txt"), tmp_path)
     assert "no server is on compute" in findings_of(plan, "subnet-reach")[0]
 
 
 @pytest.mark.slow
-def test_nodes_of_no_tenant_are_said(folder: Path) -> None:
+def test_nodes_without_a_tenant_are_a_finding(folder: Path) -> None:
     plan = plan_of(guided(LLM), folder)
     assert findings_of(plan, "subnet-reach") == [
         "5 nodes are in no partition of compute and cannot reach each other: train-[0004-0008]"
@@ -194,7 +194,7 @@ def test_a_changed_key_is_in_the_diff(folder: Path) -> None:
     assert change.impact == "replaces"
 
 
-def test_tenants_with_one_key_are_told_which_one_to_declare(folder: Path) -> None:
+def test_the_finding_on_equal_keys_suggests_another_key(folder: Path) -> None:
     """No key is handed to the later of two here: then the other one's would change when it goes."""
     taken = compute_pkey("llm")
     plan = plan_of(guided(LLM, f"{VISION}, pkey: {taken}"), folder)
@@ -204,7 +204,7 @@ def test_tenants_with_one_key_are_told_which_one_to_declare(folder: Path) -> Non
 
 
 @pytest.mark.slow
-def test_colliding_names_are_found_and_the_advice_is_free() -> None:
+def test_colliding_names_are_a_finding_with_an_unused_key() -> None:
     seen: dict[int, str] = {}
     first, second = next(
         (seen[key], name)
@@ -224,7 +224,7 @@ def test_every_key_of_a_name_is_one_that_a_partition_may_have() -> None:
     assert min(keys) >= 16 and max(keys) < 0x7FFF and len(keys) > 4500
 
 
-def test_slurm_partitions_over_tenants_that_do_not_reach_each_other_are_said(folder: Path) -> None:
+def test_slurm_partitions_over_isolated_tenants_are_a_finding(folder: Path) -> None:
     (problem,) = findings_of(plan_of(guided(LLM, VISION), folder), "subnet-jobs")
     assert "the Slurm partition train has nodes of llm, vision, which cannot reach each other over compute" in problem
 
@@ -247,7 +247,7 @@ def test_ports_of_machines_without_known_devices_are_all_that_the_file_has_of_th
     assert render(plan, "infiniband")["compute/partitions.conf"].count("0x00000000") == 64
 
 
-def test_hosts_that_are_no_list_of_hosts_are_a_finding(folder: Path) -> None:
+def test_invalid_host_lists_are_a_finding(folder: Path) -> None:
     plan = plan_of(guided('tenant: llm, hosts: "train-[0001"'), folder)
     assert "is not a valid list of hosts" in findings_of(plan, "subnet-partitions")[0]
     assert json.loads(sc.build_document(plan).model_dump_json())["fabrics"][0]["partitions"][0]["hosts"] == ""

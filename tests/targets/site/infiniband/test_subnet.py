@@ -24,14 +24,14 @@ def plan_of(more: str, folder: Path = SPEC.parent) -> Plan:
     return sc.resolve(loads(text.replace(MANAGER, f"{MANAGER}\n    {more}"), str(folder / "cluster.yaml")))
 
 
-def test_the_open_manager_has_the_fat_tree_and_no_further_fallback() -> None:
+def test_opensm_has_the_fat_tree_without_another_fallback() -> None:
     conf = render(plan_of("tiers: 2"), "infiniband")["compute/opensm.conf"]
     assert "\nrouting_engine ftree,updn,no_fallback\n" in conf
     assert "=" not in conf and "root_guid_file" not in conf and "sharp" not in conf
 
 
 @pytest.mark.slow
-def test_licensed_things_need_the_manager_that_has_them() -> None:
+def test_licensed_features_require_ufm() -> None:
     found = [item.problem for item in plan_of("adaptive_routing: true\n    sharp: true").errors]
     assert found == [
         "the open subnet manager has no adaptive_routing",

@@ -150,7 +150,7 @@ def test_the_m_key_is_read_where_the_manager_starts(host: Path) -> None:
         ("secret", 0o600, "16 hexadecimal digits"),
     ],
 )
-def test_a_key_that_is_none_or_not_private_starts_nothing(host: Path, text: str | None, mode: int, said: str) -> None:
+def test_an_invalid_or_readable_key_starts_no_manager(host: Path, text: str | None, mode: int, said: str) -> None:
     if text is not None:
         (host / "etc/opensm/m_key").write_text(text)
         (host / "etc/opensm/m_key").chmod(mode)
@@ -163,7 +163,7 @@ def test_m_keys_of_ufm_are_its_own() -> None:
     assert findings_of(plan) == [("error", "UFM creates and stores M_Keys itself")]
 
 
-def test_tenants_without_an_m_key_are_said() -> None:
+def test_tenants_without_an_m_key_are_a_finding() -> None:
     part = "partitions: [{tenant: llm, hosts: 'train-[0001-0004]'}]"
     more = "tenants: [{name: llm}]"
     ((level, problem),) = findings_of(sc.resolve(loads(spec_of(part, more))))
@@ -171,7 +171,7 @@ def test_tenants_without_an_m_key_are_said() -> None:
     assert not findings_of(sc.resolve(loads(spec_of(f"{part}\n    m_key: {KEY}", more))))
 
 
-def test_a_path_is_no_command() -> None:
+def test_a_path_with_a_command_is_rejected() -> None:
     with pytest.raises(SpecError):
         loads(spec_of('m_key: "/etc/$(id)"'))
 
@@ -229,12 +229,12 @@ def test_the_manager_binds_to_the_port_on_its_fabric(dgx: Path, more: dict[str, 
         ({"OPENSM_HOST": "other", "OPENSM_PORT": "mlx5_0/2"}, "no InfiniBand port mlx5_0/2"),
     ],
 )
-def test_a_port_that_is_not_known_starts_nothing(dgx: Path, more: dict[str, str], said: str) -> None:
+def test_an_unknown_port_starts_no_manager(dgx: Path, more: dict[str, str], said: str) -> None:
     done = start(dgx, **more)
     assert done.returncode == 1 and said in done.stderr and "OPENSM_PORT" in done.stderr and not done.stdout
 
 
-def test_a_host_without_infiniband_starts_nothing(host: Path) -> None:
+def test_a_host_without_infiniband_starts_no_manager(host: Path) -> None:
     (host / "sys/class/infiniband/mlx5_0/ports/1/link_layer").write_text("Ethernet\n")
     done = start(host)
     assert done.returncode == 1 and "no InfiniBand port: is the driver loaded" in done.stderr
@@ -252,7 +252,7 @@ def test_several_subnets_have_a_unit_for_each_port() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd")
 @pytest.mark.parametrize("spec", [spec_of(), RAILS_APART])
-def test_the_unit_is_one_that_systemd_takes(tmp_path: Path, spec: str) -> None:
+def test_systemd_accepts_the_unit(tmp_path: Path, spec: str) -> None:
     """After a reboot a manager that was started by hand was gone."""
     files = render(sc.resolve(loads(spec)), "infiniband")
     [path] = [item for item in files if item.startswith("compute/opensm-compute") and item.endswith(".service")]

@@ -10,25 +10,27 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from ....plan.build.network.bridges import BridgedNetwork, BridgeSwitch
 from ....plan.model.network import QosPolicy, SwitchRun, Underlay
 from ....primitives.bundle import File
+from ....primitives.quantity import Rate
 from ....primitives.templates import render_template
 from ..head import format_header
-from ..sonic_ports import speed_of
+from .base import BridgedFiles, Files, RoutedFiles, SwitchDialect
 from .frr import render_routing
-from .switches import SwitchView
+from .views import SwitchView
 
-__all__ = ["render_switch", "render_tier"]
+__all__ = ["DIALECT"]
 
 _MAP_NAME = "ROCE"
 
 
-def render_switch(switch: SwitchView, underlay: Underlay) -> dict[str, File | str]:
-    """Render the files of one switch."""
+def render_routed_switch(switch: SwitchView, underlay: Underlay) -> Files:
+    """Render the files of one switch of a routed fabric."""
     interfaces: dict[str, dict[str, str]] = {}
     ports: dict[str, dict[str, str]] = {}
     for node in switch.host_ports:
-        ports[node.port] = {"description": f"{node.host} nic {node.nic}"} | speed_of(node.speed)
+        ports[node.port] = {"description": f"{node.host} nic {node.nic}"} | _build_speed_field(node.speed)
         interfaces[node.port] = {}
         interfaces[f"{node.port}|{node.address}/31"] = {}
     for peer in switch.peer_ports:
@@ -54,15 +56,15 @@ def render_switch(switch: SwitchView, underlay: Underlay) -> dict[str, File | st
     for name, entries in _build_port_tables(tails, underlay.qos_policy).items() if tails else ():
         for key, entry in entries.items():
             tables.setdefault(name, {})[key] = tables.get(name, {}).get(key, {}) | entry
-    files: dict[str, File | str] = {
+    files: Files = {
         f"{switch.name}/switch.json": _format_tables(tables),
         f"{switch.name}/frr.conf": render_routing(switch, underlay, False),
     }
     if switch.breakouts:
         speed = underlay.speed.to("Gb/s") * switch.run.ports_per_cage
-        slower = {node.port: speed_of(node.speed)["speed"] for node in switch.host_ports if node.speed}
+        slower = {node.port: _build_speed_field(node.speed)["speed"] for node in switch.host_ports if node.speed}
         text = render_template(
-            "roce/sonic-breakout.sh.j2",
+            "dialects/sonic/breakout.sh.j2",
             head=format_header(switch.name, "#"),
             cages=switch.breakouts,
             speed=speed,
@@ -72,8 +74,8 @@ def render_switch(switch: SwitchView, underlay: Underlay) -> dict[str, File | st
     return files
 
 
-def render_tier(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str, File | str]:
-    """Render the common files of all switches of a tier."""
+def render_routed_tier(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> Files:
+    """Render the common files of all switches of a tier of a routed fabric."""
     contract, ecn = underlay.qos_policy, underlay.qos_policy.ecn[run.tier.name]
     data, cnp = str(contract.priority), str(contract.cnp_priority)
     classes = [str(number) for number in range(8)]
@@ -109,6 +111,45 @@ def render_tier(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dic
     return {"qos.json": _format_tables(tables)}
 
 
+def render_bridged_switch(switch: BridgeSwitch, network: BridgedNetwork) -> Files:
+    """Render the fragment of one switch of a bridged network."""
+    length = switch.run.subnet.block.prefixlen
+    tables: dict[str, dict[str, Any]] = {
+        "DEVICE_METADATA": {"localhost": {"hostname": switch.name}},
+        "PORT": {},
+        "PORTCHANNEL": {},
+        "PORTCHANNEL_MEMBER": {},
+        "VLAN": {},
+        "VLAN_MEMBER": {},
+    }
+    tables["VLAN"] = {
+        f"Vlan{vlan.number}": {"vlanid": str(vlan.number), "description": vlan.name} for vlan in switch.vlans
+    }
+    for trunk in switch.trunks:
+        name = f"PortChannel{trunk.number}" if trunk.number else trunk.ports[0]
+        for port in trunk.ports:
+            tables["PORT"][port] = {"description": trunk.description, "admin_status": "up"} | _build_speed_field(
+                trunk.speed
+            )
+            if trunk.number:
+                tables["PORTCHANNEL_MEMBER"][f"{name}|{port}"] = {}
+        if trunk.number:
+            fallback = "true" if trunk.kind == "host" else "false"
+            tables["PORTCHANNEL"][name] = {"admin_status": "up", "min_links": "1", "fallback": fallback}
+        members = [(trunk.vlan, "untagged")] if trunk.vlan else [(vlan, "tagged") for vlan in trunk.tagged]
+        for vlan, mode in members:
+            tables["VLAN_MEMBER"][f"Vlan{vlan.number}|{name}"] = {"tagging_mode": mode}
+    address, gateway = f"{switch.management}/{length}", switch.run.management_gateway
+    if switch.management_vlan:
+        inside = f"Vlan{switch.management_vlan.number}"
+        tables["VLAN_INTERFACE"] = {inside: {}, f"{inside}|{address}": {}}
+        tables["STATIC_ROUTE"] = {"default|0.0.0.0/0": {"nexthop": gateway, "ifname": inside}}
+    else:
+        tables["MGMT_INTERFACE"] = {f"eth0|{address}": {"gwaddr": gateway}}
+    known = {name: entries for name, entries in tables.items() if entries}
+    return {f"{switch.name}.json": json.dumps(known, indent=1, sort_keys=True) + "\n"}
+
+
 def _build_port_tables(ports: Sequence[str], contract: QosPolicy) -> dict[str, dict[str, Any]]:
     """Build the QoS settings of each port, by table."""
     data, cnp = str(contract.priority), str(contract.cnp_priority)
@@ -136,6 +177,13 @@ def _build_port_tables(ports: Sequence[str], contract: QosPolicy) -> dict[str, d
     }
 
 
+def _build_speed_field(speed: Rate | None) -> dict[str, str]:
+    """Build the speed field of table PORT for links slower than the others of their fabric: Mb/s as text; else
+    nothing.
+    """
+    return {"speed": str(round(speed.to("Gb/s") * 1000))} if speed else {}
+
+
 def _format_tables(tables: dict[str, dict[str, Any]]) -> str:
     """Format one line per entry: readable, and fast for a thousand switches."""
     parts = []
@@ -143,3 +191,14 @@ def _format_tables(tables: dict[str, dict[str, Any]]) -> str:
         lines = ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in entries.items())
         parts.append(f' "{name}": {{\n{lines}\n }}')
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+DIALECT = SwitchDialect(
+    routed=RoutedFiles(
+        render_switch=render_routed_switch,
+        render_tier=render_routed_tier,
+        load_template="dialects/sonic/load-routed.md.j2",
+    ),
+    bridged=BridgedFiles(render_switch=render_bridged_switch, load_template="dialects/sonic/load-bridged.md.j2"),
+    templates=("dialects/sonic/breakout.sh.j2", "dialects/frr/frr.conf.j2"),
+)

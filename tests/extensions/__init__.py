@@ -1,0 +1,1 @@
+"""Proofs of the table «Adding things» in CONTRIBUTING.md."""

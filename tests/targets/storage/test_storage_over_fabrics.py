@@ -1,0 +1,127 @@
+"""Names of servers and of interfaces over the networks that storage uses."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from storage_plans import EVERY, STORAGE_FABRIC, plan_of
+
+from supercloud.catalog import Catalog
+from supercloud.plan.model.plan import Plan
+from supercloud.primitives.bundle import Bundle
+from supercloud.targets import render
+
+
+def test_servers_on_a_fabric_have_names_of_that_fabric(catalog: Catalog) -> None:
+    pools = [{"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["storage"]}]
+    over = {"fabric": "storage", "interface": None}
+    made = render(plan_of(catalog, EVERY[0] | over, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
+    assert "scratch-mds-0001-storage@o2ib0:scratch-mds-0002-storage@o2ib0:/scratch" in made["scratch/fstab"]
+    assert 'networks="o2ib0(storage0,storage1)"' in made["scratch/lnet.conf"], "multi-rail over both ports of a server"
+    own = EVERY[0] | {"fabric": "storage", "interface": "ibs3"}
+    made = render(plan_of(catalog, own, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
+    assert 'networks="o2ib0(ibs3)"' in made["scratch/lnet.conf"]
+    weka = render(plan_of(catalog, EVERY[1] | over, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
+    assert ",net=storage0,net=storage1," in weka["fast/fstab"] and "--net storage0 storage1 " in weka["fast/backend.sh"]
+
+
+BRIDGED = {
+    "name": "in-band",
+    "kind": "ethernet",
+    "shape": "rail-optimized",
+    "switch": "nvidia-sn4600c",
+    "peer_links": 2,
+    "leaf_up": 4,
+    "spines": 2,
+}
+
+
+ROCE = STORAGE_FABRIC | {"kind": "roce", "switch": "nvidia-sn5600"}
+
+
+def made_over(catalog: Catalog, network: dict[str, Any], **store: Any) -> tuple[Plan, Bundle]:
+    """A Lustre and a WEKA file system whose interfaces are not declared, over one network."""
+    pools = [{"name": "train", "machine": "dgx-h100", "nodes": 8, "fabrics": [network["name"]]}]
+    stores = [item | {"capacity": "200 TiB", "tier": "good", "interface": None} | store for item in EVERY[:2]]
+    plan = plan_of(catalog, *stores, pools=pools, fabrics=[network])
+    return plan, render(plan, "storage")
+
+
+def test_storage_over_bridged_ethernet_uses_the_bond(catalog: Catalog) -> None:
+    """The files named eth0, while bond.sh of the same hosts makes a bond of their links."""
+    plan, made = made_over(catalog, BRIDGED)
+    scripts = [text for path, text in render(plan, "ethernet").items() if path.endswith("/bond.sh")]
+    (bond,) = {line.partition("=")[2] for text in scripts for line in text.splitlines() if line.startswith("bond=")}
+    assert f'networks="tcp0({bond})"' in made["scratch/lnet.conf"]
+    assert f",net={bond},_netdev" in made["fast/fstab"] and f" --net {bond} " in made["fast/backend.sh"]
+    assert "eth0" not in "".join(made.values())
+
+
+def test_weka_over_routed_links_requires_gateways(catalog: Catalog) -> None:
+    """Each port is a /31: without a gateway a client reaches no backend (docs.weka.io, mount options)."""
+    routed, _ = made_over(catalog, ROCE, fabric="storage")
+    (warning,) = [item for item in routed.findings if item.check == "storage-gateway"]
+    assert (warning.level, warning.path) == ("warning", "storage[1].fabric"), "the WEKA store, not Lustre"
+    assert "net=<interface>/<address>/31/<gateway>" in warning.hint and "--gateway" in warning.hint
+    assert "use a fabric that is not routed" in warning.hint
+    for network, store in ((BRIDGED, {}), (STORAGE_FABRIC, {"fabric": "storage"})):
+        plan, _ = made_over(catalog, network, **store)
+        assert not [item for item in plan.findings if item.check == "storage-gateway"]
+
+
+def test_storage_over_roce_uses_the_interface_names_of_the_devices(catalog: Catalog, tmp_path: Path) -> None:
+    plan, made = made_over(catalog, ROCE, fabric="storage")
+    assert 'networks="o2ib0(storage0,storage1)"' in made["scratch/lnet.conf"]
+    assert (
+        " --net storage0 storage1 " in made["fast/backend.sh"] and ",net=storage0,net=storage1," in made["fast/fstab"]
+    )
+    (note,) = {item.problem for item in plan.findings if item.check == "storage-interfaces"}
+    assert "flash-24" in note and "dgx-h100" not in note and "roce-rails.sh" in note
+    script = render(plan, "roce")["storage/nodes/train/roce-rails.sh"]
+    for device, interface in (("mlx5_7", "ens7f0"), ("mlx5_1", "ens1f0")):
+        (tmp_path / "sys/class/infiniband" / device / "device/net" / interface).mkdir(parents=True)
+        (tmp_path / "sys/class/net" / interface).mkdir(parents=True)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/ip").write_text(f'#!/bin/sh\necho "$@" >>"{tmp_path}/calls"\n')
+    (tmp_path / "bin/ip").chmod(0o755)
+    (tmp_path / "rails.sh").write_text(script)
+    environment = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "DESTDIR": str(tmp_path)}
+    subprocess.run(["bash", tmp_path / "rails.sh", "networkd", "train-0001"], env=environment, capture_output=True)
+    assert (tmp_path / "calls").read_text().splitlines() == [
+        "link set dev ens7f0 down",
+        "link set dev ens7f0 name storage0",
+        "link set dev ens1f0 down",
+        "link set dev ens1f0 name storage1",
+    ]
+
+
+@pytest.mark.parametrize("fabrics", [[], [BRIDGED | {"role": "management", "switch": "nvidia-sn2201"}]])
+def test_unknown_interfaces_are_not_guessed(catalog: Catalog, tmp_path: Path, fabrics: list[dict[str, Any]]) -> None:
+    """Where nothing of the plan gives a name, the scripts stop and say so."""
+    pools = [{"name": "train", "machine": "dgx-h100", "nodes": 8, "fabrics": [item["name"] for item in fabrics]}]
+    stores = [item | {"capacity": "200 TiB", "tier": "good", "interface": None} for item in EVERY[:2]]
+    plan = plan_of(catalog, *stores, pools=pools, fabrics=fabrics)
+    found = [(item.level, item.path) for item in plan.findings if item.check == "storage-interfaces"]
+    assert found == [("warning", "storage[0].interface"), ("warning", "storage[1].interface")]
+    made = render(plan, "storage")
+    assert "eth0" not in "".join(made.values()) and "options lnet" not in made["scratch/lnet.conf"]
+    assert all(line.startswith("#") for line in made["fast/fstab"].splitlines())
+    (tmp_path / "backend.sh").write_text(made["fast/backend.sh"])
+    done = subprocess.run(["bash", tmp_path / "backend.sh"], capture_output=True, text=True)
+    assert done.returncode == 1 and "set storage[1].interface" in done.stderr
+    (install,) = [line for line in made["scratch/lnet.conf"].splitlines() if line.startswith("install lnet ")]
+    done = subprocess.run(["sh", "-c", install.removeprefix("install lnet ")], capture_output=True, text=True)
+    assert done.returncode == 1 and "set storage[0].interface" in done.stderr
+
+
+def test_scale_over_rdma(catalog: Catalog) -> None:
+    """Servers and clients use it; RoCE needs the connection manager, plain Ethernet has none of it."""
+    pools = [{"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["storage"]}]
+    roce = STORAGE_FABRIC | {"kind": "roce", "switch": "nvidia-sn5600"}
+    for fabric, said in ((STORAGE_FABRIC, "verbsRdma=enable,verbsRdmaSend=yes -N"), (roce, ",verbsRdmaCm=enable -N")):
+        made = render(plan_of(catalog, EVERY[2] | {"fabric": "storage"}, pools=pools, fabrics=[fabric]), "storage")
+        assert said in made["proj/create.sh"] and said in made["proj/clients.sh"]
+    assert "verbs" not in render(plan_of(catalog, EVERY[2]), "storage")["proj/create.sh"]
