@@ -73,7 +73,7 @@ class Network(Model):
     access: tuple[Cidr, ...] = ()
     """Clouds only: ranges that can reach public machines by ssh (empty means none), and the API of a managed
     control plane (empty means any)."""
-    closed: bool = False
+    isolated: bool = False
     """Clouds only: no internet access; services are accessed through private endpoints."""
 
 

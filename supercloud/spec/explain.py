@@ -45,6 +45,7 @@ class FieldDoc:
 
     @property
     def name(self) -> str:
+        """The last part of the path."""
         return self.path.rpartition(".")[2]
 
 

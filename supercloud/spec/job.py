@@ -216,9 +216,9 @@ class JobSpec(Model):
                 f"parallelism: tensor {of.tensor} × pipeline {of.pipeline} × data {of.data} × context {of.context} = "
                 f"{of.total}, but accelerators.count is {self.accelerators.count}"
             )
-        if self.accelerators.model_fields_set - {"count"} and not self.accelerator_count:
-            if "count" not in self.accelerators.model_fields_set:
-                raise ValueError("accelerators.count is missing: set it, or set parallelism")
+        fields = self.accelerators.model_fields_set
+        if fields - {"count"} and "count" not in fields and not self.accelerator_count:
+            raise ValueError("accelerators.count is missing: set it, or set parallelism")
         if self.parallelism:
             self._check_divisibility(self.parallelism)
         if self.parallelism and (self.accelerators.fraction or self.accelerators.profile):

@@ -1,4 +1,4 @@
-"""AWS where it is not as usual: China's principals, closed networks that were there before, hard disks of Lustre."""
+"""AWS where it is not as usual: China's principals, isolated networks that were there before, hard disks of Lustre."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENDPOINT = "aws:ec2/vpcEndpoint:VpcEndpoint"
 GIVEN: dict[str, Any] = {
     "id": "vpc-1",
     "subnets": [{"id": "subnet-1", "zone": "us-east-1b"}, {"id": "subnet-2", "zone": "us-east-1c"}],
-    "closed": True,
+    "isolated": True,
 }
 
 
@@ -44,7 +44,7 @@ def test_roles_are_taken_by_the_services_of_their_partition(region: str, partiti
         assert entry.inputs["policyArn"].startswith(f"arn:{partition}:iam::aws:policy/")
 
 
-def test_the_buckets_of_a_closed_network_of_the_users_need_no_gateway() -> None:
+def test_the_buckets_of_an_isolated_network_of_the_users_need_no_gateway() -> None:
     site = {"kind": "aws", "region": "us-east-1"}
     found = record(cluster(spec=small(network=GIVEN, site=site)))
     endpoints = {entry.inputs["serviceName"].rpartition(".")[2]: entry.inputs for entry in found.of_type(ENDPOINT)}

@@ -17,8 +17,8 @@ from supercloud.plan.checks.cloud.rules import count_security_rules
 pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning")
 INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 EGRESS = "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"
-CLOSED = {
-    "network": {"cidr": "10.0.0.0/16", "closed": True},
+ISOLATED = {
+    "network": {"cidr": "10.0.0.0/16", "isolated": True},
     "site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]},
     "scheduler": {"kind": "slurm", "version": "25.11", "managed_database": True},
     "storage": [
@@ -49,6 +49,6 @@ def test_as_counted_in_examples(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_as_counted_in_a_closed_network_with_all_kinds_of_storage() -> None:
-    spec = sc.ClusterSpec.model_validate(yaml.safe_load(yaml.safe_dump(small(**CLOSED))))
+def test_as_counted_in_an_isolated_network_with_all_kinds_of_storage() -> None:
+    spec = sc.ClusterSpec.model_validate(yaml.safe_load(yaml.safe_dump(small(**ISOLATED))))
     check(spec, record(cluster(spec=spec)))

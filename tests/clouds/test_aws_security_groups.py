@@ -1,4 +1,4 @@
-"""What may talk to what on AWS, and who may do what: security groups, closed networks, roles, tags."""
+"""What may talk to what on AWS, and who may do what: security groups, isolated networks, roles, tags."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_servers_of_lustre_and_their_clients_call_each_other() -> None:
         assert {(scratch, machines, ports), (scratch, scratch, ports)} <= rules(found, EGRESS)
 
 
-def test_a_closed_network_has_no_way_to_the_internet() -> None:
+def test_an_isolated_network_has_no_way_to_the_internet() -> None:
     found = graph("a8")
     for token in ("internetGateway:InternetGateway", "natGateway:NatGateway", "eip:Eip", "route:Route"):
         assert not found.of_type(f"aws:ec2/{token}")
@@ -84,9 +84,9 @@ def test_private_endpoints_stand_where_nodes_are_once_a_zone() -> None:
 
 
 @pytest.mark.slow
-def test_closed_machines_may_reach_their_storage_and_database() -> None:
+def test_machines_of_an_isolated_network_may_reach_their_storage_and_database() -> None:
     found = made(
-        network={"cidr": "10.0.0.0/16", "closed": True},
+        network={"cidr": "10.0.0.0/16", "isolated": True},
         site={"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]},
         scheduler={"kind": "slurm", "version": "25.11", "managed_database": True},
         storage=[{"name": "home", "kind": "nfs", "product": "efs", "mount": "/home"}],
@@ -148,10 +148,10 @@ def test_controllers_may_do_what_their_scripts_do() -> None:
 
 
 @pytest.mark.slow
-def test_a_closed_network_of_the_users_reaches_its_buckets_through_an_endpoint_with_addresses() -> None:
+def test_an_isolated_network_of_the_users_reaches_its_buckets_through_an_endpoint_with_addresses() -> None:
     subnets = [{"id": f"subnet-{zone}", "zone": f"us-east-1{zone}"} for zone in "ab"]
     found = made(
-        network={"id": "vpc-1", "closed": True, "subnets": subnets},
+        network={"id": "vpc-1", "isolated": True, "subnets": subnets},
         site={"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]},
     )
     kinds = {

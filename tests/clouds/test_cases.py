@@ -234,7 +234,7 @@ class TestA6:
 
 
 class TestA8:
-    """HyperPod on EKS in a closed network."""
+    """HyperPod on EKS in an isolated network."""
 
     @pytest.fixture
     def found(self) -> Graph:

@@ -42,7 +42,7 @@ def rules(found: Graph, token: str, group: str) -> set[str]:
 
 
 def test_there_are_three() -> None:
-    assert set(SPECS) == {"g6e-slurm", "p5en-closed", "trn1-eks"}
+    assert set(SPECS) == {"g6e-slurm", "p5en-isolated", "trn1-eks"}
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def test_l40s_in_an_existing_network() -> None:
 
 
 def test_h200_without_the_internet() -> None:
-    found = graph("p5en-closed")
+    found = graph("p5en-isolated")
     for token in ("internetGateway:InternetGateway", "natGateway:NatGateway", "eip:Eip", "route:Route"):
         assert not found.of_type(f"aws:ec2/{token}")
     out = rules(found, EGRESS, "prod-cluster-sg-id")
@@ -137,7 +137,7 @@ def test_h200_without_the_internet() -> None:
 
 
 def test_servers_of_weka_read_their_software_and_nothing_else_of_the_users() -> None:
-    found = graph("p5en-closed")
+    found = graph("p5en-isolated")
     policy = found.one("aws:iam/rolePolicy:RolePolicy", "prod-scratch-servers-policy")
     granted = {action: statement["Resource"] for statement in document(policy) for action in statement["Action"]}
     buckets = [statement["Resource"] for statement in document(policy) if statement["Action"] == ["s3:GetObject"]]
@@ -180,7 +180,7 @@ WRONG: list[tuple[str, dict[str, Any], set[str]]] = [
         {"cloud-local-disks", "cloud-spot-limit"},
     ),
     (
-        "p5en-closed",
+        "p5en-isolated",
         {
             "storage": [
                 {

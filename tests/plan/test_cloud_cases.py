@@ -157,7 +157,7 @@ def test_a6_eks() -> None:
     cards_follow_the_rule(group, 32)
 
 
-def test_a8_closed() -> None:
+def test_a8_isolated() -> None:
     plan, found = case("a8"), cloud("a8")
     assert plan.scheduler.version == "1.33"
     assert found.network.cidrs[0] == "10.192.0.0/16"

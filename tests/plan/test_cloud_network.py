@@ -84,8 +84,8 @@ def test_further_ranges_hold_the_private_subnets() -> None:
     sound(found)
 
 
-def test_closed() -> None:
-    found = cloud(network={"closed": True})
+def test_isolated() -> None:
+    found = cloud(network={"isolated": True})
     assert found.network.is_isolated and not [item for item in found.network.subnets if item.is_public]
     assert found.network.endpoints["s3"] == "gateway" and found.network.endpoints["secretsmanager"] == "interface"
     assert "internet gateway" not in {line.item for line in found.cost.lines}
@@ -120,7 +120,7 @@ TEXT = st.sampled_from(
     cidr=st.none() | TEXT,
     cidrs=st.lists(TEXT, max_size=3),
     zones=st.integers(1, 6),
-    closed=st.booleans(),
+    is_isolated=st.booleans(),
     private=st.lists(TEXT, max_size=7),
     public=st.lists(TEXT, max_size=3),
     control=st.lists(TEXT, max_size=3),
@@ -131,7 +131,7 @@ def test_nothing_that_is_declared_raises(
     cidr: str | None,
     cidrs: list[str],
     zones: int,
-    closed: bool,
+    is_isolated: bool,
     private: list[str],
     public: list[str],
     control: list[str],
@@ -140,7 +140,7 @@ def test_nothing_that_is_declared_raises(
 ) -> None:
     network: dict[str, Any] = {
         "cidrs": cidrs,
-        "closed": closed,
+        "isolated": is_isolated,
         "blocks": {"private": private, "public": public, "control": control},
     }
     plan = on_aws(

@@ -272,7 +272,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "network.blocks.public",
         "isolated",
-        {"network": {"closed": True, "blocks": {"public": ["10.0.0.0/20"]}}},
+        {"network": {"isolated": True, "blocks": {"public": ["10.0.0.0/20"]}}},
     ),
     ("cloud-network-range", "error", "network.cidr", "10.0.0.0/99", {"network": {"cidr": "10.0.0.0/99"}}),
     (
@@ -544,7 +544,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "warning",
         "network.access",
         "outside of an isolated network",
-        {"scheduler": KUBERNETES, "site": TWO, "network": {"closed": True, "access": ["192.0.2.0/24"]}},
+        {"scheduler": KUBERNETES, "site": TWO, "network": {"isolated": True, "access": ["192.0.2.0/24"]}},
     ),
     (
         "cloud-access",
@@ -686,7 +686,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "scheduler",
         "isolated",
-        {"scheduler": slurm(login={"public": True}), "network": {"closed": True}},
+        {"scheduler": slurm(login={"public": True}), "network": {"isolated": True}},
     ),
     ("cloud-access", "note", "network.access", "API", {"site": TWO, "scheduler": KUBERNETES}),
     ("cloud-access", "note", "network.access", "login", {"scheduler": slurm(login={"public": True})}),
@@ -951,9 +951,9 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     (
         "cloud-isolation",
         "error",
-        "network.closed",
+        "network.isolated",
         "cn-north-1",
-        {"site": {"kind": "aws", "region": "cn-north-1", "zones": ["cn-north-1a"]}, "network": {"closed": True}},
+        {"site": {"kind": "aws", "region": "cn-north-1", "zones": ["cn-north-1a"]}, "network": {"isolated": True}},
     ),
     (
         "cloud-local-disks",

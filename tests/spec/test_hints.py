@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from supercloud.errors import SpecError
-from supercloud.spec import ClusterSpec, JobSpec, fabric, fleet, job, pool, scheduler, site, storage, tenant
+from supercloud.spec import ClusterSpec, JobSpec, cluster, fabric, fleet, job, pool, scheduler, site, storage, tenant
 from supercloud.spec.base import Name
 from supercloud.spec.document import parse_yaml
 from supercloud.spec.fleet import Connection
@@ -30,6 +30,7 @@ MODELS = {
         job.Accelerators,
         job.PlacementSpec,
         ClusterSpec,
+        cluster.Network,
         pool.Pool,
         fleet.FleetSpec,
         fleet.FleetMember,
@@ -189,6 +190,10 @@ def test_a_file_of_another_system_is_known(tmp_path: Path, text: str, said: str)
     (tmp_path / "job.yaml").write_text(text)
     with pytest.raises(SpecError, match=said):
         load_job(tmp_path / "job.yaml")
+
+
+def test_the_earlier_name_of_an_isolated_network_gets_a_hint() -> None:
+    assert find_field_hint("closed", True, [cluster.Network]) == "write isolated: true"
 
 
 def test_mistakes_in_a_cluster_and_a_fleet(tmp_path: Path) -> None:

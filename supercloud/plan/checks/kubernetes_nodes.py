@@ -28,6 +28,7 @@ def iter_kubernetes_plans(plan: Plan) -> Iterator[KubernetesPlan]:
 
 
 def find_pool_path(plan: Plan, pool: PoolPlan) -> str:
+    """Path of a pool in the spec: ``pools[0]``."""
     return f"pools[{[item.name for item in plan.spec.pools].index(pool.name)}]"
 
 

@@ -53,16 +53,16 @@ def slurm_cloud_image(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if plan.cloud is None or plan.spec.site.kind == "onprem":
             continue
         bare = sorted(set(plan.cloud.images) - set(plan.spec.site.images))
-        closed = plan.cloud.network.is_isolated
+        is_isolated = plan.cloud.network.is_isolated
         if bare:
             yield Finding(
                 "slurm-cloud-image",
-                "warning" if closed else "note",
+                "warning" if is_isolated else "note",
                 "site.images",
                 f"{', '.join(bare)}: the provider's images are not known to contain Slurm {release.name}"
                 + (
                     ", its database or the command line of the cloud, and an isolated network has no source for them"
-                    if closed
+                    if is_isolated
                     else ""
                 )
                 + "; a machine without it does not start its daemon and reports it in its log",

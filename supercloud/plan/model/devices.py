@@ -52,6 +52,7 @@ class DeviceSet:
 
     @property
     def count(self) -> int:
+        """Number of devices."""
         return len(self.names)
 
     def format_label(self, device: int, port: int) -> str:

@@ -32,7 +32,7 @@ class CloudNetworkDocument(_DocumentPart):
     cidr: str | None
     """First range of a new network."""
     additional_cidrs: list[str]
-    closed: bool
+    isolated: bool
     subnets: list[CloudSubnetDocument]
     endpoints: dict[str, str]
     """Private endpoint -> gateway or interface."""
@@ -167,7 +167,7 @@ def _build_network(network: CloudNetwork) -> CloudNetworkDocument:
         existing=network.existing,
         cidr=network.cidrs[0] if network.cidrs else None,
         additional_cidrs=list(network.cidrs[1:]),
-        closed=network.is_isolated,
+        isolated=network.is_isolated,
         subnets=[
             CloudSubnetDocument(
                 name=item.key, zone=item.zone, purpose=item.purpose, cidr=item.cidr, existing=item.existing

@@ -47,7 +47,7 @@ def _describe_network(network: CloudNetwork, cloud: CloudPlan) -> str:
     parts = [network.existing or (", ".join(network.cidrs) if network.cidrs else "ranges unknown")]
     parts.append(f"{len(network.subnets)} subnets in {', '.join(cloud.zones)}")
     if network.is_isolated:
-        parts.append("closed")
+        parts.append("isolated")
     if network.endpoints:
         parts.append(f"{len(network.endpoints)} private endpoint{'s' * (len(network.endpoints) > 1)}")
     return ", ".join(parts)

@@ -90,5 +90,5 @@ def test_nodes_that_are_always_there_want_a_release_that_leaves_them_on() -> Non
 
 
 def test_in_a_closed_network_nothing_can_be_fetched_to_make_up_for_an_image() -> None:
-    (found,) = _found(_plan_at({"kind": "aws", "region": "us-east-1"}, {"closed": True}), "slurm-cloud-image")
+    (found,) = _found(_plan_at({"kind": "aws", "region": "us-east-1"}, {"isolated": True}), "slurm-cloud-image")
     assert found[:2] == ("warning", "site.images") and "an isolated network has no source for them" in found[2]

@@ -36,18 +36,18 @@ def build_network(inputs: CloudInputs, zones: Sequence[str], address_needs: Mapp
         return CloudNetwork(
             (),
             declared.id,
-            declared.closed,
+            declared.isolated,
             _build_existing_subnets(inputs),
             _build_endpoints(inputs, is_new=False),
             access,
         )
     cidrs, ours = _parse_ranges(inputs)
     if not cidrs:
-        return CloudNetwork((), None, declared.closed, (), _build_endpoints(inputs, is_new=True), access)
-    public = () if declared.closed else tuple(zones if inputs.has_managed_kubernetes else zones[:1])
+        return CloudNetwork((), None, declared.isolated, (), _build_endpoints(inputs, is_new=True), access)
+    public = () if declared.isolated else tuple(zones if inputs.has_managed_kubernetes else zones[:1])
     subnets, more = _build_new_subnets(inputs, cidrs, ours, zones, public, address_needs)
     ranges = tuple(map(str, (*cidrs, *more)))
-    return CloudNetwork(ranges, None, declared.closed, subnets, _build_endpoints(inputs, is_new=True), access)
+    return CloudNetwork(ranges, None, declared.isolated, subnets, _build_endpoints(inputs, is_new=True), access)
 
 
 def _parse_ranges(inputs: CloudInputs) -> tuple[list[Network], bool]:
@@ -209,7 +209,7 @@ def _build_endpoints(inputs: CloudInputs, is_new: bool) -> Endpoints:
     """Gateway endpoints in every new network; private endpoints of the services in an isolated network."""
     rule = inputs.provider.network
     found: Endpoints = dict(rule.endpoints) if is_new else {}
-    if inputs.spec.network.closed:
+    if inputs.spec.network.isolated:
         found |= {} if is_new else rule.given_endpoints
         found |= rule.closed_endpoints.get("all", {})
         found |= rule.closed_endpoints.get(inputs.spec.scheduler.kind, {})

@@ -172,9 +172,10 @@ def _iter_numbered_racks(
                 moved = []
                 for item in items:
                     if item.kind in ("power-shelf", "nvlink-switch", "management-switch"):
-                        item = replace(item, first=counts[item.kind])
+                        moved.append(replace(item, first=counts[item.kind]))
                         counts[item.kind] += item.count
-                    moved.append(item)
+                    else:
+                        moved.append(item)
                 items = tuple(moved)
             items = (*items, *extra) if extra else items
         yield content, items, zone

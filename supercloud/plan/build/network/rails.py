@@ -89,8 +89,8 @@ def allocate_rail_blocks(
     left = {name: size for name, size in needs.items() if name not in found}
     for room in (network.num_addresses >> shift for shift in range(3, 33)):  # space to grow: an eighth, or less
         position, blocks = 0, {}
-        for name, size in left.items():
-            size = max(size, room)
+        for name, needed in left.items():
+            size = max(needed, room)
             start = -(-position // size) * size
             position = start + size
             if position <= network.num_addresses:

@@ -43,6 +43,7 @@ class ServerEnd(NamedTuple):
 
     @property
     def host(self) -> str:
+        """Name of the server."""
         return self.links.format_host_name(self.server)
 
     @property
@@ -52,10 +53,12 @@ class ServerEnd(NamedTuple):
 
     @property
     def address(self) -> str:
+        """Address of this end of the link."""
         return self.links.get_address(self.server, self.port, self.plane)
 
     @property
     def gateway(self) -> str:
+        """Address of the leaf at the other end."""
         return self.links.get_gateway(self.server, self.port, self.plane)
 
 

@@ -13,7 +13,7 @@ from ...model.plan import Plan
 __all__ = ["CHECKS"]
 
 _POOL_FIELDS = ("capacity", "disk", "zones", "min", "initial", "placement", "local", "domain")
-_NETWORK_FIELDS = ("id", "subnets", "cidrs", "access", "closed")
+_NETWORK_FIELDS = ("id", "subnets", "cidrs", "access", "isolated")
 _SCHEDULER_FIELDS = ("disk", "state", "public", "login", "managed_database", "system")
 _STORAGE_FIELDS = ("deployment", "options")
 _HOST_FIELDS = ("address",)

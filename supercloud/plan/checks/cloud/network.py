@@ -168,7 +168,7 @@ def cloud_network_blocks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "error",
                 "network.blocks.public",
                 "an isolated network has no public subnets",
-                "omit them, or 'closed'",
+                "omit them, or 'isolated'",
             )
 
 
@@ -262,7 +262,7 @@ def cloud_access(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "warning",
                 "network.access",
                 "the API of the control plane is not reachable from outside of an isolated network",
-                "omit it, or 'closed'",
+                "omit it, or 'isolated'",
             )
         if kubernetes and not cloud.network.access and not cloud.network.is_isolated:
             yield Finding(
@@ -336,7 +336,11 @@ def cloud_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def _iter_quota_counts(cloud: CloudPlan, plan: Plan) -> Iterator[tuple[str, int, str]]:
     yield "subnets", len(cloud.network.subnets), "network"
-    yield "interface-endpoints", sum(kind == "interface" for kind in cloud.network.endpoints.values()), "network.closed"
+    yield (
+        "interface-endpoints",
+        sum(kind == "interface" for kind in cloud.network.endpoints.values()),
+        "network.isolated",
+    )
     if plan.scheduler.kind == "kubernetes":
         yield "kubernetes-node-groups", len(cloud.groups) + 1, "pools"
         yield "kubernetes-access", len(cloud.network.access), "network.access"

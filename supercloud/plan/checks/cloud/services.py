@@ -42,9 +42,9 @@ def cloud_isolation(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             yield Finding(
                 "cloud-isolation",
                 "error",
-                "network.closed",
+                "network.isolated",
                 f"isolated networks are not available in {region.name}: {partition.closed}",
-                "omit 'closed', or use an existing network that has its endpoints",
+                "omit 'isolated', or use an existing network that has its endpoints",
             )
 
 
