@@ -8,6 +8,7 @@ from pathlib import Path
 
 from supercloud.plan.build.facility.facility import build_facility_plan
 from supercloud.plan.build.facility.layout import build_layout
+from supercloud.plan.build.inputs import BuildInputs, Equipment
 from supercloud.plan.checks import cooling, power, racks
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.model.problems import Problems
@@ -65,7 +66,9 @@ def rows() -> list[tuple[str, str, str, str]]:
 
 def _hall(plan: Plan) -> None:
     catalog = load_catalog(plan.spec, Path())
-    hall = build_facility_plan(plan.spec, plan.site, plan.pools, plan.fabrics, catalog, Problems())
+    hall = build_facility_plan(
+        BuildInputs(plan.spec, catalog, Problems()), plan.site, Equipment(plan.pools, plan.fabrics)
+    )
     build_layout(plan.spec, plan.pools, plan.fabrics, hall)
     for check in (*cooling.CHECKS, *power.CHECKS, *racks.CHECKS):
         list(check(plan, catalog))

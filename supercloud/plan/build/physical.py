@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 
-from ...catalog import Catalog
 from ...spec import ClusterSpec
 from ..model.plan import FabricPlan, FacilityPlan, PoolPlan, ServerGroup, SitePlan
 from ..model.problems import Problems
@@ -13,6 +12,7 @@ from .fabric.guids import with_guids
 from .fabric.roles import get_fabric_role
 from .fabric.services import AttachedEquipment
 from .facility.facility import build_facility_plan
+from .inputs import BuildInputs, Equipment
 
 __all__ = ["build_physical_plan"]
 
@@ -21,26 +21,24 @@ _MAX_ROUNDS = 8
 
 
 def build_physical_plan(
-    spec: ClusterSpec,
-    site: SitePlan,
-    pools: tuple[PoolPlan, ...],
-    servers: tuple[ServerGroup, ...],
-    catalog: Catalog,
-    folder: Path,
-    problems: Problems,
+    inputs: BuildInputs, site: SitePlan, pools: tuple[PoolPlan, ...], servers: tuple[ServerGroup, ...]
 ) -> tuple[tuple[FabricPlan, ...], FacilityPlan | None]:
     """Decide every fabric, and the hall; errors are problems at their path.
 
     If a management network connects the PDUs of racks, both are decided again until the numbers agree.
     """
+    spec = inputs.spec
     managed = spec.site.kind == "onprem" and any(
         get_fabric_role(fabric) == "management" or fabric.joins for fabric in spec.fabrics
     )
     others = AttachedEquipment(servers, rack_nodes=_find_declared_rack_nodes(spec))
     for _ in range(_MAX_ROUNDS if managed else 1):
-        said = Problems()
-        fabrics = with_guids(spec, build_fabrics(spec, pools, catalog, said, others), folder, said)
-        facility = build_facility_plan(spec, site, pools, fabrics, catalog, said, servers, folder)
+        round_problems = Problems()
+        built = build_fabrics(spec, pools, inputs.catalog, round_problems, others)
+        fabrics = with_guids(spec, built, inputs.folder, round_problems)
+        facility = build_facility_plan(
+            replace(inputs, problems=round_problems), site, Equipment(pools, fabrics, servers)
+        )
         found = AttachedEquipment(
             servers,
             facility.pdu_count if facility else 0,
@@ -50,7 +48,7 @@ def build_physical_plan(
         if found == others:
             break
         others = found
-    problems.findings += said.findings
+    inputs.problems.findings += round_problems.findings
     return fabrics, facility
 
 

@@ -14,6 +14,7 @@ from .cloud.place import find_region_location
 from .cloud.site import build_cloud_plan
 from .fabric.tenant_hosts import find_pool_tenants
 from .facility.layout import build_layout
+from .inputs import BuildInputs, Equipment
 from .kubernetes.releases import with_kubernetes
 from .localities import build_localities
 from .network.networks import build_networks_plan
@@ -43,9 +44,10 @@ def build_plan(declared: ClusterSpec, facts: Catalog, folder: Path) -> Plan:
         scheduler = replace(scheduler, xids=facts.get(XidTable, "nvidia"))
     storage = build_storage(declared, network, pools, facts, problems)
     servers = tuple(group for item in storage for group in item.servers)
-    fabrics, facility = build_physical_plan(declared, site, pools, servers, facts, folder, problems)
+    inputs = BuildInputs(declared, facts, problems, folder)
+    fabrics, facility = build_physical_plan(inputs, site, pools, servers)
     localities = build_localities(declared, pools, fabrics)
-    networks = build_networks_plan(declared, network, pools, fabrics, servers, facility, facts, folder, problems)
+    networks = build_networks_plan(inputs, network, Equipment(pools, fabrics, servers), facility)
     layout = build_layout(declared, pools, fabrics, facility, servers)
     tenants = build_tenants(declared, problems)
     cloud = build_cloud_plan(declared, pools, storage, facts, problems)

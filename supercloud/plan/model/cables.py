@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,22 @@ from ...catalog import Cable
 from .devices import DeviceSet
 from .plan import FabricPlan
 
-__all__ = ["CableTable"]
+__all__ = ["CableTable", "LinkColumns"]
 
 Ints = NDArray[np.int64]
+
+
+class LinkColumns(NamedTuple):
+    """Both ends of every link of a fabric: number of the set of devices, number in the set, port."""
+
+    source_set: Ints
+    source: Ints
+    source_port: Ints
+    target_set: Ints
+    target: Ints
+    target_port: Ints
+    lane: Ints
+    """Number of the splitter's end, from 1; 0 where the port is not split."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from typing import Any
 
 import frr_tools
 
-from supercloud.plan.build.network.bridges import BridgeSwitch, Trunk, build_bridged_networks
+from supercloud.plan.build.network.bridges import build_bridged_networks
+from supercloud.plan.model.bridges import BridgeSwitch, Trunk
 from supercloud.plan.model.network import Underlay
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve

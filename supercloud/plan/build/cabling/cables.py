@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ....errors import InputError
 from ....spec import Fabric as Declared
 from ....topology import Fabric as Wiring
-from ...model.cables import CableTable
+from ...model.cables import CableTable, LinkColumns
 from ...model.devices import DeviceSet
 from ...model.plan import FabricPlan, Plan
 from ..fabric.joins import select_top_switches
@@ -40,12 +40,12 @@ def build_cable_table(plan: Plan, fabric: FabricPlan, locator: DeviceLocator | N
     devices = [*nodes, *services, *tiers]
     columns = _build_columns(plan, fabric, declared, wiring, devices, locator)
     _require_distinct_ports(fabric, devices, columns, plan)
-    return select_cables(plan, fabric, declared, tuple(devices), *columns)
+    return select_cables(plan, fabric, declared, tuple(devices), columns)
 
 
 def _build_columns(
     plan: Plan, fabric: FabricPlan, declared: Declared, wiring: Wiring, devices: list[DeviceSet], locator: DeviceLocator
-) -> list[Ints]:
+) -> LinkColumns:
     """Both ends of every link: set of devices, device and port of each end, and the lane of a port.
 
     A separate function, so that the columns of the groups are released when it returns: they need as much memory again.
@@ -85,7 +85,7 @@ def _build_columns(
             )
         parts.append(row)
     parts += _iter_extra_links(plan, fabric, declared, wiring, devices, sets, locator)
-    return [np.concatenate(column) for column in zip(*parts, strict=True)]
+    return LinkColumns(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def _iter_extra_links(
@@ -211,7 +211,7 @@ def _number_links(devices: int, links: int) -> tuple[Ints, Ints]:
     return number // links, number % links
 
 
-def _require_distinct_ports(fabric: FabricPlan, devices: list[DeviceSet], columns: list[Ints], plan: Plan) -> None:
+def _require_distinct_ports(fabric: FabricPlan, devices: list[DeviceSet], columns: LinkColumns, plan: Plan) -> None:
     """Refuse two cables in one port, and a port that does not exist: they are never rendered."""
     one_set, one, one_port, other_set, other, other_port, lane = columns
     where = f"fabrics[{[item.name for item in plan.spec.fabrics].index(fabric.name)}]"

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ....catalog import Cable
 from ....primitives.quantity import Rate
 from ....spec import Fabric as Declared
-from ...model.cables import CableTable
+from ...model.cables import CableTable, LinkColumns
 from ...model.devices import DeviceSet
 from ...model.plan import FabricPlan, LayoutPlan, Plan, Service
 from ..fabric.cabling_parts import CablingParts
@@ -31,17 +31,12 @@ def select_cables(
     fabric: FabricPlan,
     declared: Declared,
     devices: tuple[DeviceSet, ...],
-    source_set: Ints,
-    source: Ints,
-    source_port: Ints,
-    target_set: Ints,
-    target: Ints,
-    target_port: Ints,
-    lane: Ints,
+    links: LinkColumns,
 ) -> CableTable:
     """The table with lengths, kinds and cable numbers."""
-    length = _compute_lengths(plan.layout, devices, source_set, source, target_set, target)
-    shared, share, far = _compute_cage_pairs(devices, source_set, source, source_port, target_set, target, target_port)
+    source_set, source, source_port, target_set, target, target_port, lane = links
+    length = _compute_lengths(plan.layout, devices, links)
+    shared, share, far = _compute_cage_pairs(devices, links)
     kinds: list[Cable] = []
     kind = np.full(len(source), -1, dtype=np.int64)
     stock = np.full(len(source), np.nan)
@@ -56,17 +51,17 @@ def select_cables(
             speed = sides[0].link_speed or fabric.speed
             if ports[0] >= len(sides[0].ports) - _count_uplinks(sides[0]) and _count_uplinks(sides[0]):
                 speed = _get_uplink_speed(fabric) or speed
-            for links in sorted({int(value) for value in np.unique(share[here])}, reverse=True):
-                rows = np.flatnonzero(here & (share == links))
+            for link_count in sorted({int(value) for value in np.unique(share[here])}, reverse=True):
+                rows = np.flatnonzero(here & (share == link_count))
                 _assign_cables(
                     rows,
-                    _list_candidate_cables(fabric, declared, parts, sides, forms, speed, links),
+                    _list_candidate_cables(fabric, declared, parts, sides, forms, speed, link_count),
                     length,
                     kinds,
                     kind,
                     stock,
                 )
-    cable = _number_cables(kinds, kind, shared, far, lane, target_set, target, target_port, len(devices))
+    cable = _number_cables(kinds, kind, shared, far, links, len(devices))
     return CableTable(
         fabric,
         devices,
@@ -181,19 +176,12 @@ def _ensure_kind_index(kinds: list[Cable], cable: Cable) -> int:
     return kinds.index(cable)
 
 
-def _compute_lengths(
-    layout: LayoutPlan | None,
-    devices: tuple[DeviceSet, ...],
-    source_set: Ints,
-    source: Ints,
-    target_set: Ints,
-    target: Ints,
-) -> Metres:
+def _compute_lengths(layout: LayoutPlan | None, devices: tuple[DeviceSet, ...], links: LinkColumns) -> Metres:
     """Vertical distance within a rack; else up to the tray, along the row, along the aisle, and down."""
     if layout is None or not layout.racks:
-        return np.full(len(source), np.nan)
+        return np.full(len(links.source), np.nan)
     racks, heights = [], []
-    for sets, index in ((source_set, source), (target_set, target)):
+    for sets, index in ((links.source_set, links.source), (links.target_set, links.target)):
         rack, height = np.full(len(index), -1, dtype=np.int64), np.zeros(len(index))
         for number, item in enumerate(devices):
             here = sets == number
@@ -211,20 +199,15 @@ def _compute_lengths(
     return np.where((a < 0) | (b < 0), np.nan, length)
 
 
-def _compute_cage_pairs(
-    devices: tuple[DeviceSet, ...],
-    source_set: Ints,
-    source: Ints,
-    source_port: Ints,
-    target_set: Ints,
-    target: Ints,
-    target_port: Ints,
-) -> tuple[Ints, Ints, Ints]:
+def _compute_cage_pairs(devices: tuple[DeviceSet, ...], links: LinkColumns) -> tuple[Ints, Ints, Ints]:
     """For every link the number of its pair of cages, the number of links in the pair if both cages share all of them,
     else 1, and the number of the cage further from the nodes.
     """
     keys, wholes = [], []
-    for sets, index, port in ((source_set, source, source_port), (target_set, target, target_port)):
+    for sets, index, port in (
+        (links.source_set, links.source, links.source_port),
+        (links.target_set, links.target, links.target_port),
+    ):
         cage, whole, base = np.zeros(len(index), dtype=np.int64), np.ones(len(index), dtype=np.int64), 0
         for number, item in enumerate(devices):
             here = sets == number
@@ -247,21 +230,19 @@ def _number_cables(
     kind: Ints,
     cage_pair: Ints,
     far_cage: Ints,
-    lane: Ints,
-    target_set: Ints,
-    target: Ints,
-    target_port: Ints,
+    links: LinkColumns,
     set_count: int,
 ) -> Ints:
     """Cable numbers in the order of the links: one for each pair of cages, cage with tails, split port, or link."""
+    target_set, target, target_port, lane = links.target_set, links.target, links.target_port, links.lane
     whole = np.array([item.medium != "fibre" and item.links > 1 for item in kinds] + [False])[kind]
     tailed = np.array([item.tails > 1 for item in kinds] + [False])[kind]
-    links = np.arange(len(kind))
+    positions = np.arange(len(kind))
     size = int(target.max(initial=0)) + 1
     ports = int(target_port.max(initial=0)) + 1
     top = int(cage_pair.max(initial=0)) + 1
     split = top + (target_set * size + target) * ports + target_port
-    alone = top + set_count * size * ports + links
+    alone = top + set_count * size * ports + positions
     key = np.where(
         lane > 0,
         split,

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
-from ....catalog import Catalog, Cdu, Coolant, HeatRejection
+from ....catalog import Cdu, Coolant, HeatRejection
 from ....facility import (
     Heat,
     LiquidLoop,
     SiteOverhead,
     Weather,
     compute_chiller_power,
-    compute_cue,
     compute_flow,
     compute_outdoor_limit,
     compute_wue,
@@ -21,44 +20,63 @@ from ....facility import (
     count_free_hours,
     parse_weather,
 )
-from ....primitives.quantity import CarbonIntensity, Flow, Power, Temperature, TemperatureStep
+from ....primitives.quantity import Flow, Power, Temperature, TemperatureStep
 from ....spec.facility import Facility
 from ...model.hall import CoolingPlan, MachineGroup, PowerPlan
 from ...model.plan import FabricPlan, PoolPlan, RackGroup
 from ...model.problems import Problems
+from ..inputs import BuildInputs
 from .electricity import find_fact
 from .files import read_hourly_file
 from .racking import compute_machine_heat, compute_node_power, compute_switch_heat, count_switch_boxes, get_switch_power
 
-__all__ = ["build_cooling_plan", "compute_heat"]
+__all__ = ["HeatSources", "build_cooling_plan", "compute_heat"]
 
 _NO_POWER = Power(0, "W")
 
 
-def compute_heat(
-    pools: Iterable[PoolPlan],
-    fabrics: Iterable[FabricPlan],
-    servers: Iterable[MachineGroup],
-    groups: Iterable[RackGroup],
-    cooling: str,
-) -> tuple[Heat, tuple[str, ...]]:
+@dataclass(frozen=True)
+class HeatSources:
+    """All devices of the hall that produce heat, and their racks."""
+
+    pools: Sequence[PoolPlan]
+    fabrics: Sequence[FabricPlan]
+    servers: Sequence[MachineGroup]
+    """Storage servers and service machines."""
+    racks: Sequence[RackGroup]
+
+
+@dataclass(frozen=True)
+class _HeatRemoval:
+    """The heat, and the devices and conditions by which it leaves the site."""
+
+    heat: Heat
+    loop: LiquidLoop | None
+    rejection: HeatRejection | None
+    chiller: HeatRejection | None
+    weather: Weather | None
+    free_hours: int | None
+    """Hours of the weather in which no chiller is needed; None: unknown."""
+
+
+def compute_heat(sources: HeatSources, cooling: str) -> tuple[Heat, tuple[str, ...]]:
     """Heat of all devices, and the machines whose split is assumed. Its total is the power of all devices.
 
     ``cooling`` is the method of the hall, for devices outside of racks with their own method. The losses of power
     shelves are heat in the air, except with rear doors or immersion, which take all heat.
     """
     heat, assumed = Heat(), []
-    racks = {group.pool: group for group in groups if group.pool}
+    racks = {group.pool: group for group in sources.racks if group.pool}
     tops = {name: group.cooling for group in racks.values() for name in group.leaf_fabrics}
-    things = [(item.machine, item.nodes, racks.get(item.name)) for item in pools]
-    for machine, count, rack in [*things, *((item.machine, item.count, None) for item in servers)]:
+    nodes = [(item.machine, item.nodes, racks.get(item.name)) for item in sources.pools]
+    for machine, count, rack in [*nodes, *((item.machine, item.count, None) for item in sources.servers)]:
         used = compute_node_power(machine)
         drawn, kind = (rack.node_power, rack.cooling) if rack else (used, cooling)
         one, known = compute_machine_heat(machine, used if kind == "direct-liquid" else drawn, kind)
         heat += (one + Heat(air=drawn - one.total)) * count
         if not known and machine.name not in assumed:
             assumed.append(machine.name)
-    for fabric in fabrics:
+    for fabric in sources.fabrics:
         for tier in fabric.tiers:
             boxes = count_switch_boxes(tier.count, tier.switch)
             kind = tops.get(fabric.name, cooling) if tier.name == "leaf" else cooling
@@ -67,21 +85,12 @@ def compute_heat(
 
 
 def build_cooling_plan(
-    facility: Facility,
-    it_power: Power,
-    power_plan: PowerPlan,
-    pools: Sequence[PoolPlan],
-    fabrics: Sequence[FabricPlan],
-    servers: Sequence[MachineGroup],
-    groups: Sequence[RackGroup],
-    carbon_intensity: CarbonIntensity | None,
-    folder: Path,
-    catalog: Catalog,
-    problems: Problems,
+    inputs: BuildInputs, facility: Facility, power_plan: PowerPlan, it_power: Power, sources: HeatSources
 ) -> CoolingPlan:
-    """Heat removal, with the known values."""
+    """Heat removal, with the known values; CUE is not among them, as it depends on the energy sources."""
+    catalog, folder, problems, pools = inputs.catalog, inputs.folder, inputs.problems, sources.pools
     declared = facility.cooling
-    heat, assumed = compute_heat(pools, fabrics, servers, groups, declared.kind)
+    heat, assumed = compute_heat(sources, declared.kind)
     coolant = find_fact(Coolant, declared.coolant, "facility.cooling.coolant", catalog, problems)
     cdu = find_fact(Cdu, declared.cdu, "facility.cooling.cdu", catalog, problems)
     path = "facility.cooling.rejection"
@@ -89,12 +98,13 @@ def build_cooling_plan(
     path = "facility.cooling.chiller"
     chiller = find_fact(HeatRejection, declared.chiller, path, catalog, problems)
     weather = read_hourly_file(declared.weather, folder, "facility.cooling.weather", parse_weather, problems)
-    loop = _build_loop(facility, heat, coolant, cdu, pools, groups)
+    loop = _build_loop(facility, heat, coolant, cdu, sources)
     limit = None
     if declared.supply is not None and rejection:
         limit = compute_outdoor_limit(declared.supply, rejection, cdu if loop else None)
     hours = _count_free_cooling_hours(limit, rejection, weather, problems)
-    overhead = _build_overhead(facility, it_power, power_plan, heat, loop, rejection, chiller, weather, hours)
+    removal = _HeatRemoval(heat, loop, rejection, chiller, weather, hours)
+    overhead = _build_overhead(facility, it_power, power_plan, removal)
     known = overhead.conversion_loss or overhead.cooling_power
     pue = facility.pue if facility.pue is not None else overhead.pue if known else None
     wet = rejection if rejection and rejection.reference == "wet-bulb" else None
@@ -112,7 +122,7 @@ def build_cooling_plan(
         pue=pue,
         is_pue_declared=facility.pue is not None,
         wue=wue,
-        cue=compute_cue(pue, carbon_intensity) if pue and carbon_intensity else None,
+        cue=None,
     )
 
 
@@ -130,23 +140,18 @@ def _compute_airflow(pools: Sequence[PoolPlan]) -> Flow | None:
 
 
 def _build_loop(
-    facility: Facility,
-    heat: Heat,
-    coolant: Coolant | None,
-    cdu: Cdu | None,
-    pools: Sequence[PoolPlan],
-    groups: Sequence[RackGroup],
+    facility: Facility, heat: Heat, coolant: Coolant | None, cdu: Cdu | None, sources: HeatSources
 ) -> LiquidLoop | None:
     wet = heat.liquid + heat.door
     if not wet or coolant is None:
         return None
-    step = _compute_temperature_rise(facility, coolant, pools)
+    step = _compute_temperature_rise(facility, coolant, sources.pools)
     declared = facility.cooling
     flow = compute_flow(wet, coolant.flow, step) if step else None
     size = declared.zone if cdu is None or cdu.form == "row" else 1
     zones, heats = [], []
     if cdu and step:
-        for liquid in compute_zone_heats(groups, pools, size):
+        for liquid in compute_zone_heats(sources.racks, sources.pools, size):
             needed = count_cdus(liquid, compute_flow(liquid, coolant.flow, step), cdu)
             if needed:
                 held = declared.cdus if declared.cdus else needed + declared.cdu_spares
@@ -226,17 +231,8 @@ def _count_free_cooling_hours(
     return count_free_hours(hours, float(outdoor_limit.base))
 
 
-def _build_overhead(
-    facility: Facility,
-    it_power: Power,
-    power_plan: PowerPlan,
-    heat: Heat,
-    loop: LiquidLoop | None,
-    rejection: HeatRejection | None,
-    chiller: HeatRejection | None,
-    weather: Weather | None,
-    free_cooling_hours: int | None,
-) -> SiteOverhead:
+def _build_overhead(facility: Facility, it_power: Power, power_plan: PowerPlan, removal: _HeatRemoval) -> SiteOverhead:
+    loop, rejection, weather, free_cooling_hours = removal.loop, removal.rejection, removal.weather, removal.free_hours
     missing = []
     if power_plan.ups is None:
         missing.append("UPS")
@@ -252,13 +248,14 @@ def _build_overhead(
             cooling += loop.cdu.power * loop.cdu_count
         else:
             missing.append("pumps of the loop")
+    chiller = removal.chiller
     device = chiller if chiller and chiller.cop else rejection if rejection and rejection.cop else None
     always = device is not None and (rejection is None or rejection.approach_to is None)
     if device and device.cop and (always or (weather and free_cooling_hours is not None)):
         hours, total = (
             (1.0, 1.0) if always or not weather else (float(weather.hours - (free_cooling_hours or 0)), weather.hours)
         )
-        cooling += compute_chiller_power(heat.total, device.cop, hours, total)
+        cooling += compute_chiller_power(removal.heat.total, device.cop, hours, total)
     elif free_cooling_hours is None or not weather or free_cooling_hours < weather.hours:
         missing.append("chiller")
     return SiteOverhead(it_power, power_plan.total_loss, cooling, tuple(missing))

@@ -12,18 +12,19 @@ from ....errors import UnknownNameError
 from ....facility import (
     EnergyShare,
     compute_annual_energy,
+    compute_cue,
     compute_hourly_averages,
     compute_mix_carbon,
     compute_mix_price,
     parse_column,
 )
 from ....primitives.quantity import CarbonIntensity, Power, UnitPrice
-from ....spec import ClusterSpec
 from ....spec.facility import Facility
 from ...model.hall import EnergyPlan, MachineGroup, ServiceGroup, SourcePlan, find_largest_power
-from ...model.plan import FabricPlan, FacilityPlan, PoolPlan, RackGroup, SitePlan
+from ...model.plan import FabricPlan, FacilityPlan, RackGroup, SitePlan
 from ...model.problems import Problems
-from .cooling import build_cooling_plan
+from ..inputs import BuildInputs, Equipment
+from .cooling import HeatSources, build_cooling_plan
 from .electricity import (
     build_circuits,
     build_power_plan,
@@ -50,24 +51,17 @@ __all__ = ["build_facility_plan", "compute_node_power"]
 _NO_POWER = Power(0, "W")
 
 
-def build_facility_plan(
-    spec: ClusterSpec,
-    site: SitePlan,
-    pools: tuple[PoolPlan, ...],
-    fabrics: tuple[FabricPlan, ...],
-    catalog: Catalog,
-    problems: Problems,
-    servers: Sequence[MachineGroup] = (),
-    folder: Path = Path(),
-) -> FacilityPlan | None:
-    """The hall of an on-prem site; None in a cloud. ``folder`` contains the hourly files."""
+def build_facility_plan(inputs: BuildInputs, site: SitePlan, equipment: Equipment) -> FacilityPlan | None:
+    """The hall of an on-prem site; None in a cloud."""
+    spec, catalog, problems = inputs.spec, inputs.catalog, inputs.problems
+    pools, fabrics, servers = equipment.pools, equipment.fabrics, equipment.servers
     if spec.site.kind != "onprem":
         return None
     facility = spec.facility or Facility()
     service = _build_service_groups(facility, catalog, problems)
     unknown: list[str] = []
     unsized: list[str] = []
-    groups = _build_rack_groups(spec, facility, pools, fabrics, servers, service, catalog, problems)
+    groups = _build_rack_groups(inputs, facility, equipment, service)
     drawn = {group.pool: group.node_power for group in groups if group.pool}
     nodes = _NO_POWER
     for pool in pools:
@@ -77,16 +71,17 @@ def build_facility_plan(
             _append_once(unsized, pool.machine.name)
     switches = _compute_switch_power(fabrics, unknown, unsized)
     others = _NO_POWER
-    for group in (*servers, *service):
+    machines: tuple[MachineGroup, ...] = (*servers, *service)
+    for group in machines:
         others += compute_node_power(group.machine, unknown) * group.count
         if group.machine.body.units is None:
             _append_once(unsized, group.machine.name)
     it = nodes + switches + others
     power = build_power_plan(facility, it, nodes, catalog, problems)
-    energy = _build_energy_plan(facility, site, it, folder, problems)
-    cooling = build_cooling_plan(
-        facility, it, power, pools, fabrics, (*servers, *service), groups, energy.carbon, folder, catalog, problems
-    )
+    energy = _build_energy_plan(facility, site, it, inputs.folder, problems)
+    cooling = build_cooling_plan(inputs, facility, power, it, HeatSources(pools, fabrics, machines, groups))
+    if cooling.pue and energy.carbon:
+        cooling = replace(cooling, cue=compute_cue(cooling.pue, energy.carbon))
     if energy.sources and cooling.pue:
         energy = replace(
             energy, sources=tuple(replace(item, average_power=it * cooling.pue * item.share) for item in energy.sources)
@@ -140,16 +135,11 @@ def _compute_switch_power(fabrics: tuple[FabricPlan, ...], unknown: list[str], u
 
 
 def _build_rack_groups(
-    spec: ClusterSpec,
-    facility: Facility,
-    pools: tuple[PoolPlan, ...],
-    fabrics: tuple[FabricPlan, ...],
-    servers: Sequence[MachineGroup],
-    service: Sequence[MachineGroup],
-    catalog: Catalog,
-    problems: Problems,
+    inputs: BuildInputs, facility: Facility, equipment: Equipment, service: Sequence[MachineGroup]
 ) -> tuple[RackGroup, ...]:
     """Racks of each pool, then those of the network, then those of storage."""
+    spec, catalog, problems = inputs.spec, inputs.catalog, inputs.problems
+    pools, fabrics, servers = equipment.pools, equipment.fabrics, equipment.servers
     quiet = Problems()  # errors of the unit are reported by the cooling step
     cdu = find_fact(Cdu, facility.cooling.cdu, "", catalog, quiet)
     each = (facility.cooling.cdus or 1 + facility.cooling.cdu_spares) if cdu and cdu.form == "rack" else 0

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import cast
 
-from ....catalog import Catalog, NetworkOs
+from ....catalog import NetworkOs
 from ....catalog.contract import RoceProfile
 from ....errors import InputError, UnknownNameError
 from ....primitives.addresses import AddressRun, Block, allocate_blocks, compute_block_size
@@ -32,6 +31,7 @@ from ...model.storage import ServerGroup
 from ..fabric.lossless import build_qos_policy
 from ..fabric.node_numbers import compute_first_nodes
 from ..fabric.roles import is_routed
+from ..inputs import BuildInputs, Equipment
 from .adapter_qos import find_adapter_qos, iter_adapters
 from .address_allocator import AddressAllocator
 from .machines import ManagementAllocators, build_machine_runs, iter_management_runs
@@ -53,17 +53,11 @@ _TIER_SHARES = {"leaf": 2, "spine": 4, "core": 4}
 
 
 def build_networks_plan(
-    spec: ClusterSpec,
-    network: NetworkPlan,
-    pools: tuple[PoolPlan, ...],
-    fabrics: tuple[FabricPlan, ...],
-    servers: tuple[ServerGroup, ...],
-    hall: FacilityPlan | None,
-    catalog: Catalog,
-    folder: Path,
-    problems: Problems,
+    inputs: BuildInputs, network: NetworkPlan, equipment: Equipment, hall: FacilityPlan | None
 ) -> NetworksPlan | None:
     """Everything with an address; None in a cloud, which assigns them."""
+    spec, catalog, folder, problems = inputs.spec, inputs.catalog, inputs.folder, inputs.problems
+    pools, fabrics, servers = equipment.pools, equipment.fabrics, equipment.servers
     if spec.site.kind != "onprem":
         return None
     cidr = parse_block(network.cidr)
@@ -108,9 +102,7 @@ def build_networks_plan(
         position = [fabric.name for fabric in spec.fabrics].index(item.name)
         declared = spec.fabrics[position]
         numbers = _select_as_numbers(declared, position, item, contract, problems) if item in routed else (0, 0)
-        own = _build_switch_runs(
-            declared, position, item, catalog, box[item.name], loopbacks.get(item.name), numbers, problems
-        )
+        own = _build_switch_runs(inputs, position, item, box[item.name], loopbacks.get(item.name), numbers)
         if item.name in rails:
             own_parts = list_server_blocks(item, rails[item.name])
             attached[item.name] = build_server_links(item, own_parts, position, problems)
@@ -311,19 +303,17 @@ def count_as_numbers(fabric: FabricPlan) -> int:
 
 
 def _build_switch_runs(
-    declared: Fabric,
+    inputs: BuildInputs,
     position: int,
     fabric: FabricPlan,
-    catalog: Catalog,
     management_subnet: Subnet,
     loopbacks: Block | None,
     as_numbers: tuple[int, int],
-    problems: Problems,
 ) -> list[SwitchRun]:
     runs = []
     for tier in fabric.tiers:
         wired = cast(Wiring, fabric.wiring).get_tier(tier.name)
-        system = None if fabric.kind == "infiniband" else _find_network_os(declared, position, tier, catalog, problems)
+        system = None if fabric.kind == "infiniband" else _find_network_os(inputs, position, tier)
         first, last = as_numbers
         asn = {"leaf": (first + fabric.planes, 1), "spine": (last, -1), "core": (first, 1)}[tier.name]
         run = AddressRun(_select_tier_block(management_subnet.block, tier.name), 0, tier.count)
@@ -343,9 +333,8 @@ def _select_tier_block(block: Block, tier: str) -> Block:
     return {"leaf": half, "spine": third, "core": fourth}[tier]
 
 
-def _find_network_os(
-    declared: Fabric, position: int, tier: SwitchTier, catalog: Catalog, problems: Problems
-) -> NetworkOs | None:
+def _find_network_os(inputs: BuildInputs, position: int, tier: SwitchTier) -> NetworkOs | None:
+    declared, catalog, problems = inputs.spec.fabrics[position], inputs.catalog, inputs.problems
     path = f"fabrics[{position}]"
     name, key = declared.os, "os"
     if declared.systems:

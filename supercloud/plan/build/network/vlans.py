@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
+from ...model.bridges import Vlan
 from ...model.network import Subnet
 from ...model.plan import FabricPlan, Plan
 
@@ -23,14 +23,6 @@ FIRST_VLANS = {
 }
 """The first number of each family of subnets: growth at the end of a list moves no other."""
 LAST_VLAN = 4093
-
-
-class Vlan(NamedTuple):
-    """A VLAN with its subnet."""
-
-    number: int
-    name: str
-    subnet: Subnet
 
 
 def find_vlan_family(plan: Plan, subnet: Subnet) -> str:

@@ -15,6 +15,7 @@ from ....spec import ClusterSpec, Storage
 from ...model.plan import NetworkPlan, PoolPlan, StoragePlan
 from ...model.problems import Problems
 from ..fabric.roles import find_client_fabric
+from ..inputs import BuildInputs
 from ..network.address_allocator import AddressAllocator
 from .clients import select_reaching_pools
 from .servers import compute_checkpoint_need, with_servers
@@ -30,7 +31,8 @@ def build_storage(
 ) -> tuple[StoragePlan, ...]:
     """All file systems and object stores of the spec, each sized for the pools that are its clients."""
     fabrics = {fabric.name: fabric for fabric in spec.fabrics}
-    room = AddressAllocator.from_network(network, pools)
+    free = AddressAllocator.from_network(network, pools)
+    inputs = BuildInputs(spec, catalog, problems)
     plans = []
     for index, item in enumerate(spec.storage):
         path = f"storage[{index}]"
@@ -48,7 +50,7 @@ def build_storage(
             floor = (read, write)
             if item.kind in PARALLEL_KINDS and read is None and write is None and _find_tier_table(clients, catalog):
                 floor = lowest_rates(clients, catalog)  # never below what its clients need
-            plan = with_servers(plan, item, path, floor, find_client_fabric(spec, item.fabric), catalog, room, problems)
+            plan = with_servers(plan, item, path, floor, find_client_fabric(spec, item.fabric), free, inputs)
         plans.append(plan)
     return tuple(plans)
 

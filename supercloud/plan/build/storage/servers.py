@@ -17,6 +17,7 @@ from ...model.plan import StoragePlan
 from ...model.problems import Problems
 from ...model.storage import CheckpointRequirement, LustreDesign, ServerGroup
 from ..fabric.roles import find_client_adapter
+from ..inputs import BuildInputs
 from ..network.address_allocator import AddressAllocator
 from .designs import StorageRequirements, build_design
 
@@ -79,11 +80,11 @@ def with_servers(
     path: str,
     rates: tuple[Rate | None, Rate | None],
     fabric: Fabric | None,
-    catalog: Catalog,
     allocator: AddressAllocator,
-    problems: Problems,
+    inputs: BuildInputs,
 ) -> StoragePlan:
     """The storage with its design and its servers, if the machines are known."""
+    catalog, problems = inputs.catalog, inputs.problems
     if storage.servers is None:
         return plan
     machine = _find_machine(storage.servers.machine, f"{path}.servers.machine", catalog, problems)

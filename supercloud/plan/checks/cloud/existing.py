@@ -125,7 +125,7 @@ def cloud_subnet_zones(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def _iter_zone_requirements(
     cloud: CloudPlan, provider: Provider, plan: Plan, catalog: Catalog
 ) -> Iterator[tuple[str, int, tuple[str, ...]]]:
-    """(resource, number of zones it requires, keys of the subnets it may use)"""
+    """Resource, number of zones that it requires, and keys of the subnets that it may use."""
     every = tuple(item.key for item in cloud.network.subnets if not item.is_public)
     if plan.scheduler.kind == "kubernetes":
         yield "the control plane", provider.network.control_zones, every

@@ -145,6 +145,6 @@ def retry_failed_nodes(view: ClusterView, memory: Memory, journal: Journal) -> N
     for node in memory.list_failed(view.settings.node_retry):
         memory.forget_failed(node)
         # no longer down where an administrator was quicker, or still with its instance
-        if "DOWN+" in view.get_state(node).partition("POWERED_DOWN")[0] and view.is_powered_down(node):
-            if update_node(node, "State=RESUME"):
-                journal.write(f"{node}: may be tried again")
+        has_failed = "DOWN+" in view.get_state(node).partition("POWERED_DOWN")[0] and view.is_powered_down(node)
+        if has_failed and update_node(node, "State=RESUME"):
+            journal.write(f"{node}: may be tried again")

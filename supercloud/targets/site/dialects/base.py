@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ....plan.build.network.bridges import BridgedNetwork, BridgeSwitch
+from ....plan.model.bridges import BridgedNetwork, BridgeSwitch
 from ....plan.model.network import SwitchRun, Underlay
 from ....primitives.bundle import File
 from .views import SwitchView

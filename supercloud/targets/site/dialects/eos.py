@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....plan.build.network.bridges import PEER_CHANNEL, BridgedNetwork, BridgeSwitch
+from ....plan.build.network.trunks import PEER_CHANNEL
 from ....plan.build.network.vlans import PEER_VLAN
+from ....plan.model.bridges import BridgedNetwork, BridgeSwitch
 from ....plan.model.network import SwitchRun, Underlay
 from ....primitives.templates import render_template
 from ..head import format_header

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....plan.build.network.bridges import BridgedNetwork, BridgeSwitch
+from ....plan.model.bridges import BridgedNetwork, BridgeSwitch
 from ....plan.model.network import SwitchRun, Underlay
 from ....primitives.bundle import File
 from ....primitives.templates import render_template

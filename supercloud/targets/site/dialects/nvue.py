@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....plan.build.network.bridges import BridgedNetwork, BridgeSwitch
 from ....plan.build.network.vlans import PEER_VLAN
+from ....plan.model.bridges import BridgedNetwork, BridgeSwitch
 from ....plan.model.network import SwitchRun, Underlay
 from ....primitives.templates import render_template
 from ..head import format_release_header

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from ....plan.build.network.bridges import BridgedNetwork, BridgeSwitch
+from ....plan.model.bridges import BridgedNetwork, BridgeSwitch
 from ....plan.model.network import QosPolicy, SwitchRun, Underlay
 from ....primitives.bundle import File
 from ....primitives.quantity import Rate

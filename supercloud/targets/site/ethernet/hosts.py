@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ....plan.build.network.address_servers import address_servers
 from ....plan.build.network.bonds import format_bond_interface, format_bond_name, get_product_name, list_bond_devices
-from ....plan.build.network.bridges import BridgedNetwork, HostBond
+from ....plan.model.bridges import BridgedNetwork, HostBond
 from ....plan.model.plan import Plan
 from ....primitives.bundle import File
 from ....primitives.templates import render_template

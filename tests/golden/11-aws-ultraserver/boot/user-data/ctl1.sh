@@ -34,7 +34,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=1bb1f00f1a16bce909729aebf1cc8bd350bb94f0be00c195d06ae3ebb3c2d2a9
+DIGEST=79ca9ccf5436c9afaefb69edc647a6f128b3d7eacbe89dd4fdfb37f5aaf8e336
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
