@@ -58,17 +58,17 @@ def add_shape(copy: PackageCopy) -> None:
 from dataclasses import replace
 
 from ..graph import Fabric
-from .fat_tree import build_fat_tree
+from .fat_tree import FatTree, build_fat_tree
 
 
 def build_star(nodes: int, nics: int, radix: int, planes: int) -> Fabric:
     """Wire all nodes to the same switch."""
-    tree = build_fat_tree(nodes, nics=nics, radix=(radix, radix, radix), planes=planes, tiers=1)
+    tree = build_fat_tree(FatTree(nodes, nics=nics, radix=(radix, radix, radix), planes=planes, tiers=1))
     return replace(tree, shape="star")
 ''',
     )
     wiring, spec = "supercloud/plan/build/fabric/wiring.py", "supercloud/spec/fabric.py"
-    case = '    if fabric.shape == "star":\n        return build_star(nodes, rails, radix[0], planes)'
+    case = '    if fabric.shape == "star":\n        return build_star(request.nodes, request.rails, request.radix[0], request.planes)'
     copy.function(wiring, '    if fabric.shape == "fat-tree":', case)
     copy.line(
         wiring, "from ....topology.tiers import compute_max_down", "from ....topology.shapes.star import build_star"

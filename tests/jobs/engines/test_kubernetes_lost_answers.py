@@ -157,3 +157,17 @@ def test_a_start_is_ended_only_where_its_objects_are_there(cluster: KubernetesEn
     cluster.end_start(ref, again.identity)
     assert len(Scheduler.ended) == 1 and not Scheduler.objects
     cluster.end_start(ref, again.identity)
+
+
+@pytest.mark.parametrize("array", [None, 3])
+def test_a_later_object_with_the_name_of_a_job_is_not_cancelled(cluster: KubernetesEngine, array: int | None) -> None:
+    """The job's object was deleted, as after its time to live, and another store used its key again."""
+    ref = submit(cluster, array=array)
+    for there in Scheduler.objects.values():
+        there["metadata"]["creationTimestamp"] = "2026-11-21T01:00:00Z"
+    cluster.cancel(ref)
+    assert not Scheduler.ended and Scheduler.objects
+    for there in Scheduler.objects.values():
+        there["metadata"]["creationTimestamp"] = "2026-11-21T00:00:00Z"
+    cluster.cancel(ref)
+    assert len(Scheduler.ended) == (array or 1) and not Scheduler.objects

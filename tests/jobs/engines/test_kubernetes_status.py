@@ -263,3 +263,18 @@ def test_why_a_pod_does_not_run() -> None:
     assert describe_pods([{}, broken]) == "its image cannot be pulled: manifest unknown"
     assert describe_pods([unplaced]) == "its pods cannot be scheduled: 0/4"
     assert describe_pods([]) == "its nodes are allocated, its pods are starting"
+
+
+@pytest.mark.parametrize("word", KINDS)
+def test_a_later_object_with_the_name_of_a_job_has_no_status_of_it(word: str) -> None:
+    created = "2026-11-21T00:00:00Z"
+    item = {"metadata": {"name": "job-1", "uid": "u", "creationTimestamp": created, "labels": {}}}
+    at = int(parse_time(created) or 0)
+
+    class Api:
+        def iter_items(self, path: str, **_: str) -> list[dict[str, Any]]:
+            return [item] if path == KINDS[word].build_path("llm") else []
+
+    for latest, names in ((at, {"job-1"}), (at + 600, {"job-1"}), (0, {"job-1"}), (at - 1, set())):
+        found = KINDS[word].list_statuses(cast(ApiClient, Api()), "llm", "x", {"job-1": latest})
+        assert set(found) == names

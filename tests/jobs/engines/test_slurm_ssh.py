@@ -98,6 +98,19 @@ def test_a_job_goes_over_and_its_log_comes_back(home: Path, tmp_path: Path, job:
     assert far.read_log("k", 2_000_003) == far.read_log("other", 0) == far.read_result("k", 0) == b""
 
 
+def test_output_of_start_up_files_is_not_part_of_a_log(home: Path, tmp_path: Path, job: Make) -> None:
+    far = engine(tmp_path)
+    far.submit(far.prepare(job(["true"]), AT, "k"))
+    program = home.parent / "bin/ssh"
+    program.write_text(program.read_text().replace("#!/bin/sh\n", "#!/bin/sh\necho Welcome to login\n", 1))
+    assert far.read_log("k", 0) == b""
+    (home / ".supercloud/slurm/k/log").write_bytes(b"step 1\n")
+    assert far.read_log("k", 0) == b"step 1\n" and far.read_log("k", 7) == far.read_result("k", 0) == b""
+    program.write_text("#!/bin/sh\necho This account is locked\n")
+    with pytest.raises(EngineError, match="instead of it the host printed 'This account is locked"):
+        far.read_log("k", 0)
+
+
 def test_a_key_is_submitted_once_whatever_happens(home: Path, tmp_path: Path, job: Make) -> None:
     far = engine(tmp_path)
     prepared = far.prepare(job(), AT, "k")

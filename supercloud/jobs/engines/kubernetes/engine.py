@@ -37,6 +37,7 @@ from .names import JobRef, RefStore
 from .nodes import iter_node_states, list_waiting_volcano_jobs, list_waiting_workloads
 from .objects import JobObjects, read_annotation, read_creation_time, read_digest, read_identity
 from .refusals import require_kubernetes_request
+from .status import is_later
 from .volcano import API_VERSION as VOLCANO
 
 __all__ = ["KubernetesEngine"]
@@ -119,7 +120,7 @@ class KubernetesEngine:
             else [body]
         )
         made = self._objects.create(path, bodies)
-        return str(ref.with_created(read_creation_time(made[0])))
+        return str(ref.with_created(read_creation_time(made[-1])))
 
     @_translate_errors
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
@@ -196,17 +197,28 @@ class KubernetesEngine:
         for (word, namespace), ours in asked.items():
             known: dict[str, Status] = {}
             for start in range(0, len(ours), _MAX_NAMES_PER_QUERY):
-                names = ",".join(ref.name for _, ref in ours[start : start + _MAX_NAMES_PER_QUERY])
-                known |= KINDS[word].list_statuses(self.api, namespace, f"{JOB_LABEL} in ({names})")
+                part = [ref for _, ref in ours[start : start + _MAX_NAMES_PER_QUERY]]
+                created = {name: ref.latest_creation for ref in part for name in ref.object_names}
+                selector = f"{JOB_LABEL} in ({','.join(ref.name for ref in part)})"
+                known |= KINDS[word].list_statuses(self.api, namespace, selector, created)
             for text, ref in ours:
                 if (status := _aggregate_status(ref, known)) is not None:
                     answers[text] = status
         return answers
 
+    @_translate_errors
     def cancel(self, ref: str) -> None:
-        """Delete it; its pods are terminated gracefully."""
+        """Delete it, but no later object with its name; its pods are terminated gracefully."""
+        known = JobRef.parse(ref)
         for path, name in _iter_objects(ref):
-            self._objects.delete(path, name, {})
+            try:
+                there = self.api.get(f"{path}/{name}")
+            except ApiStatusError as refusal:
+                if refusal.code != 404:
+                    raise
+                continue
+            if known and not is_later(there, known.latest_creation):
+                self._objects.delete(path, name, {"uid": there["metadata"]["uid"]})
 
     @_translate_errors
     def recall(self, ref: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ....spec import JobSpec
@@ -11,7 +11,7 @@ from ...placement.requests.kubernetes import KubernetesRequest
 from ...store.status import Status
 from .api import ApiClient, ApiStatusError
 from .jobset import API_VERSION, build_jobset
-from .status import build_status, has_failed, needs_pods
+from .status import build_status, has_failed, is_later, needs_pods
 
 __all__ = ["JobSetKind", "list_workloads"]
 
@@ -44,11 +44,14 @@ class JobSetKind:
             bool(resource["spec"].get("suspend")) and not running and not resource["metadata"].get("deletionTimestamp")
         )
 
-    def list_statuses(self, api: ApiClient, namespace: str, selector: str) -> dict[str, Status]:
+    def list_statuses(
+        self, api: ApiClient, namespace: str, selector: str, created: Mapping[str, int]
+    ) -> dict[str, Status]:
         """Their statuses, by name."""
         sets = {
             item["metadata"]["name"]: item
             for item in api.iter_items(self.build_path(namespace), labelSelector=selector)
+            if not is_later(item, created.get(item["metadata"]["name"], 0))
         }
         queued = {
             item["metadata"]["labels"].get(_OWNER_LABEL): item

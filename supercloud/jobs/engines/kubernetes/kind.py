@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from ....spec import JobSpec
@@ -32,5 +33,10 @@ class JobKind(Protocol):
     def is_waiting(self, resource: Json) -> bool:
         """Whether its queue has not admitted it."""
 
-    def list_statuses(self, api: ApiClient, namespace: str, selector: str) -> dict[str, Status]:
-        """The statuses of all objects that a label selector matches, by name."""
+    def list_statuses(
+        self, api: ApiClient, namespace: str, selector: str, created: Mapping[str, int]
+    ) -> dict[str, Status]:
+        """The statuses of all objects that a label selector matches, by name, without those of later jobs.
+
+        ``created`` has for each name when the last object of its job was created: see :func:`.status.is_later`.
+        """

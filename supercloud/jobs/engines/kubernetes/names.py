@@ -23,6 +23,9 @@ def build_object_name(name: str, key: str) -> str:
     return f"{name[:_MAX_NAME_LENGTH].rstrip('-')}-{digest}"
 
 
+_MAX_ARRAY_CREATION = 600  # seconds in which all objects of an array were created
+
+
 @dataclass(frozen=True)
 class JobRef:
     """The reference of a job: its namespace and name, and the number of objects of an array."""
@@ -50,6 +53,14 @@ class JobRef:
     def with_created(self, created: int) -> JobRef:
         """The same reference with another creation time."""
         return replace(self, created=created)
+
+    @property
+    def latest_creation(self) -> int:
+        """The latest time at which one of its objects was created: a later object belongs to another job.
+
+        References of arrays that an earlier version wrote have the time of the first object.
+        """
+        return self.created + _MAX_ARRAY_CREATION if self.tasks else self.created
 
     @property
     def object_names(self) -> tuple[str, ...]:

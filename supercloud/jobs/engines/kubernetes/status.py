@@ -17,6 +17,7 @@ __all__ = [
     "TERMINATION_EXIT_CODES",
     "find_condition",
     "has_failed",
+    "is_later",
     "find_pod_failure",
     "needs_pods",
     "parse_time",
@@ -71,6 +72,14 @@ def needs_pods(jobset: Json) -> bool:
         return True
     over = find_condition(jobset, "Completed") or jobset["metadata"].get("deletionTimestamp")
     return not over and not jobset["spec"].get("suspend") and not _is_running(jobset.get("status", {}))
+
+
+def is_later(resource: Json, created: int) -> bool:
+    """Whether an object was created after the last object of a job, and so belongs to another job with its name.
+
+    ``created`` is the time of the job's last object, in seconds since 1970; 0: unknown.
+    """
+    return 0 < created < int(parse_time(resource["metadata"].get("creationTimestamp")) or 0)
 
 
 def parse_time(text: str | None) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ....plan.build.kubernetes.names import (
@@ -26,7 +26,7 @@ from .container import PodFields, build_container
 from .jobset import TTL_AFTER_FINISHED, build_labels, build_pod_spec
 from .names import ROLE, build_object_name
 from .reasons import describe_pod_group
-from .status import TERMINATION_EXIT_CODES, find_pod_failure, parse_time
+from .status import TERMINATION_EXIT_CODES, find_pod_failure, is_later, parse_time
 
 __all__ = ["API_VERSION", "VolcanoJobKind", "build_vcjob"]
 
@@ -171,9 +171,12 @@ class VolcanoJobKind:
         """Whether none of its pods was started."""
         return resource.get("status", {}).get("state", {}).get("phase", "Pending") in ("Pending", "Inqueue")
 
-    def list_statuses(self, api: ApiClient, namespace: str, selector: str) -> dict[str, Status]:
+    def list_statuses(
+        self, api: ApiClient, namespace: str, selector: str, created: Mapping[str, int]
+    ) -> dict[str, Status]:
         """Their statuses, by name."""
-        found = list(api.iter_items(self.build_path(namespace), labelSelector=selector))
+        listed = api.iter_items(self.build_path(namespace), labelSelector=selector)
+        found = [item for item in listed if not is_later(item, created.get(item["metadata"]["name"], 0))]
         groups: Iterable[Json] = ()
         pods: Iterable[Json] = ()
         if any(_read_phase(item) in _WAITING for item in found):

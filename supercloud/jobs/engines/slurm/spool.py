@@ -165,9 +165,12 @@ _DISCARD_SCRIPT = """\
 for key; do flock -n ".supercloud/slurm/$key/lock" rm -f ".supercloud/slurm/$key/begun"; done 2>/dev/null
 :
 """
-# A result is read only if the file belongs to the user.
+# A result is read only if the file belongs to the user. The mark separates the file from what start-up files of the
+# user's shell print.
+_FILE_MARK = "supercloud: the file follows"
 _READ_SCRIPT = """\
 cd "$HOME" || exit 74
+printf '%s\\n' "$4"
 file=.supercloud/slurm/$1
 case $1 in
 */result)
@@ -244,14 +247,20 @@ class RemoteSpool:
     def read_file(self, key: str, name: str, offset: int) -> bytes:
         """From the file there."""
         done = self.runner.run_raw(
-            _build_shell_command(_READ_SCRIPT, f"{key}/{name}", str(offset + 1), str(_CHUNK_SIZE))
+            _build_shell_command(_READ_SCRIPT, f"{key}/{name}", str(offset + 1), str(_CHUNK_SIZE), _FILE_MARK)
         )
         if done.returncode == 77:
             raise EngineError(
                 f"{self.runner.host}: ~/.supercloud/slurm/{key}/{name} was not read: it does not belong "
                 "to the user that submitted the job"
             )
-        return done.stdout
+        printed, mark, content = done.stdout.partition(f"{_FILE_MARK}\n".encode())
+        if printed and not mark:
+            raise EngineError(
+                f"{self.runner.host}: the file of job {key} was not read; instead of it the host printed "
+                f"{printed[-200:].decode(errors='replace')!r}"
+            )
+        return content
 
     def describe_file(self, key: str, name: str) -> str:
         """The host and the path on it."""
