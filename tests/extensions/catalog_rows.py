@@ -77,7 +77,8 @@ def add_kubernetes_parts(copy: PackageCopy) -> None:
     copy.run("render", "cluster.yaml", "--target", "kubernetes", "--out", "out")
     assert "1.99" in copy.run("plan", "cluster.yaml")
     built = "from supercloud.targets.schedulers.kubernetes.charts import build_values\n"
-    built += "import supercloud as sc\nfrom supercloud.catalog import Catalog\nfrom supercloud.catalog.kubernetes_parts import Chart\n"
+    built += "import supercloud as sc\nfrom supercloud.catalog import Catalog\n"
+    built += "from supercloud.catalog.kubernetes_parts import Chart\n"
     built += "plan = sc.resolve(sc.load('cluster.yaml'))\n"
     built += "print(build_values(plan, Catalog.load_default().get(Chart, 'own-network'))['k8sServicePort'])"
     assert copy.python(built) == "6443\n"

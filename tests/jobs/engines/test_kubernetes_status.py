@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from supercloud.jobs.engines.kubernetes.api import ApiClient
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
+from supercloud.jobs.engines.kubernetes.kinds import KINDS
 from supercloud.jobs.engines.kubernetes.nodes import iter_node_states, list_waiting_workloads
 from supercloud.jobs.engines.kubernetes.reasons import describe_pods, describe_workload
-from supercloud.jobs.engines.kubernetes.status import build_status
+from supercloud.jobs.engines.kubernetes.status import build_status, parse_time
 from supercloud.jobs.store.states import State
 from supercloud.spec.fleet import Connection
 
@@ -268,7 +270,7 @@ def test_why_a_pod_does_not_run() -> None:
 @pytest.mark.parametrize("word", KINDS)
 def test_a_later_object_with_the_name_of_a_job_has_no_status_of_it(word: str) -> None:
     created = "2026-11-21T00:00:00Z"
-    item = {"metadata": {"name": "job-1", "uid": "u", "creationTimestamp": created, "labels": {}}}
+    item = {"metadata": {"name": "job-1", "uid": "u", "creationTimestamp": created, "labels": {}}, "spec": {"tasks": []}}
     at = int(parse_time(created) or 0)
 
     class Api:

@@ -11,7 +11,7 @@ from ..work import BuildContext
 from .dns import create_record
 from .network import Network
 from .security import SecurityGroups, allow_traffic, create_security_group
-from .watch import Monitoring, create_alarm
+from .watch import AlarmRule, Monitoring, create_alarm
 
 __all__ = ["AccountingDatabase", "create_database"]
 
@@ -79,11 +79,13 @@ def create_database(
         context,
         monitoring,
         "database-free",
-        "AWS/RDS:FreeStorageSpace",
         {"DBInstanceIdentifier": server.identifier},
-        below=float(plan.disk.base) / 10,
-        statistic="Minimum",
-        description="The accounting database is nearly full",
+        AlarmRule(
+            "AWS/RDS:FreeStorageSpace",
+            "The accounting database is nearly full",
+            below=float(plan.disk.base) / 10,
+            statistic="Minimum",
+        ),
     )
     secret = server.master_user_secrets.apply(lambda secrets: str(secrets[0].secret_arn))
     return AccountingDatabase(plan.host, server.address, secret)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
-from pulumi_aws import ebs, ec2, route53
+from pulumi_aws import ebs, ec2
 
 from ....plan.model.cloud import CloudHost
 from ..boot import render_user_data
@@ -14,8 +14,8 @@ from ..work import BuildContext
 from .dns import create_record
 from .groups import GROUP_TAG
 from .launch import VOLUME_TYPE, build_metadata_options, format_image_id
-from .network import Network
-from .watch import Monitoring, create_alarm
+from .shared import SharedResources
+from .watch import AlarmRule, create_alarm
 
 __all__ = ["HostInstance", "STATE_DEVICE", "create_hosts"]
 
@@ -39,35 +39,25 @@ class HostInstance:
 def create_hosts(
     context: BuildContext,
     host: CloudHost,
-    network: Network,
+    shared: SharedResources,
     security_group_ids: Sequence[pulumi.Input[str]],
     profile: pulumi.Input[str],
-    zone: route53.Zone,
-    monitoring: Monitoring,
     values: Mapping[str, pulumi.Input[str]],
 ) -> list[HostInstance]:
     """Create all machines of a host of the plan, with their private names."""
     script = render_user_data(context, host.key, values)
-    ami, launch = _resolve_image(context, host)
+    template = _InstanceTemplate(host, security_group_ids, profile, *_resolve_image(context, host), script)
     made = []
     for index, name in enumerate(_list_host_names(host)):
         subnet = host.subnets[index % len(host.subnets)]
-        instance = _create_instance(
-            context, host, name, network.subnets[subnet], security_group_ids, profile, ami, launch, script
-        )
+        instance = _create_instance(context, template, name, shared.network.subnets[subnet])
         if host.state_disk is not None:
             _create_state_volume(context, host, name, context.cloud.network.get_subnet(subnet).zone, instance)
-        create_record(context, zone, name, instance.private_ip)
-        create_alarm(
-            context,
-            monitoring,
-            f"{name}-status",
-            "AWS/EC2:StatusCheckFailed",
-            {"InstanceId": instance.id},
-            above=0,
-            statistic="Maximum",
-            description=f"{host.role} {name} does not answer",
+        create_record(context, shared.zone, name, instance.private_ip)
+        failed = AlarmRule(
+            "AWS/EC2:StatusCheckFailed", f"{host.role} {name} does not answer", above=0, statistic="Maximum"
         )
+        create_alarm(context, shared.monitoring, f"{name}-status", {"InstanceId": instance.id}, failed)
         address = _create_public_address(context, name, instance) if host.is_public else instance.private_ip
         made.append(HostInstance(name, host.role, host.is_public, address, instance))
     return made
@@ -93,32 +83,37 @@ def _resolve_image(context: BuildContext, host: CloudHost) -> tuple[str | None, 
     return None, ec2.InstanceLaunchTemplateArgs(id=launch.id, version="$Latest")
 
 
+@dataclass(frozen=True)
+class _InstanceTemplate:
+    """The machines of a host of the plan."""
+
+    host: CloudHost
+    security_group_ids: Sequence[pulumi.Input[str]]
+    profile: pulumi.Input[str]
+    ami: str | None
+    launch: ec2.InstanceLaunchTemplateArgs | None
+    script: pulumi.Output[str] | None
+
+
 def _create_instance(
-    context: BuildContext,
-    host: CloudHost,
-    name: str,
-    subnet: pulumi.Input[str],
-    security_group_ids: Sequence[pulumi.Input[str]],
-    profile: pulumi.Input[str],
-    ami: str | None,
-    launch: ec2.InstanceLaunchTemplateArgs | None,
-    script: pulumi.Output[str] | None,
+    context: BuildContext, template: _InstanceTemplate, name: str, subnet: pulumi.Input[str]
 ) -> ec2.Instance:
     """Create a machine that a newer image or start script does not replace: replace it explicitly; its state is kept.
 
     The state disk can be attached to one machine only, so that the old machine is deleted before the new one is
     created.
     """
+    host = template.host
     return ec2.Instance(
         context.name_child(name),
-        ami=ami,
-        launch_template=launch,
+        ami=template.ami,
+        launch_template=template.launch,
         instance_type=host.machine.name,
         subnet_id=subnet,
-        vpc_security_group_ids=list(security_group_ids),
-        iam_instance_profile=profile,
+        vpc_security_group_ids=list(template.security_group_ids),
+        iam_instance_profile=template.profile,
         key_name=context.existing.ssh_key,
-        user_data_base64=script,
+        user_data_base64=template.script,
         metadata_options=ec2.InstanceMetadataOptionsArgs(**build_metadata_options(context)),
         root_block_device=ec2.InstanceRootBlockDeviceArgs(
             volume_size=host.disk.ceil("GiB"), volume_type=VOLUME_TYPE, encrypted=True, tags=context.build_tags(name)

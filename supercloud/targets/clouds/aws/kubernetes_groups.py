@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pulumi
@@ -13,7 +14,7 @@ from ....plan.model.cloud import CloudHost, NodeGroup
 from ....plan.model.plan import Plan, PoolPlan
 from ....spec.pool import CapacityBlock, Spot
 from ..work import BuildContext
-from .launch import create_launch_template, get_latest_version
+from .launch import LaunchSettings, create_launch_template, get_latest_version
 from .network import Network
 from .node_config import build_node_config, find_ami_type
 from .placement import create_placement_group
@@ -37,9 +38,7 @@ def create_pool_node_group(
 ) -> eks.NodeGroup:
     """Create the nodes of a pool, with the labels and taints that the rendered bundle expects."""
     pool = context.plan.get_pool(group.pool)
-    launch = create_launch_template(
-        context,
-        group.key,
+    settings = LaunchSettings(
         machine=pool.machine.name,
         disk=group.disk,
         security_group_ids=security_group_ids,
@@ -50,20 +49,17 @@ def create_pool_node_group(
         placement=create_placement_group(context, group.key, group.has_placement_group),
         **_build_launch_settings(context, cluster, group.image, local_disks=group.local_disk_mount is not None),
     )
-    return _create_managed_node_group(
-        context,
-        cluster,
+    nodes = _ManagedNodes(
         group.key,
         network.select_subnet_ids(group.subnets),
-        role,
-        launch,
+        create_launch_template(context, group.key, settings),
         group.image,
         sizes=(group.min_nodes, group.initial_nodes, group.max_nodes),
         capacity_type=_select_capacity_type(group),
         labels=build_pool_labels(context.plan, pool),
         taints=_build_taints(context.plan, pool),
-        depends_on=depends_on,
     )
+    return _create_managed_node_group(context, cluster, role, nodes, depends_on)
 
 
 def create_system_node_group(
@@ -76,63 +72,57 @@ def create_system_node_group(
     depends_on: Sequence[pulumi.Resource],
 ) -> eks.NodeGroup:
     """Create the nodes for queues, operators and monitoring."""
-    launch = create_launch_template(
-        context,
-        host.key,
+    settings = LaunchSettings(
         machine=host.machine.name,
         disk=host.disk,
         security_group_ids=security_group_ids,
         **_build_launch_settings(context, cluster, host.image, local_disks=False),
     )
     subnets, count = network.select_subnet_ids(host.subnets), host.count
-    return _create_managed_node_group(
-        context,
-        cluster,
-        host.key,
-        subnets,
-        role,
-        launch,
-        host.image,
-        sizes=(count, count, count),
-        capacity_type="ON_DEMAND",
-        labels={},
-        taints=[],
-        depends_on=depends_on,
-    )
+    launch = create_launch_template(context, host.key, settings)
+    nodes = _ManagedNodes(host.key, subnets, launch, host.image, sizes=(count, count, count))
+    return _create_managed_node_group(context, cluster, role, nodes, depends_on)
+
+
+@dataclass(frozen=True)
+class _ManagedNodes:
+    """The nodes of a managed node group."""
+
+    key: str
+    subnets: Sequence[pulumi.Input[str]]
+    launch: ec2.LaunchTemplate
+    image: str
+    sizes: tuple[int, int, int]
+    """Minimum, initial and maximum number of nodes."""
+    capacity_type: str = "ON_DEMAND"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: Sequence[eks.NodeGroupTaintArgs] = ()
 
 
 def _create_managed_node_group(
     context: BuildContext,
     cluster: eks.Cluster,
-    key: str,
-    subnets: Sequence[pulumi.Input[str]],
     role: pulumi.Input[str],
-    launch: ec2.LaunchTemplate,
-    image: str,
-    *,
-    sizes: tuple[int, int, int],
-    capacity_type: str,
-    labels: Mapping[str, str],
-    taints: Sequence[eks.NodeGroupTaintArgs],
+    nodes: _ManagedNodes,
     depends_on: Sequence[pulumi.Resource],
 ) -> eks.NodeGroup:
-    least, first, most = sizes
-    published = find_ami_type(context.cloud.images[image])
+    least, first, most = nodes.sizes
+    published = find_ami_type(context.cloud.images[nodes.image])
     return eks.NodeGroup(
-        context.name_child(key, "node-group"),
+        context.name_child(nodes.key, "node-group"),
         cluster_name=cluster.name,
         node_role_arn=role,
-        subnet_ids=list(subnets),
+        subnet_ids=list(nodes.subnets),
         ami_type=published or "CUSTOM",
         version=context.plan.scheduler.version if published else None,
-        capacity_type=capacity_type,
-        launch_template=eks.NodeGroupLaunchTemplateArgs(id=launch.id, version=get_latest_version(launch)),
+        capacity_type=nodes.capacity_type,
+        launch_template=eks.NodeGroupLaunchTemplateArgs(id=nodes.launch.id, version=get_latest_version(nodes.launch)),
         scaling_config=eks.NodeGroupScalingConfigArgs(min_size=least, desired_size=first, max_size=most),
         update_config=eks.NodeGroupUpdateConfigArgs(max_unavailable_percentage=_MAX_UNAVAILABLE_PERCENT),
         node_repair_config=eks.NodeGroupNodeRepairConfigArgs(enabled=True),
-        labels=dict(labels),
-        taints=list(taints),
-        tags=context.build_tags(key),
+        labels=dict(nodes.labels),
+        taints=list(nodes.taints),
+        tags=context.build_tags(nodes.key),
         opts=context.build_options(depends_on=list(depends_on), ignore_changes=["scalingConfig.desiredSize"]),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pulumi
@@ -13,39 +14,57 @@ from ....primitives.quantity import Size
 from ....spec.pool import Capacity, CapacityBlock, Reservation, ReservationGroup, Spot
 from ..work import BuildContext
 
-__all__ = ["VOLUME_TYPE", "format_image_id", "build_metadata_options", "create_launch_template", "get_latest_version"]
+__all__ = [
+    "LaunchSettings",
+    "VOLUME_TYPE",
+    "format_image_id",
+    "build_metadata_options",
+    "create_launch_template",
+    "get_latest_version",
+]
 
 VOLUME_TYPE = "gp3"
 """Volume type of all disks."""
 
 
-def create_launch_template(
-    context: BuildContext,
-    key: str,
-    *,
-    machine: str,
-    disk: Size,
-    security_group_ids: Sequence[pulumi.Input[str]],
-    interfaces: Sequence[Interface] = (),
-    image: str,
-    managed: bool = False,
-    profile: pulumi.Input[str] | None = None,
-    capacity: Capacity | None = None,
-    placement: pulumi.Input[str] | None = None,
-    user_data: pulumi.Input[str] | None = None,
-    tags: Mapping[str, str] | None = None,
-) -> ec2.LaunchTemplate:
-    """Create a launch template. ``image`` is a key of the plan; with ``managed`` a managed service sets the image."""
-    labels = {**context.build_tags(key), **(tags or {})}
+@dataclass(frozen=True, kw_only=True)
+class LaunchSettings:
+    """The instances of a launch template."""
+
+    machine: str
+    """Instance type."""
+    disk: Size
+    """Root disk."""
+    security_group_ids: Sequence[pulumi.Input[str]]
+    interfaces: Sequence[Interface] = ()
+    image: str
+    """A key of the plan's images."""
+    managed: bool = False
+    """Whether a managed service sets the image."""
+    profile: pulumi.Input[str] | None = None
+    """Instance profile."""
+    capacity: Capacity | None = None
+    placement: pulumi.Input[str] | None = None
+    """Placement group."""
+    user_data: pulumi.Input[str] | None = None
+    tags: Mapping[str, str] | None = None
+
+
+def create_launch_template(context: BuildContext, key: str, settings: LaunchSettings) -> ec2.LaunchTemplate:
+    """Create a launch template."""
+    interfaces, image, capacity = settings.interfaces, settings.image, settings.capacity
+    profile, placement = settings.profile, settings.placement
+    security_group_ids = settings.security_group_ids
+    labels = {**context.build_tags(key), **(settings.tags or {})}
     several = _needs_interface_list(interfaces)
     return ec2.LaunchTemplate(
         context.name_child(f"{key}-launch", "launch-template"),
-        instance_type=machine,
-        image_id=None if managed else format_image_id(context.cloud.images[image]),
+        instance_type=settings.machine,
+        image_id=None if settings.managed else format_image_id(context.cloud.images[image]),
         iam_instance_profile=ec2.LaunchTemplateIamInstanceProfileArgs(arn=profile) if profile is not None else None,
         key_name=context.existing.ssh_key,
-        user_data=user_data,
-        block_device_mappings=[_build_root_volume(context, image, disk)],
+        user_data=settings.user_data,
+        block_device_mappings=[_build_root_volume(context, image, settings.disk)],
         metadata_options=ec2.LaunchTemplateMetadataOptionsArgs(**build_metadata_options(context)),
         network_interfaces=[_build_interface(item, security_group_ids) for item in interfaces] if several else None,
         vpc_security_group_ids=None if several else list(security_group_ids),

@@ -13,7 +13,7 @@ from ..work import BuildContext
 from .files import FileSystem, create_storage_log_group, create_storage_security_group, require_setting
 from .network import Network
 from .security import SecurityGroups
-from .watch import Monitoring, create_alarm
+from .watch import AlarmRule, Monitoring, create_alarm
 
 __all__ = ["create_lustre"]
 
@@ -66,11 +66,13 @@ def create_lustre(
         context,
         monitoring,
         f"storage-{storage.name}-free",
-        "AWS/FSx:FreeDataStorageCapacity",
         {"FileSystemId": system.id},
-        below=float(capacity.base) * _LOW_SPACE_FRACTION,
-        statistic="Sum",
-        description=f"{storage.name} is nearly full",
+        AlarmRule(
+            "AWS/FSx:FreeDataStorageCapacity",
+            f"{storage.name} is nearly full",
+            below=float(capacity.base) * _LOW_SPACE_FRACTION,
+            statistic="Sum",
+        ),
     )
     source = pulumi.Output.concat(system.dns_name, "@tcp:/", system.mount_name)
     handles = {"handle": system.id, "dnsname": system.dns_name, "mountname": system.mount_name}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 import pulumi
-from pulumi_aws import iam, route53, s3, secretsmanager
+from pulumi_aws import iam, s3, secretsmanager
 
 from ..boot import with_dependencies
 from ..work import BuildContext
@@ -16,12 +16,10 @@ from .groups import create_node_group
 from .hosts import STATE_DEVICE, HostInstance, create_hosts
 from .iam import IamRole, create_instance_profile, create_role
 from .log_agent import ship_logs
-from .network import Network
 from .rights import RolePermissions, build_role_permissions
 from .secrets import create_secrets
-from .security import SecurityGroups
+from .shared import SharedResources
 from .users import create_user_role
-from .watch import Monitoring
 
 __all__ = ["SlurmCluster", "build_common_values", "create_slurm_cluster"]
 
@@ -38,27 +36,21 @@ class SlurmCluster:
 
 
 def create_slurm_cluster(
-    context: BuildContext,
-    network: Network,
-    security_groups: SecurityGroups,
-    zone: route53.Zone,
-    buckets: Mapping[str, s3.Bucket],
-    published: list[pulumi.Resource],
-    files: Mapping[str, FileSystem],
-    monitoring: Monitoring,
+    context: BuildContext, shared: SharedResources, files: Mapping[str, FileSystem]
 ) -> SlurmCluster:
     """Create all resources of Slurm. Machines read the published bundles, so that they are created afterwards."""
+    network, security_groups, monitoring = shared.network, shared.security_groups, shared.monitoring
     secrets = create_secrets(context)
-    database = create_database(context, network, security_groups, zone, monitoring)
-    state = buckets[context.cloud.state_bucket]
+    database = create_database(context, network, security_groups, shared.zone, monitoring)
+    state = shared.buckets[context.cloud.state_bucket]
     roles = _create_roles(context, build_role_permissions(context, state, secrets, database, monitoring))
-    users = create_user_role(context, buckets, {key: roles[key] for key in _USER_MACHINE_KINDS if key in roles})
+    users = create_user_role(context, shared.buckets, {key: roles[key] for key in _USER_MACHINE_KINDS if key in roles})
     values = _build_start_values(context, state, secrets, database, files) | {"role_users": users.arn}
     if monitoring.logs is not None:
         ship_logs(context, monitoring.logs)
     profiles = _create_instance_profiles(context, roles)
     ready = [
-        *published,
+        *shared.published,
         *network.dependencies,
         *users.policies,
         *(right for role in roles.values() for right in role.policies),
@@ -71,11 +63,9 @@ def create_slurm_cluster(
             machines = create_hosts(
                 context,
                 plan,
-                network,
+                shared,
                 [security_groups.cluster.id, *own],
                 profiles[plan.role].name,
-                zone,
-                monitoring,
                 with_dependencies(ready, values | {"host": plan.key}),
             )
             hosts += machines

@@ -12,7 +12,15 @@ from ..work import CLUSTER_TAG, BuildContext
 from .iam import allow, create_role
 from .network import Network
 
-__all__ = ["Monitoring", "create_alarm", "create_budget", "create_flow_logs", "create_log_group", "create_monitoring"]
+__all__ = [
+    "Monitoring",
+    "AlarmRule",
+    "create_alarm",
+    "create_budget",
+    "create_flow_logs",
+    "create_log_group",
+    "create_monitoring",
+]
 
 _LOG_RETENTION_DAYS = 90
 _BUDGET_ALERTS = ((80.0, "FORECASTED"), (100.0, "ACTUAL"))
@@ -75,29 +83,36 @@ def create_log_group(
     )
 
 
+@dataclass(frozen=True)
+class AlarmRule:
+    """The condition of an alarm: a metric above or below a threshold."""
+
+    metric: str
+    """Namespace and name: ``AWS/EC2:StatusCheckFailed``."""
+    description: str
+    above: float | None = None
+    below: float | None = None
+    statistic: str = "Average"
+
+
 def create_alarm(
     context: BuildContext,
     monitoring: Monitoring,
     key: str,
-    metric: str,
     dimensions: Mapping[str, pulumi.Input[str]],
-    *,
-    above: float | None = None,
-    below: float | None = None,
-    statistic: str = "Average",
-    description: str,
+    rule: AlarmRule,
 ) -> None:
-    """Notify the topic when a metric (``AWS/EC2:StatusCheckFailed``) exceeds a threshold for three periods of 5 min."""
-    namespace, _, name = metric.partition(":")
+    """Notify the topic when the condition is met for three periods of 5 min."""
+    namespace, _, name = rule.metric.partition(":")
     cloudwatch.MetricAlarm(
         context.name_child(f"alarm-{key}", "alarm"),
-        alarm_description=description,
+        alarm_description=rule.description,
         namespace=namespace,
         metric_name=name,
         dimensions=dict(dimensions),
-        comparison_operator="LessThanThreshold" if above is None else "GreaterThanThreshold",
-        threshold=below if above is None else above,
-        statistic=statistic,
+        comparison_operator="LessThanThreshold" if rule.above is None else "GreaterThanThreshold",
+        threshold=rule.below if rule.above is None else rule.above,
+        statistic=rule.statistic,
         period=300,
         evaluation_periods=3,
         alarm_actions=[monitoring.topic.arn],

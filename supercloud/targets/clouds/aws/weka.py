@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import pulumi
-from pulumi_aws import autoscaling, lb, route53, s3
+from pulumi_aws import autoscaling, lb
 
 from ....plan.model.cloud import CloudHost, CloudStorage
 from ..boot import render_user_data, with_dependencies
 from ..work import BuildContext
 from .dns import create_record
 from .files import FileSystem, require_mount_rule, require_setting
-from .groups import create_instance_group
+from .groups import GroupSettings, create_instance_group
 from .iam import create_instance_profile, create_role
-from .launch import create_launch_template
+from .launch import LaunchSettings, create_launch_template
 from .network import Network
 from .placement import create_placement_group
 from .rights import build_storage_server_permissions
 from .security import SecurityGroups
+from .shared import SharedResources
 from .slurm import build_common_values
-from .watch import Monitoring
 
 __all__ = ["STORAGE_TAG", "create_weka"]
 
@@ -32,21 +29,17 @@ def create_weka(
     context: BuildContext,
     storage: CloudStorage,
     host: CloudHost,
-    network: Network,
-    security_groups: SecurityGroups,
-    zone: route53.Zone,
-    state: s3.Bucket,
-    published: Sequence[pulumi.Resource],
-    monitoring: Monitoring,
+    shared: SharedResources,
 ) -> FileSystem:
     """Create the backends. Data is on their local disks, so that Auto Scaling must never replace one."""
-    rights = build_storage_server_permissions(context, storage, state, monitoring)
+    network, security_groups, state = shared.network, shared.security_groups, shared.buckets[context.cloud.state_bucket]
+    rights = build_storage_server_permissions(context, storage, state, shared.monitoring)
     role = create_role(context, host.key, "ec2.amazonaws.com", rights)
-    values = with_dependencies([*published, *network.dependencies, *role.policies], build_common_values(context, state))
+    values = with_dependencies(
+        [*shared.published, *network.dependencies, *role.policies], build_common_values(context, state)
+    )
     tags = {STORAGE_TAG: storage.name}
-    launch = create_launch_template(
-        context,
-        host.key,
+    settings = LaunchSettings(
         machine=host.machine.name,
         disk=host.disk,
         security_group_ids=[security_groups.cluster.id],
@@ -57,6 +50,7 @@ def create_weka(
         user_data=render_user_data(context, host.key, values),
         tags=tags,
     )
+    launch = create_launch_template(context, host.key, settings)
     rule = require_mount_rule(storage)
     entry, target = _create_load_balancer(
         context, host, require_setting(rule.port, storage, "port"), network, security_groups
@@ -65,14 +59,16 @@ def create_weka(
         context,
         host.key,
         launch,
-        network.select_subnet_ids(host.subnets),
-        sizes=(host.count, host.count, host.count),
-        tags=tags,
-        targets=[target.arn],
-        has_data=True,
+        GroupSettings(
+            network.select_subnet_ids(host.subnets),
+            sizes=(host.count, host.count, host.count),
+            tags=tags,
+            targets=[target.arn],
+            has_data=True,
+        ),
     )
     name = host.hosts[0] if host.hosts else host.key
-    create_record(context, zone, name, entry.dns_name, "CNAME")
+    create_record(context, shared.zone, name, entry.dns_name, "CNAME")
     source = backends.name.apply(lambda _: f"{name}.{context.plan.network.domain}/{rule.path}")
     return FileSystem(storage, source, {})
 
