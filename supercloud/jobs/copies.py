@@ -12,7 +12,14 @@ from .engines.submission import JobIdentity, compute_record_digest, compute_spec
 from .store.records import JobRecord
 from .store.store import Store
 
-__all__ = ["build_identity", "describe_copies", "describe_others", "find_copies", "select_resubmitted"]
+__all__ = [
+    "build_identity",
+    "build_known_identity",
+    "describe_copies",
+    "describe_others",
+    "find_copies",
+    "select_resubmitted",
+]
 
 
 _MAX_NAMED = 5  # jobs in one message, the latest: a key may have been used many times
@@ -43,6 +50,14 @@ def find_copies(engine: Engine, records: Collection[JobRecord]) -> dict[int, Job
 def build_identity(record: JobRecord) -> JobIdentity:
     """The identity that the engine keeps with the job of a record."""
     return JobIdentity(record.engine_key, compute_spec_digest(record.spec), compute_record_digest(record.recorded))
+
+
+def build_known_identity(store: Store, record: JobRecord) -> JobIdentity:
+    """The part of it that certainly is with the job: a job that a restored store found again by its key was
+    submitted for an earlier record.
+    """
+    identity = build_identity(record)
+    return identity if store.find_restore() is None else identity._replace(record="")
 
 
 def describe_copies(record: JobRecord, copies: JobCopies, is_started_again: bool) -> str:

@@ -11,8 +11,8 @@ from functools import cache
 
 from ..errors import EngineError, JobFailedError, StoreError, SupercloudError
 from ..spec.fleet import Connection
-from .copies import find_copies, select_resubmitted
-from .engines.base import Engine, JobCopies, KeepsResults, StreamsLogs, open_engine
+from .copies import build_known_identity, find_copies, select_resubmitted
+from .engines.base import DistinguishesJobs, Engine, JobCopies, KeepsResults, StreamsLogs, open_engine
 from .engines.bounded_io import MAX_RESULT_BYTES
 from .reconcile import reconcile
 from .store.database import StoreLockedError, strip_advice
@@ -187,7 +187,11 @@ class Job:
         except StoreError as error:
             unrecorded = error
         try:
-            self._open_engine().cancel(self.record.ref)
+            engine = self._open_engine()
+            if isinstance(engine, DistinguishesJobs):
+                engine.cancel_job(self.record.ref, build_known_identity(self.store, self.record))
+            else:
+                engine.cancel(self.record.ref)
         except StoreError as error:  # the queue of this machine, which is on the same disk
             raise StoreError(f"job {self.id} ({self.record.name}) was not cancelled: {error}") from error
         self._cancel_copies()

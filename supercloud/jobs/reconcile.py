@@ -10,9 +10,17 @@ from dataclasses import replace
 from ..errors import EngineError, InputError, StoreError, SupercloudError
 from ..primitives.responses import replace_surrogates
 from ..spec.fleet import Connection
-from .copies import build_identity, describe_copies, describe_others, find_copies, select_resubmitted
+from .copies import (
+    build_identity,
+    build_known_identity,
+    describe_copies,
+    describe_others,
+    find_copies,
+    select_resubmitted,
+)
 from .engines.base import (
     AcceptsLateSubmissions,
+    DistinguishesJobs,
     Engine,
     FindsByKey,
     FindsCopies,
@@ -259,11 +267,23 @@ def _poll_statuses(store: Store, engine: Engine, records: Sequence[JobRecord]) -
     if not records:
         return
     known = {record.id: record for record in records}
-    statuses = engine.poll([record.ref for record in records if record.ref])
+    statuses = _request_statuses(store, engine, records)
     silent = Status(State.UNKNOWN, reason=f"job not found by {records[0].engine}")
-    answers = {record.id: statuses.get(record.ref or "", silent) for record in records}
+    answers = {record.id: statuses.get(record.id, silent) for record in records}
     _look_for_copies(store, engine, [record for record in records if answers[record.id].state.is_final], answers)
     store.record_statuses(answers, known)
+
+
+def _request_statuses(store: Store, engine: Engine, records: Sequence[JobRecord]) -> dict[int, Status]:
+    """By job ID; jobs unknown to the engine are omitted."""
+    if isinstance(engine, DistinguishesJobs):
+        jobs = {
+            record.id: (record.ref, build_known_identity(store, record)) for record in records if record.ref is not None
+        }
+        found = engine.poll_jobs(list(jobs.values()))
+        return {number: found[job] for number, job in jobs.items() if job in found}
+    statuses = engine.poll([record.ref for record in records if record.ref])
+    return {record.id: statuses[record.ref] for record in records if record.ref is not None and record.ref in statuses}
 
 
 def _look_for_copies(store: Store, engine: Engine, ended: Sequence[JobRecord], answers: dict[int, Status]) -> None:

@@ -31,6 +31,7 @@ __all__ = [
     "CarriesDigests",
     "ChecksReachability",
     "SupportsDependencies",
+    "DistinguishesJobs",
     "EndsStarts",
     "Engine",
     "FindsByKey",
@@ -145,6 +146,21 @@ class EndsStarts(Protocol):
         """Cancel the job of a ref, and its copies, if they carry this identity. It is not an error if the engine has
         purged them, or if the ref now belongs to another job, which is not changed.
         """
+
+
+@runtime_checkable
+class DistinguishesJobs(Protocol):
+    """An engine whose refs may later belong to another job, and which keeps identities with its jobs. Only data that
+    both identities have is compared: a job without a known identity is taken for the one of its ref.
+    """
+
+    def poll_jobs(self, jobs: Sequence[tuple[str, JobIdentity]]) -> Mapping[tuple[str, JobIdentity], Status]:
+        """:meth:`Engine.poll` of refs with the identities of their jobs; UNKNOWN with a reason for a ref that belongs
+        to another job now.
+        """
+
+    def cancel_job(self, ref: str, identity: JobIdentity) -> None:
+        """:meth:`Engine.cancel`, unless the ref belongs to another job now, which is not changed."""
 
 
 @runtime_checkable

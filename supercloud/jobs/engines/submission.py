@@ -25,6 +25,10 @@ class JobIdentity(NamedTuple):
         """Whether both jobs were certainly submitted for one record: one of them is a copy of the other."""
         return bool(self.record) and self == other
 
+    def is_other_job(self, other: JobIdentity | None) -> bool:
+        """Whether both are certainly of different jobs; data that one of them lacks is not compared."""
+        return other is not None and any(mine and its and mine != its for mine, its in zip(self, other, strict=True))
+
     def may_be_same_job(self, other: JobIdentity) -> bool:
         """Whether both have the same key, and are not known to be of different specs."""
         return self.key == other.key and (self.spec == other.spec or not (self.spec and other.spec))

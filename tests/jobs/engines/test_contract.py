@@ -19,6 +19,7 @@ from jobs.waiting import end_everything, eventually
 
 from supercloud.jobs.engines.base import (
     CarriesDigests,
+    DistinguishesJobs,
     EndsStarts,
     Engine,
     FindsByKey,
@@ -232,6 +233,24 @@ def test_a_job_is_found_and_ended_for_the_record_that_it_was_submitted_for(engin
         engine.end_start(gone, identity)
     eventually(reaches(engine, ref, State.RUNNING), PATIENCE)
     engine.end_start(ref, mine.identity)
+    eventually(reaches(engine, ref, State.CANCELLED), PATIENCE)
+
+
+def test_a_reference_that_belongs_to_another_job_now_is_not_ours(engine: Engine, key: str) -> None:
+    """The scheduler has counted from the beginning again, or another store has an object of the same name."""
+    if not isinstance(engine, DistinguishesJobs):
+        pytest.skip("its references belong to one job for ever")
+    there = replace(
+        engine.prepare(a_job(engine, "long"), AT, key), recorded=time.time(), spec=compute_spec_digest("{}")
+    )
+    ours = replace(there, recorded=there.recorded - 3600)
+    ref = engine.submit(there)
+    eventually(reaches(engine, ref, State.RUNNING), PATIENCE)
+    status = engine.poll_jobs([(ref, ours.identity)])[ref, ours.identity]
+    assert status.state is State.UNKNOWN and "for another job" in status.reason
+    engine.cancel_job(ref, ours.identity)
+    assert engine.poll_jobs([(ref, there.identity)])[ref, there.identity].state is State.RUNNING
+    engine.cancel_job(ref, there.identity)
     eventually(reaches(engine, ref, State.CANCELLED), PATIENCE)
 
 

@@ -14,6 +14,7 @@ from supercloud.jobs.engines.slurm.copies import select_latest
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import CommandResult, LocalRunner
 from supercloud.jobs.engines.slurm.texts import parse_jobs
+from supercloud.jobs.engines.submission import JobIdentity
 from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.placement.requests.slurm import SlurmRequest
 from supercloud.jobs.store.states import State
@@ -162,3 +163,13 @@ def test_running_commands_here(tmp_path: Path) -> None:
     assert LocalRunner().run(["sh", "-c", "echo a; echo b >&2; exit 3"]) == CommandResult(3, "a\n", "b\n")
     with pytest.raises(EngineError, match="nosuchcommand not found on this machine"):
         LocalRunner().run(["nosuchcommand"])
+
+
+@pytest.mark.parametrize("comment, is_ours", [("supercloud:ok", True), ("supercloud:other", False), ("", True)])
+def test_accounts_are_compared_with_the_job(tmp_path: Path, comment: str, is_ours: bool) -> None:
+    """A record without a comment counts by its ID."""
+    accounts = CommandResult(0, f"7|COMPLETED|0:0|1795213461|1795213462|None||sbatch --comment={comment}\n")
+    ours = ("7", JobIdentity("ok", "a" * 16, "b" * 16))
+    status = engine(tmp_path, squeue=CommandResult(0, ""), sacct=accounts).poll_jobs([ours])[ours]
+    assert status.state is (State.COMPLETED if is_ours else State.UNKNOWN)
+    assert ("Slurm now uses ID 7 for another job" in status.reason) is not is_ours

@@ -213,3 +213,18 @@ def test_a_job_that_appears_while_it_is_looked_for_runs_once(address: str, plan:
     assert api.submit(build_job(), plan, key="k", store=store).record.state is State.SUBMITTING
     Scheduler.jobs = late
     assert not reconcile(store) and (store.get(1).ref, len(Scheduler.jobs)) == ("1", 1)
+
+
+def test_a_job_that_has_the_number_of_ours_now_is_neither_ours_nor_cancelled(
+    address: str, plan: Plan, store: Store
+) -> None:
+    """The controller has lost its state, and has given the number to a job of another store."""
+    ours = api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
+    prefix = Scheduler.jobs[0]["comment"].rpartition(":")[0]
+    Scheduler.jobs[0] |= {"comment": f"{prefix}:{'0' * 16}", "job_state": ["COMPLETED"]}
+    assert not reconcile(store)
+    assert store.get(1).state is not State.COMPLETED
+    assert "Slurm now uses ID 1 for another job" in store.get(1).reason
+    Scheduler.ended = []
+    ours.cancel()
+    assert not Scheduler.ended

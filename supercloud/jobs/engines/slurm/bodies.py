@@ -20,6 +20,7 @@ from .nodes import NON_NODE_REASONS, classify_state, count_accelerators
 from .texts import build_status, parse_comment
 
 __all__ = [
+    "iter_account_rows",
     "parse_accounts",
     "read_job_id",
     "is_owned_by",
@@ -147,6 +148,13 @@ def rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[copies.Row]:
 def parse_accounts(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
     """The jobs of the accounts."""
     found: dict[str, list[Status]] = {}
+    for number, status, _ in iter_account_rows(jobs):
+        found.setdefault(number, []).append(status)
+    return found
+
+
+def iter_account_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[copies.Row]:
+    """The same, one by one, with the identities in comments and submit lines."""
     for job in jobs:
         state, times = job.get("state") or {}, job.get("time") or {}
         word, code = _parse_job_state(state.get("current")), _format_exit_code(job.get("exit_code"))
@@ -160,8 +168,7 @@ def parse_accounts(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]
             _format_whole_number(times.get("end")),
             0,
         )
-        found.setdefault(read_job_id(job), []).append(status)
-    return found
+        yield read_job_id(job), status, _parse_identity(job)
 
 
 def parse_jobs(jobs: Iterable[Mapping[str, Any]]) -> list[copies.ListedJob]:

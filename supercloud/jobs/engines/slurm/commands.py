@@ -49,7 +49,7 @@ QUEUE_FIELDS = (
     ("EndTime", 24),
     ("Comment", 128),
 )
-ACCOUNTING_FIELDS = ("JobID", "State", "ExitCode", "Start", "End", "Reason")
+ACCOUNTING_FIELDS = ("JobID", "State", "ExitCode", "Start", "End", "Reason", "Comment", "SubmitLine")
 
 
 SHOW_CONFIG = ("scontrol", "show", "config")

@@ -25,8 +25,8 @@ class Controller(Protocol):
     def read_queue(self) -> Mapping[str, list[Status]]:
         """All jobs of the user that the controller has."""
 
-    def read_accounts(self, refs: Sequence[str]) -> Mapping[str, list[Status]]:
-        """Jobs that the controller has purged; empty without accounting."""
+    def read_accounts(self, refs: Sequence[str]) -> Sequence[copies.Row]:
+        """Jobs that the controller has purged, one row per task; empty without accounting."""
 
     def read_jobs(self) -> Sequence[copies.ListedJob]:
         """The jobs that the controller has, with their identities."""
@@ -63,13 +63,13 @@ class CommandController:
         """From squeue."""
         return texts.parse_queue(self._run(commands.build_squeue()).stdout)
 
-    def read_accounts(self, refs: Sequence[str]) -> Mapping[str, list[Status]]:
+    def read_accounts(self, refs: Sequence[str]) -> Sequence[copies.Row]:
         """From sacct."""
-        found: dict[str, list[Status]] = {}
+        found: list[copies.Row] = []
         for first in range(0, len(refs), _MAX_IDS_PER_COMMAND):
             answer = self.runner.run(commands.build_sacct(refs[first : first + _MAX_IDS_PER_COMMAND]))
             if answer.exit_code == 0:
-                found |= texts.parse_accounts(answer.stdout)
+                found += texts.iter_account_rows(answer.stdout)
         return found
 
     def read_jobs(self) -> Sequence[copies.ListedJob]:

@@ -26,6 +26,7 @@ __all__ = [
     "has_begun",
     "merge_copies",
     "build_sort_key",
+    "collect_identities",
     "select_latest",
     "select_live_starts",
 ]
@@ -58,6 +59,11 @@ def select_live_starts(rows: Iterable[Row], ref: str, start: JobIdentity) -> lis
         for number, other in live.items()
     }
     return sorted((number for number in live if is_start[number]), key=build_sort_key)
+
+
+def collect_identities(rows: Iterable[Row]) -> dict[str, JobIdentity]:
+    """ID -> identity; jobs without one are omitted."""
+    return {number: identity for number, _, identity in rows if identity}
 
 
 def merge_copies(rows: Iterable[Row]) -> dict[str, list[Status]]:

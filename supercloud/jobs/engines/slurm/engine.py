@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ....errors import EngineConfigurationError, EngineError
+from ...store.states import State
 from ...store.status import Status
 from ..array_status import aggregate_array_status
 from ..base import JobCopies, SubmissionUnknownError, SubmittedJob
@@ -33,6 +34,10 @@ __all__ = ["SlurmEngine"]
 
 
 _MAX_CLOCK_SKEW = 60.0  # maximum difference of synchronized clocks in seconds
+
+
+_ANY_JOB = JobIdentity("")
+"""The identity of a job that is known by its reference only."""
 
 
 class SlurmEngine:
@@ -197,30 +202,51 @@ class SlurmEngine:
         return told, before
 
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
+        """The statuses by ID alone."""
+        return {ref: status for (ref, _), status in self.poll_jobs([(ref, _ANY_JOB) for ref in refs]).items()}
+
+    def poll_jobs(self, jobs: Sequence[tuple[str, JobIdentity]]) -> Mapping[tuple[str, JobIdentity], Status]:
         """The queue first: the accounts have the last attempt that ended, even of a requeued job."""
-        queued = self.controller.read_queue()
-        statuses = {}
+        rows = list(self.controller.rows())
+        queued, owners = copies.merge_copies(rows), copies.collect_identities(rows)
+        statuses: dict[tuple[str, JobIdentity], Status] = {}
         gone = []
-        for ref in refs:
-            number, count = _parse_ref(ref)
-            if (said := aggregate_array_status(queued.get(number, ()), count)) is not None:
-                statuses[ref] = said
+        for job in jobs:
+            number, count = _parse_ref(job[0])
+            is_other = job[1].is_other_job(owners.get(number))
+            said = None if is_other else aggregate_array_status(queued.get(number, ()), count)
+            if is_other:
+                statuses[job] = Status(State.UNKNOWN, reason=f"Slurm now uses ID {number} for another job")
+            if said is not None:
+                statuses[job] = said
             else:
-                gone.append(ref)
-        accounted = self.controller.read_accounts([_parse_ref(ref)[0] for ref in gone]) if gone else {}
-        for ref in gone:
-            number, count = _parse_ref(ref)
+                gone.append(job)
+        numbers = sorted({_parse_ref(ref)[0] for ref, _ in gone}, key=copies.build_sort_key)
+        accounted = self.controller.read_accounts(numbers) if numbers else ()
+        for job in gone:
+            number, count = _parse_ref(job[0])
+            found = [(status, owner) for ref, status, owner in accounted if ref == number]
+            # without an identity they are of the job that has the ID now, if that is another one
+            tasks = [status for status, owner in found if not job[1].is_other_job(owner or owners.get(number))]
             # tasks that only one of the two lists count once: the accounts have all that have started
-            if (
-                said := aggregate_array_status(accounted.get(number, ()), min(count, len(accounted.get(number, ()))))
-            ) is not None:
-                statuses[ref] = said
+            if (said := aggregate_array_status(tasks, min(count, len(tasks)))) is not None:
+                statuses[job] = said
+            elif found:
+                statuses[job] = Status(State.UNKNOWN, reason=f"Slurm now uses ID {number} for another job")
         return statuses
 
     def cancel(self, ref: str) -> None:
         """Cancel it, and every copy of it."""
+        self.cancel_job(ref, _ANY_JOB)
+
+    def cancel_job(self, ref: str, identity: JobIdentity) -> None:
+        """The same if the comment in the queue does not show another job: Slurm reuses IDs, see :meth:`end_start`."""
+        number = _parse_ref(ref)[0]
+        if identity.key:
+            if identity.is_other_job(copies.collect_identities(self.controller.rows()).get(number)):
+                return
         self.controller.cancel(ref)
-        for copy in copies.find_other_copies(self.controller.rows(), _parse_ref(ref)[0]):
+        for copy in copies.find_other_copies(self.controller.rows(), number):
             self.controller.cancel(copy)
 
     def end_start(self, ref: str, start: JobIdentity) -> None:

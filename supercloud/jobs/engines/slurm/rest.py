@@ -146,16 +146,15 @@ class RestController:
         except EngineError as error:
             raise EngineError(f"{self.address}: {error}") from None
 
-    def read_accounts(self, refs: Sequence[str]) -> Mapping[str, list[Status]]:
+    def read_accounts(self, refs: Sequence[str]) -> Sequence[copies.Row]:
         """From the accounts; unknown jobs are omitted."""
-        found: dict[str, list[Status]] = {}
+        found: list[copies.Row] = []
         for ref in refs:
             try:
                 answer = self.request("GET", f"slurmdb/job/{int(ref)}", shapes.ACCOUNTS_RESPONSE)
             except EngineError:
                 continue
-            for number, tasks in bodies.parse_accounts(self._select_own_jobs(answer["jobs"])).items():
-                found.setdefault(number, []).extend(tasks)
+            found += bodies.iter_account_rows(self._select_own_jobs(answer["jobs"]))
         return found
 
     def read_jobs(self) -> Sequence[copies.ListedJob]:

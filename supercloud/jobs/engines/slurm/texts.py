@@ -20,6 +20,7 @@ __all__ = [
     "parse_comment",
     "parse_min_job_age",
     "parse_queue",
+    "iter_account_rows",
     "iter_queue_rows",
     "build_status",
     "parse_job_id",
@@ -90,22 +91,28 @@ def iter_queue_rows(text: str) -> Iterator[copies.Row]:
 
 def parse_accounts(text: str) -> dict[str, list[Status]]:
     """Jobs in the output of :func:`commands.build_sacct`; of several rows of one job or task the last counts."""
-    statuses: dict[str, Status] = {}
+    jobs: dict[str, list[Status]] = {}
+    for ref, status, _ in iter_account_rows(text):
+        jobs.setdefault(ref, []).append(status)
+    return jobs
+
+
+def iter_account_rows(text: str) -> list[copies.Row]:
+    """The same, one row per task, with the identities in comments and submit lines."""
+    rows: dict[str, copies.Row] = {}
     for line in iter_lines(text, "sacct"):
-        parts = line.split("|", 5)
-        if len(parts) == 6 and re.fullmatch(r"[0-9]{1,19}(_\S+)?", parts[0]):
-            ref, state, code, start, end, reason = parts
+        parts = line.split("|", 6)
+        if len(parts) >= 6 and re.fullmatch(r"[0-9]{1,19}(_\S+)?", parts[0]):
+            ref, state, code, start, end, reason, *comment = parts
             put_back = state.split()[0] in _REQUEUED_STATES if state else True
             # the attempt is not in the accounts: with 0 a known attempt is kept
-            statuses[ref] = (
+            status = (
                 Status(State.UNKNOWN, 0, "requeued by Slurm, not yet listed")
                 if put_back
                 else build_status(state, reason, code, start, end, 0)
             )
-    jobs: dict[str, list[Status]] = {}
-    for ref, status in statuses.items():
-        jobs.setdefault(ref.partition("_")[0], []).append(status)
-    return jobs
+            rows[ref] = (ref.partition("_")[0], status, parse_comment("".join(comment)))
+    return list(rows.values())
 
 
 def parse_min_job_age(text: str) -> float:
