@@ -69,7 +69,7 @@ def build_star(nodes: int, nics: int, radix: int, planes: int) -> Fabric:
     )
     wiring, spec = "supercloud/plan/build/fabric/wiring.py", "supercloud/spec/fabric.py"
     case = '    if fabric.shape == "star":\n'
-    case += '        return build_star(request.nodes, request.rails, request.radix[0], request.planes)'
+    case += "        return build_star(request.nodes, request.rails, request.radix[0], request.planes)"
     copy.function(wiring, '    if fabric.shape == "fat-tree":', case)
     copy.line(
         wiring, "from ....topology.tiers import compute_max_down", "from ....topology.shapes.star import build_star"

@@ -270,7 +270,8 @@ def test_why_a_pod_does_not_run() -> None:
 @pytest.mark.parametrize("word", KINDS)
 def test_a_later_object_with_the_name_of_a_job_has_no_status_of_it(word: str) -> None:
     created = "2026-11-21T00:00:00Z"
-    item = {"metadata": {"name": "job-1", "uid": "u", "creationTimestamp": created, "labels": {}}, "spec": {"tasks": []}}
+    meta = {"name": "job-1", "uid": "u", "creationTimestamp": created, "labels": {}}
+    item = {"metadata": meta, "spec": {"tasks": []}}
     at = int(parse_time(created) or 0)
 
     class Api:

@@ -242,9 +242,8 @@ class SlurmEngine:
     def cancel_job(self, ref: str, identity: JobIdentity) -> None:
         """The same if the comment in the queue does not show another job: Slurm reuses IDs, see :meth:`end_start`."""
         number = _parse_ref(ref)[0]
-        if identity.key:
-            if identity.is_other_job(copies.collect_identities(self.controller.rows()).get(number)):
-                return
+        if identity.key and identity.is_other_job(copies.collect_identities(self.controller.rows()).get(number)):
+            return
         self.controller.cancel(ref)
         for copy in copies.find_other_copies(self.controller.rows(), number):
             self.controller.cancel(copy)
