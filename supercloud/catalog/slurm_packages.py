@@ -31,6 +31,10 @@ class SlurmPackageNames(CatalogModel):
     pam_slurm_adopt: _Names
     jwt: tuple[_Name, ...] = ()
     """The plugin auth/jwt, if it has a separate package."""
+    nvml: tuple[_Name, ...] = ()
+    """The plugin gpu/nvml, which detects MIG instances, if it has a separate package."""
+    nvml_archive: str = ""
+    """The part of the archive that has it, if the others are in another part."""
 
 
 class SlurmPackages(CatalogEntry):

@@ -21,6 +21,21 @@ _MAX_LABEL_LENGTH = 63
 _MAX_LISTED = 4
 
 
+def network_routed(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """In-band and management networks that are routed: their hosts have addresses from subnets that need bridging."""
+    for index, item in enumerate(plan.spec.fabrics):
+        role = get_fabric_role(item)
+        if plan.site.kind == "onprem" and role in ("in-band", "management") and is_routed(item.kind, role):
+            yield Finding(
+                "network-routed",
+                "error",
+                f"fabrics[{index}].kind",
+                f"{item.name} has the role {role}, whose hosts have one address each, by DHCP from a subnet that spans "
+                f"the network; every link of kind {item.kind} is routed, so that no host would reach its gateway",
+                "set kind: ethernet",
+            )
+
+
 def network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Two networks with overlapping addresses."""
     spans = sorted(_iter_blocks(plan), key=lambda item: (int(item[1].network_address), -item[1].num_addresses))
@@ -434,6 +449,7 @@ CHECKS = (
     network_names,
     network_overlap,
     network_paths,
+    network_routed,
     network_system,
     network_unused,
     network_vlans,

@@ -28,6 +28,53 @@ def find_pool_path(plan: Plan, pool: PoolPlan) -> str:
     return f"pools[{[item.name for item in plan.spec.pools].index(pool.name)}]"
 
 
+# slurm.conf(5): PartitionName=DEFAULT and NodeName=DEFAULT set defaults, and Nodes=ALL is every node; case is ignored.
+# sacctmgr(1): the account root is the parent of all others.
+_RESERVED_NAMES = {
+    "pool": {
+        "all": "Nodes=all in slurm.conf is every node of the cluster",
+        "default": "PartitionName=default in slurm.conf sets defaults and is not a partition",
+    },
+    "partition": {"default": "PartitionName=default in slurm.conf sets defaults and is not a partition"},
+    "tenant": {"root": "the account root is the parent of all accounts"},
+}
+
+
+def slurm_reserved_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Pools, partitions and tenants with a name that means something else to Slurm."""
+    for slurm, _ in iter_slurm(plan):
+        named = [("pool", f"pools[{index}].name", item.name) for index, item in enumerate(plan.spec.pools)]
+        named += [
+            ("partition", f"scheduler.partitions[{index}].name", item.name)
+            for index, item in enumerate(slurm.partitions)
+        ]
+        named += [("tenant", f"tenants[{index}].name", item.name) for index, item in enumerate(plan.spec.tenants)]
+        for kind, path, name in named:
+            if reason := _RESERVED_NAMES[kind].get(name.lower()):
+                yield Finding(
+                    "slurm-reserved-name",
+                    "error",
+                    path,
+                    f"the {kind} name {name!r} is reserved by Slurm: {reason}",
+                    f"choose another name, such as {name.lower()}-1",
+                )
+
+
+def slurm_pool_partition(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Pools that are in no partition: no job can use their nodes."""
+    for slurm, _ in iter_slurm(plan):
+        used = {name for item in slurm.partitions for name in item.pools}
+        for index, pool in enumerate(plan.spec.pools):
+            if slurm.partitions and pool.name not in used:
+                yield Finding(
+                    "slurm-pool-partition",
+                    "warning",
+                    f"pools[{index}].name",
+                    f"{pool.name} is in none of the {len(slurm.partitions)} partitions: no job can use its nodes",
+                    "add it to the pools of a partition in scheduler.partitions",
+                )
+
+
 def slurm_option_reserved(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A key set by hand on which other rendered files depend, or that has a field in the spec."""
     for slurm, _ in iter_slurm(plan):
@@ -215,7 +262,9 @@ CHECKS = (
     slurm_node_size,
     slurm_option_duplicate,
     slurm_option_reserved,
+    slurm_pool_partition,
     slurm_preemption,
+    slurm_reserved_name,
     slurm_reserve,
     slurm_shared_state,
     slurm_tenant_users,

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS"]
 
-# Settings with which no link is blocked, tried in this order: one pair of leaves and nothing above it, a
-# spine at which all uplinks of a leaf, or of a pair, are one bundle, or routing instead of bridging.
+# Settings with which no link is blocked, tried in this order: one pair of leaves and nothing above it, or a
+# spine at which all uplinks of a leaf, or of a pair, are one bundle. With fewer uplinks a spine has ports for more
+# leaves. Routing is not among them: hosts have their addresses from bridged subnets.
 _SUGGESTIONS: tuple[dict[str, Any], ...] = (
     {"tiers": 1, "peer_links": 2, "spines": None},
     {"spines": 1},
-    {"kind": "roce"},
+    *({"spines": 1, "leaf_up": uplinks} for uplinks in (16, 8, 4, 2, 1)),
 )
 
 
@@ -123,12 +124,10 @@ class _Change(NamedTuple):
         settings, of = self.settings, f" on {network}" if network != place else ""
         if settings is None:
             return (
-                f"neither one pair of leaves, nor one spine, nor kind: roce can be planned for {network} with its "
-                "other settings"
+                f"neither one pair of leaves nor one spine can be planned for {network} with its other settings, also "
+                "not with fewer uplinks per leaf (leaf_up)"
             )
         text = " and ".join(f"{key}: {value}" for key, value in settings.items() if value)
-        if "kind" in settings:
-            return f"set {text}{of}, which is routed and uses every link"
         alone = ", which leaves no spare spine" if settings["spines"] else ", and omit spines" * self.had_spines
         return f"set {text}{of}{alone}"
 
