@@ -25,7 +25,7 @@ from .parallel_requests import ParallelRequests
 from .polling import Poller, PollResults
 from .polls import PollResult
 from .readiness import is_ready
-from .recalls import abandon_jobs, recall_jobs, request_move
+from .recalls import abandon_jobs, recall_jobs, request_move, select_responding
 from .submitting import Submitter
 from .usage import Usage
 
@@ -105,7 +105,11 @@ class Broker:
         if lost_after is None:
             return
         now = self.context.monotonic()
-        lost = {name for name, since in self.poller.unresponsive_since.items() if now - since >= lost_after}
+        since = self.poller.unresponsive_since
+        lost = {name for name in since if now - since[name] >= lost_after}
+        for name in select_responding(self.context, lost):
+            since[name] = now
+            lost.remove(name)
         if lost:
             abandon_jobs(self.context, self._live_jobs.list_readable(), lost, lost_after)
 

@@ -188,3 +188,26 @@ def test_a_job_that_cannot_be_prepared_delays_no_other(tmp_path: Path, monkeypat
             reporter.end_step()
         assert fine.reload().ref and odd.reload().state is State.HELD and "TypeError: a defect" in odd.record.reason
         assert sum("is refused" in line for line in lines) == 1, lines
+
+
+@pytest.mark.slow
+def test_jobs_of_a_cluster_with_slow_accounts_are_not_restarted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A poll hangs in the look-up of an ended job, while the controller answers."""
+    here = fleet({"a": 1, "b": 1})
+    kept = api.submit(job(1, ["RUNNING"], retries=1), here, store=store)
+    now, said, released = [time.time()], list[str](), threading.Event()
+    settings = BrokerSettings(lost_after=600, timeout=PATIENCE)
+    broker = Broker(store, here, settings, clock=lambda: now[0], reporter=PlainReporter(said.append))
+    broker.step(), broker.step()
+    assert kept.reload().state is State.RUNNING
+    name = kept.record.cluster
+    engine = api.open_engine(_connect(here, name), store.folder)
+    monkeypatch.setattr(engine, "poll", lambda refs: released.wait(60) and {})
+    monkeypatch.setattr(type(engine), "list_nodes", lambda self: (), raising=False)
+    broker.step()
+    assert name in broker.poller.unresponsive_since
+    now[0] += 601
+    broker.step()
+    assert kept.reload().cluster == name and kept.reload().launch == 0 and kept.reload().state is State.RUNNING
+    assert any("its jobs continue there; check the database of its accounts" in line for line in said)
+    released.set()
