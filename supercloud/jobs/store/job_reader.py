@@ -123,13 +123,16 @@ class JobReader:
 
     def compute_tenant_cost(self, tenant: str, since: float, now: float) -> float:
         """The cost of a tenant's jobs, where prices are known: of jobs that ended since ``since``, and of jobs that
-        have not ended, including their reserved cost.
+        have not ended, including their reserved cost. A job that its engine no longer has counts until then.
         """
         rows = self.read(
-            "SELECT total(dollars) + total(max(iif(ended IS NULL, coalesce(promised, 0), 0),"
-            " coalesce(hourly, 0) * max(0, coalesce(ended, ?) - coalesce(started, ?)) / 3600))"
-            " FROM jobs WHERE tenant = ? AND (ended >= ? OR ended IS NULL) AND (hourly IS NOT NULL OR dollars > 0)",
-            (now, now, tenant, since),
+            "WITH counted AS (SELECT *, CASE WHEN ended IS NULL AND state = 'UNKNOWN'"
+            " THEN (SELECT max(at) FROM events WHERE events.job = jobs.id) ELSE ended END AS until"
+            " FROM jobs WHERE tenant = ? AND (ended >= ? OR ended IS NULL) AND (hourly IS NOT NULL OR dollars > 0))"
+            " SELECT total(dollars) + total(max(iif(until IS NULL, coalesce(promised, 0), 0),"
+            " coalesce(hourly, 0) * max(0, coalesce(until, ?) - coalesce(started, ?)) / 3600))"
+            " FROM counted WHERE until >= ? OR until IS NULL",
+            (tenant, since, now, now, since),
         )
         return float(rows[0][0])
 

@@ -20,6 +20,7 @@ from supercloud.jobs.fleet.state import Fleet
 from supercloud.jobs.placement.place import place
 from supercloud.jobs.store.spending import compute_spending
 from supercloud.jobs.store.states import State
+from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
 from supercloud.primitives.quantity import Duration
 from supercloud.spec import JobSpec
@@ -178,3 +179,18 @@ def test_a_deadline_counts_from_the_submission(store: Store) -> None:
     now[0] += 361
     broker.step()
     assert held.reload().state is State.FAILED and held.record.reason == "its deadline passed before it started"
+
+
+def test_a_job_that_its_engine_forgot_counts_until_then_only(store: Store) -> None:
+    here = fleet({"a": 4}, {"a": 10.0}, budgets=BUDGETS)
+    job_id = api.submit(job(1, ["RUNNING"], tenant="llm", time_limit="1 h"), here, store=store).id
+    Broker(store, here).step()
+    Broker(store, here).step()
+    now = time.time()
+    with store.transaction() as database:
+        database.execute("UPDATE jobs SET started = ?, promised = 500 WHERE id = ?", (now - 7200, job_id))
+    assert store.compute_tenant_cost("llm", now - 86400, now) == pytest.approx(500)
+    store.record_statuses({job_id: Status(State.UNKNOWN, reason="job not found")})
+    for later in (now, now + 30 * 3600):
+        assert store.compute_tenant_cost("llm", now - 86400, later) == pytest.approx(20, abs=0.1)
+    assert store.compute_tenant_cost("llm", now + 3600, now + 30 * 3600) == 0
