@@ -9,7 +9,7 @@ from pathlib import Path
 from supercloud.plan.build.facility.facility import build_facility_plan
 from supercloud.plan.build.facility.layout import build_layout
 from supercloud.plan.build.inputs import BuildInputs, Equipment
-from supercloud.plan.checks import cooling, power, racks
+from supercloud.plan.checks import cooling, power, racks, weather
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.model.problems import Problems
 from supercloud.plan.publish.document import build_document
@@ -70,7 +70,7 @@ def _hall(plan: Plan) -> None:
         BuildInputs(plan.spec, catalog, Problems()), plan.site, Equipment(plan.pools, plan.fabrics)
     )
     build_layout(plan.spec, plan.pools, plan.fabrics, hall)
-    for check in (*cooling.CHECKS, *power.CHECKS, *racks.CHECKS):
+    for check in (*cooling.CHECKS, *weather.CHECKS, *power.CHECKS, *racks.CHECKS):
         list(check(plan, catalog))
     build_document(plan)
 

@@ -10,7 +10,7 @@ import yaml
 from plan.test_hall_cures import cures, findings, put
 from plan.test_management_addresses import COMPUTE, IN_BAND, MANAGEMENT
 
-from supercloud.plan.checks.networks import _find_shared_name
+from supercloud.plan.checks.network_names import _find_shared_name
 from supercloud.primitives.nodes import HostRange
 
 ROCE = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}

@@ -23,6 +23,7 @@ from . import (
     hosts,
     kubernetes,
     kubernetes_storage,
+    network_names,
     networks,
     optics,
     pods,
@@ -37,7 +38,9 @@ from . import (
     storage_interfaces,
     storage_networks,
     subnet,
+    subnet_managers,
     tenant_hosts,
+    weather,
 )
 
 __all__ = ["CHECKS", "Check", "format_check_name", "run_checks"]
@@ -49,6 +52,7 @@ CHECKS: tuple[Check, ...] = (
     *cabling.CHECKS,
     *cloud.CHECKS,
     *cooling.CHECKS,
+    *weather.CHECKS,
     *power.CHECKS,
     *racks.CHECKS,
     fabric.fabric_port_assumed,
@@ -62,6 +66,7 @@ CHECKS: tuple[Check, ...] = (
     fabric.fabric_uplinks_unused,
     *pods.CHECKS,
     *pool_networks.CHECKS,
+    *network_names.CHECKS,
     *networks.CHECKS,
     *optics.CHECKS,
     *spanning_tree.CHECKS,
@@ -75,6 +80,7 @@ CHECKS: tuple[Check, ...] = (
     *storage_interfaces.CHECKS,
     *storage_networks.CHECKS,
     *subnet.CHECKS,
+    *subnet_managers.CHECKS,
     tenant_hosts.subnet_tenants,
     *slurm.CHECKS,
     *slurm_cloud.CHECKS,
