@@ -16,16 +16,15 @@ from ...catalog import NetworkOs, Switch
 from ...catalog.adapter_qos import AdapterQos
 from ...primitives.addresses import AddressRun, Block
 from ...primitives.nodes import HostRange
-from ...primitives.quantity import Duration, Length, Rate
+from ...primitives.quantity import Rate
 from ...topology import Fabric as Wiring
 from ...topology import Tier
 from ...topology.links import NodeLinks
+from .qos import QosPolicy
 
 __all__ = [
     "BmcRun",
-    "QosPolicy",
     "MachineRun",
-    "EcnThresholds",
     "NetworksPlan",
     "NodeLink",
     "PoolLinks",
@@ -342,37 +341,6 @@ class ServerLinks:
         """Address of the switch's end of a routed link."""
         assert self.is_routed
         return str(self.blocks[plane].network_address + 2 * (port * self.capacity + server))
-
-
-@dataclass(frozen=True, slots=True)
-class EcnThresholds:
-    """ECN thresholds of a port, in bytes."""
-
-    min: int
-    max: int
-    probability: int
-
-
-@dataclass(frozen=True, slots=True)
-class QosPolicy:
-    """The QoS settings that every switch and host of a fabric uses."""
-
-    dscp: int
-    priority: int
-    cnp_dscp: int
-    cnp_priority: int
-    udp_port: int
-    mtu: int
-    host_mtu: int
-    weight: int
-    ecn: Mapping[str, EcnThresholds]
-    """Tier -> thresholds."""
-    detection: Duration
-    restoration: Duration
-    poll: Duration
-    cable: Length
-    keepalive: Duration
-    hold: Duration
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from ....catalog.contract import EcnProfile, RoceProfile
 from ....primitives.quantity import Rate
 from ....spec import Fabric
 from ....topology import Fabric as Wiring
-from ...model.network import EcnThresholds, QosPolicy
 from ...model.plan import FabricPlan
+from ...model.qos import EcnThresholds, QosPolicy
 
 __all__ = ["build_qos_policy"]
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....plan.model.bridges import BridgedNetwork, BridgeSwitch
-from ....plan.model.network import QosPolicy, SwitchRun, Underlay
+from ....plan.model.network import SwitchRun, Underlay
+from ....plan.model.qos import QosPolicy
 from ....primitives.bundle import File
 from ....primitives.quantity import Rate
 from ....primitives.templates import render_template

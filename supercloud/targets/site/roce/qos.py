@@ -7,7 +7,8 @@ from itertools import groupby
 from typing import Any
 
 from ....catalog.adapter_qos import AdapterQos
-from ....plan.model.network import QosPolicy, Underlay
+from ....plan.model.network import Underlay
+from ....plan.model.qos import QosPolicy
 from ....primitives.bundle import File
 from ....primitives.templates import render_template
 
