@@ -70,7 +70,8 @@ def test_accounting_finds_the_jobs_of_the_user(jobs: Jobs, lab: Lab) -> None:
 from supercloud.jobs.engines.slurm.rest import RestController
 rest = RestController({URL!r})
 found = rest.read_older_jobs(3600) or ()
-print(sorted(number for number, _ in found), [task.state.name for task in rest.read_accounts([{ref!r}])[{ref!r}]])
+tasks = [status.state.name for number, status, _ in rest.read_accounts([{ref!r}]) if number == {ref!r}]
+print(sorted(number for number, _ in found), tasks)
 """
     python = str(lab.product.venv / "bin" / "python")
 
