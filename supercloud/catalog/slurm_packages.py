@@ -15,6 +15,7 @@ _Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]+$", max_length=80)]
 _Names = Annotated[tuple[_Name, ...], Field(min_length=1)]
 _Release = Annotated[str, Field(pattern=r"^[0-9]{2}\.[0-9]{2}$")]
 _Suite = Annotated[str, Field(pattern=r"^[a-z]+$", max_length=40)]
+_Component = Annotated[str, Field(pattern=r"^[a-z][a-z-]*$", max_length=40)]
 
 
 class SlurmPackageNames(CatalogModel):
@@ -33,8 +34,8 @@ class SlurmPackageNames(CatalogModel):
     """The plugin auth/jwt, if it has a separate package."""
     nvml: tuple[_Name, ...] = ()
     """The plugin gpu/nvml, which detects MIG instances, if it has a separate package."""
-    nvml_archive: str = ""
-    """The part of the archive that has it, if the others are in another part."""
+    nvml_component: _Component | None = None
+    """The component of the archive that has it, if it is not ``main``."""
 
 
 class SlurmPackages(CatalogEntry):

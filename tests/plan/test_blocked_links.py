@@ -72,14 +72,18 @@ def test_routed_networks_and_single_switches_block_nothing() -> None:
     assert not blocked(planned(pools=pools, fabrics=[routed])) and not blocked(site(8, tiers=1, peer_links=2))
 
 
-def test_routing_is_not_advised_where_a_bridged_network_joins() -> None:
-    """`fabric-joins` would refuse it."""
+def test_a_network_that_joins_another_is_advised_fewer_uplinks_and_no_routing() -> None:
+    """`fabric-joins` would refuse routing."""
     example = ROOT / "examples/07-storage"
     spec = load(example / "cluster.yaml").model
     spec = spec.model_copy(update={"catalog": str(example / spec.catalog)}) if spec.catalog else spec
     found = blocked(resolve(spec))
     assert {item.path for item in found} == {"fabrics[2]", "fabrics[3]"}
-    assert all(item.hint.startswith("neither one pair of leaves") for item in found), found
+    assert all(item.hint.startswith("set spines: 1 and leaf_up: 16") for item in found), found
+    changes = {"spines": 1, "leaf_up": 16}
+    changed = tuple(item.model_copy(update=changes) if item.name == "in-band" else item for item in spec.fabrics)
+    after = resolve(spec.model_copy(update={"fabrics": changed}))
+    assert not after.errors and not blocked(after)
     routed = tuple(
         item.model_copy(update={"kind": "roce"}) if item.name == "in-band" else item for item in spec.fabrics
     )
