@@ -73,8 +73,10 @@ def speeds_of(system: str, text: str, host: str) -> set[str]:
 
 # EOS names the lanes of a cage that is split, so that it says a speed for every port of it; NVUE and SONiC bring ports
 # up at the speed of their mode; Linux negotiates and is told nothing.
-_COMPUTE = {"slow": "dgx-a100", "fast": "dgx-b200"}
 SPEEDS = {"eos": ("200g-4", "400g-4"), "nvue": ("200G", ""), "sonic": ("200000", ""), "frr": ("", "")}
+
+# Machines with adapters of 200 Gb/s and 400 Gb/s for compute: only fabrics of other roles than in-band are routed.
+COMPUTE = {"slow": "dgx-a100", "fast": "dgx-b200"}
 
 
 @pytest.mark.slow
@@ -83,8 +85,8 @@ SPEEDS = {"eos": ("200g-4", "400g-4"), "nvue": ("200G", ""), "sonic": ("200000",
 @pytest.mark.parametrize("system", SPEEDS)
 def test_each_dialect_says_the_speed_of_links_of_slower_pools(system: str, kind: str, machines: dict[str, str]) -> None:
     role = {}
-    if kind == "roce":  # for other roles than in-band: links of 200 Gb/s and 400 Gb/s are those of these machines
-        role, machines = {"role": "compute"}, {name: _COMPUTE[name] for name in machines}
+    if kind == "roce":
+        role, machines = {"role": "compute"}, {name: COMPUTE[name] for name in machines}
     plan = mixed(machines, "nvidia-sn5600", os=system, kind=kind, **role)
     assert not plan.errors
     bundle = {path: str(part) for path, part in render(plan, kind).items()}
