@@ -398,7 +398,9 @@ def test_each_plane_of_a_bridged_network_needs_an_exit_and_a_joining_link(
     assert hints.keys() == missed.keys() and all(missed[path] in hint for path, hint in hints.items())
     fabric = next(item for item in plan.fabrics if item.name == "in-band")
     table, top = build_cable_table(plan, fabric), fabric.tiers[-1]
-    switches = table.source[table.target_set == len(table.devices) - 1] if "exits" in in_band else np.array([])
+    switches = (
+        table.links.source[table.links.target_set == len(table.devices) - 1] if "exits" in in_band else np.array([])
+    )
     assert len(set(switches // (top.count // 2))) == min(2, in_band.get("exits", 0))
 
 

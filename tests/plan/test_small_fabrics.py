@@ -88,8 +88,8 @@ def ends(fabric: FabricPlan, plan: Plan) -> Counter[tuple[str, int]]:
     table = build_cable_table(plan, fabric)
     found: Counter[tuple[str, int]] = Counter()
     for kinds, numbers, ports in (
-        (table.source_set, table.source, table.source_port),
-        (table.target_set, table.target, table.target_port),
+        (table.links.source_set, table.links.source, table.links.source_port),
+        (table.links.target_set, table.links.target, table.links.target_port),
     ):
         for kind, number, port in zip(kinds, numbers, ports, strict=True):
             devices = table.devices[int(kind)]

@@ -48,8 +48,8 @@ def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if media and short.any():
             worst = int(np.argmax(np.where(short, table.length, -1)))
             sides = (
-                (table.source_set, table.source, table.source_port),
-                (table.target_set, table.target, table.target_port),
+                (table.links.source_set, table.links.source, table.links.source_port),
+                (table.links.target_set, table.links.target, table.links.target_port),
             )
             ends = [(table.devices[int(of[worst])], int(device[worst]), int(port[worst])) for of, device, port in sides]
             known = list_joining_cables(fabric, declared, ends[0][0], ends[1][0], ends[0][2], ends[1][2])
@@ -137,12 +137,12 @@ def cable_mismatch(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         parts = fabric.cabling_parts
         if not isinstance(parts, CablingParts):
             continue
-        for pair in np.unique(table.source_set * len(table.devices) + table.target_set):
+        for pair in np.unique(table.links.source_set * len(table.devices) + table.links.target_set):
             near, far = (table.devices[number] for number in divmod(int(pair), len(table.devices)))
             service = next((item for item in fabric.services if item.name == near.kind), None)
             cable = find_named_cable(declared, parts, service, near.kind, far.kind)
             rows = np.flatnonzero(
-                (table.source_set * len(table.devices) + table.target_set == pair) & (table.kind_index < 0)
+                (table.links.source_set * len(table.devices) + table.links.target_set == pair) & (table.kind_index < 0)
             )
             if cable is None or not len(rows):
                 continue
@@ -152,7 +152,7 @@ def cable_mismatch(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 place = f"{_find_service_path(plan, path, fabric, near.kind)}.cable"
             cages = [
                 item.form_factors[int(port[rows[0]])] or "an unknown cage type"
-                for item, port in ((near, table.source_port), (far, table.target_port))
+                for item, port in ((near, table.links.source_port), (far, table.links.target_port))
             ]
             longest = float(np.nanmax(table.length[rows], initial=0.0))
             reach = cable.lengths[-1] if cable.lengths else cable.reach

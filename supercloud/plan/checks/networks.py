@@ -11,8 +11,8 @@ from ..build.fabric.joins import list_joined, select_top_switches
 from ..build.fabric.roles import get_fabric_role, is_routed
 from ..build.network.bridge_needs import describe_missing_feature
 from ..build.network.vlans import LAST_VLAN, build_vlans, list_own_vlans
-from ..model.network import parse_block
 from ..model.plan import FabricPlan, Plan
+from ..model.subnet import parse_block
 
 # Subnets that a finding lists.
 _MAX_LISTED = 4

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from ...primitives.quantity import Rate
-from .network import Subnet, SwitchRun
+from .network import SwitchRun
 from .plan import FabricPlan
+from .subnet import Subnet
 
 __all__ = ["BridgeSwitch", "BridgedNetwork", "HostBond", "Trunk", "Vlan"]
 

@@ -33,18 +33,11 @@ class LinkColumns(NamedTuple):
 
 @dataclass(frozen=True)
 class CableTable:
-    """The links of one fabric, each with its two ends; the end nearer to the nodes is the source."""
+    """The links of one fabric with their cables; the end nearer to the nodes is the source."""
 
     fabric: FabricPlan
     devices: tuple[DeviceSet, ...]
-    source_set: Ints
-    source: Ints
-    source_port: Ints
-    target_set: Ints
-    target: Ints
-    target_port: Ints
-    lane: Ints
-    """Number of the splitter's end, from 1; 0 where the port is not split."""
+    links: LinkColumns
     length: NDArray[np.float64]
     """Metres along trays and racks; NaN where the layout does not determine it."""
     kinds: tuple[Cable, ...]
@@ -58,7 +51,7 @@ class CableTable:
     @property
     def count(self) -> int:
         """Number of links."""
-        return len(self.source)
+        return len(self.links.source)
 
     @property
     def cable_count(self) -> int:
@@ -67,7 +60,7 @@ class CableTable:
 
     def get_device_names(self, side: str) -> NDArray[Any]:
         """Device at one side (``source``, ``target``) of every link."""
-        return self._select_column(side, lambda item: item.names, getattr(self, side))
+        return self._select_column(side, lambda item: item.names, getattr(self.links, side))
 
     def get_port_names(self, side: str) -> NDArray[Any]:
         """Port name at one side of every link."""
@@ -75,14 +68,14 @@ class CableTable:
 
     def select_column(self, side: str, column: Callable[[DeviceSet], NDArray[Any]]) -> NDArray[Any]:
         """Value of a per-port column of the devices, for the port at one side of every link."""
-        return self._select_column(side, column, getattr(self, f"{side}_port"))
+        return self._select_column(side, column, getattr(self.links, f"{side}_port"))
 
     def get_racks(self, side: str) -> Ints:
         """Rack of the device at one side of every link, -1 where unknown."""
-        return self._select_column(side, lambda item: item.racks, getattr(self, side)).astype(np.int64)
+        return self._select_column(side, lambda item: item.racks, getattr(self.links, side)).astype(np.int64)
 
     def _select_column(self, side: str, column: Any, index: Ints) -> NDArray[Any]:
-        sets = getattr(self, f"{side}_set")
+        sets = getattr(self.links, f"{side}_set")
         found = np.empty(self.count, dtype=object)
         for number, item in enumerate(self.devices):
             here = sets == number

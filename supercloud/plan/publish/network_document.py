@@ -8,8 +8,10 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from ..build.kubernetes.networks import build_cluster_networks
-from ..model.network import PoolLinks, ServerLinks, Subnet, SwitchRun, Underlay
+from ..model.addressed_links import PoolLinks, ServerLinks
+from ..model.network import SwitchRun, Underlay
 from ..model.plan import Plan
+from ..model.subnet import Subnet
 
 __all__ = ["NetworksDocument", "build_networks_document"]
 

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from ..model.network import PoolLinks, RailAddresses, SwitchRun
+from ..model.addressed_links import PoolLinks, RailAddresses
+from ..model.network import SwitchRun
 from ..model.plan import Plan
 
 if TYPE_CHECKING:

@@ -58,6 +58,6 @@ def list_irregular_cables(plan: Plan, fabric: FabricPlan, spots: DeviceLocator) 
     )
     return [
         [str(cell) for cell in row]
-        for number, (row, one) in enumerate(zip(ends, table.source_set.tolist(), strict=True))
+        for number, (row, one) in enumerate(zip(ends, table.links.source_set.tolist(), strict=True))
         if kinds[one] or number >= ruled + served
     ]

@@ -50,7 +50,7 @@ class Wires:
                 for name, system, port in zip(
                     table.get_device_names(side),
                     list_system_names(table, side),
-                    getattr(table, f"{side}_port").tolist(),
+                    getattr(table.links, f"{side}_port").tolist(),
                     strict=True,
                 )
             ]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ....catalog import Catalog
 from ....catalog.adapter_qos import AdapterQos
 from ....catalog.machine import Adapter
-from ...model.network import ServerLinks
+from ...model.addressed_links import ServerLinks
 from ...model.plan import FabricPlan, PoolPlan
 from ..fabric.roles import find_adapter
 

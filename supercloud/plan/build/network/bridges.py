@@ -166,14 +166,14 @@ def _iter_links(context: BridgeContext, table: CableTable) -> Iterator[NamedLink
         table.get_port_names("source"),
     )
     rows = zip(
-        table.source_set.tolist(),
+        table.links.source_set.tolist(),
         one,
-        table.source_port.tolist(),
+        table.links.source_port.tolist(),
         ports,
-        table.target_set.tolist(),
+        table.links.target_set.tolist(),
         other,
-        table.target_port.tolist(),
-        table.lane.tolist(),
+        table.links.target_port.tolist(),
+        table.links.lane.tolist(),
         strict=True,
     )
     for one_set, a, a_port, a_name, other_set, b, b_port, lane in rows:

@@ -14,20 +14,12 @@ from ....primitives.nodes import HostRange
 from ....spec import ClusterSpec, Fabric, SlurmScheduler
 from ....topology import Fabric as Wiring
 from ....topology.links import NodeLinks
-from ...model.network import (
-    BmcRun,
-    NetworksPlan,
-    PoolLinks,
-    RailAddresses,
-    ServerLinks,
-    Subnet,
-    SwitchRun,
-    Underlay,
-    parse_block,
-)
+from ...model.addressed_links import PoolLinks, RailAddresses, ServerLinks
+from ...model.network import BmcRun, NetworksPlan, SwitchRun, Underlay
 from ...model.plan import FabricPlan, FacilityPlan, NetworkPlan, PoolPlan, SwitchTier
 from ...model.problems import Problems
 from ...model.storage import ServerGroup
+from ...model.subnet import Subnet, parse_block
 from ..fabric.lossless import build_qos_policy
 from ..fabric.node_numbers import compute_first_nodes
 from ..fabric.roles import is_routed

@@ -15,9 +15,10 @@ from ....primitives.addresses import Block, compute_block_size
 from ....spec import ClusterSpec
 from ....topology import Fabric as Wiring
 from ....topology.links import NodeLinks
-from ...model.network import ServerLinks, Subnet
+from ...model.addressed_links import ServerLinks
 from ...model.plan import FabricPlan
 from ...model.problems import Problems
+from ...model.subnet import Subnet
 from .server_links import count_server_addresses, iter_server_ends
 
 __all__ = ["split_block", "allocate_rail_blocks", "build_rail_subnets", "list_server_blocks", "compute_leaf_addresses"]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ....primitives.addresses import Block, compute_block_size
 from ....primitives.nodes import HostRange
-from ...model.network import ServerLinks
+from ...model.addressed_links import ServerLinks
 from ...model.plan import FabricPlan, Service
 from ...model.problems import Problems
 

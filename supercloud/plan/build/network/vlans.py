@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...model.bridges import Vlan
-from ...model.network import Subnet
 from ...model.plan import FabricPlan, Plan
+from ...model.subnet import Subnet
 
 __all__ = ["FIRST_VLANS", "LAST_VLAN", "PEER_VLAN", "Vlan", "find_vlan_family", "list_own_vlans", "build_vlans"]
 

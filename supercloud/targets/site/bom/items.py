@@ -117,7 +117,7 @@ def _iter_cables(table: CableTable, spares: float) -> Iterator[BomItem]:
     known = sorted({float(value) for value in table.stock_length[first] if not np.isnan(value)})
     size = np.searchsorted(known, np.nan_to_num(table.stock_length[first], nan=-1.0)) if known else first * 0
     size = np.where(np.isnan(table.stock_length[first]), -1, size)
-    keys = np.stack([table.source_set[first], table.target_set[first], table.kind_index[first], size])
+    keys = np.stack([table.links.source_set[first], table.links.target_set[first], table.kind_index[first], size])
     found, counts = np.unique(keys, axis=1, return_counts=True)
     for (one, other, kind, length), count in zip(found.T.tolist(), counts.tolist(), strict=True):
         between = f"{table.devices[one].kind} to {table.devices[other].kind}"
@@ -155,10 +155,12 @@ def _iter_optics(table: CableTable, spares: float) -> Iterator[BomItem]:
     if not isinstance(parts, CablingParts) or not table.kinds:
         return
     network = network_of(table.fabric)
-    theirs = np.array([not item.is_managed and item.kind != "building" for item in table.devices])[table.source_set]
+    theirs = np.array([not item.is_managed and item.kind != "building" for item in table.devices])[
+        table.links.source_set
+    ]
     cages: dict[tuple[str, str, str, int], set[int]] = {}
     for side in ("source", "target"):
-        sets, index, port = (getattr(table, f"{side}{part}") for part in ("_set", "", "_port"))
+        sets, index, port = (getattr(table.links, f"{side}{part}") for part in ("_set", "", "_port"))
         for number, item in enumerate(table.devices):
             for kind, cable in enumerate(table.kinds):
                 here = (sets == number) & (table.kind_index == kind) & ~theirs

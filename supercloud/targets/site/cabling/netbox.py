@@ -57,13 +57,13 @@ def render_netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
             ports = types.setdefault(item.model, {})
             for name, printed, form in zip(_list_interface_names(item), item.ports, item.form_factors, strict=True):
                 ports[name] = (_select_interface_type(table, item, form), "" if name == printed else str(printed))
-                if table.lane.any() and item.kind == "leaf" and not item.switch_run:
-                    ports |= {f"{name}/{lane + 1}": ports[name] for lane in range(int(table.lane.max()))}
+                if table.links.lane.any() and item.kind == "leaf" and not item.switch_run:
+                    ports |= {f"{name}/{lane + 1}": ports[name] for lane in range(int(table.links.lane.max()))}
             for row in _iter_devices(plan, item, vendors):
                 devices.setdefault(row[0], row[1])
         for at, system, _ in iter_lane_names(table):
-            leaf, port = table.devices[table.target_set[at]], int(table.target_port[at])
-            label = f"{leaf.ports[port]}/{table.lane[at]}"
+            leaf, port = table.devices[table.links.target_set[at]], int(table.links.target_port[at])
+            label = f"{leaf.ports[port]}/{table.links.lane[at]}"
             types[leaf.model][system] = (_select_interface_type(table, leaf, leaf.form_factors[port]), label)
     files = {
         "1-sites.csv": _format_csv("name,slug,status", [(plan.name, plan.name, "planned")]),

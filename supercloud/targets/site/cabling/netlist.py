@@ -43,7 +43,7 @@ def build_numbered_links(table: CableTable) -> NumberedLinks:
     sizes: list[IntArray] = []
     starts: list[int] = []
     base = 0
-    halved = bool(table.lane.any())
+    halved = bool(table.links.lane.any())
     for item in table.devices:
         starts.append(base)
         if item.side == "machine":
@@ -58,7 +58,7 @@ def build_numbered_links(table: CableTable) -> NumberedLinks:
         base += len(names[-1])
     columns: list[IntArray] = []
     for side in ("source", "target"):
-        sets, index, port = (getattr(table, f"{side}{part}") for part in ("_set", "", "_port"))
+        sets, index, port = (getattr(table.links, f"{side}{part}") for part in ("_set", "", "_port"))
         device, number = np.empty(table.count, dtype=np.int64), np.ones(table.count, dtype=np.int64)
         for position, item in enumerate(table.devices):
             here = sets == position
@@ -68,7 +68,7 @@ def build_numbered_links(table: CableTable) -> NumberedLinks:
                 device[here] = starts[position] + index[here]
                 lanes = 2 if halved and item.kind == "leaf" else 1
                 # a switch with split ports has two numbers for each of them
-                number[here] = port[here] * lanes + (np.maximum(table.lane[here], 1) if lanes == 2 else 1)
+                number[here] = port[here] * lanes + (np.maximum(table.links.lane[here], 1) if lanes == 2 else 1)
         columns += [device, number]
     return NumberedLinks(np.concatenate(names), np.concatenate(sizes), *columns)
 

@@ -69,11 +69,11 @@ def _add_links(
     rows = np.arange(table.count)
     building = next((number for number, item in enumerate(table.devices) if item.kind == "building"), -1)
     if building >= 0:
-        rows = rows[table.target_set != building]
+        rows = rows[table.links.target_set != building]
     one, other = table.get_device_names("source"), table.get_device_names("target")
     printed = list(zip(*format_labels(table), strict=True))
     if switches:
-        halved = bool(table.lane.any())
+        halved = bool(table.links.lane.any())
         for item in table.devices:
             if item.side == "switch":
                 named = [str(port) for port in item.ports]

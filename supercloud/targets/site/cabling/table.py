@@ -117,8 +117,8 @@ def format_labels(table: CableTable) -> tuple[list[str], list[str]]:
         )
         if side == "target":
             for row, system, _ in iter_lane_names(table):
-                port = table.devices[table.target_set[row]].ports[table.target_port[row]]
-                printed[row] = f"{port}/{table.lane[row]} ({system})"
+                port = table.devices[table.links.target_set[row]].ports[table.links.target_port[row]]
+                printed[row] = f"{port}/{table.links.lane[row]} ({system})"
         found.append([f"{name}:{port}" for name, port in zip(table.get_device_names(side), printed, strict=True)])
     return found[0], found[1]
 
@@ -126,10 +126,10 @@ def format_labels(table: CableTable) -> tuple[list[str], list[str]]:
 def list_system_names(table: CableTable, side: str) -> NDArray[Any]:
     """Return the system's port names at one side: interface, number on InfiniBand, RDMA device of a machine."""
     names = table.select_column(side, lambda item: np.array(item.system_names or ("",) * len(item.ports), dtype=object))
-    if table.fabric.kind == "infiniband" and table.lane.any():  # halves of a port have separate numbers
+    if table.fabric.kind == "infiniband" and table.links.lane.any():  # halves of a port have separate numbers
         numbers = getattr(build_numbered_links(table), f"{side}_port")
         switched = np.isin(
-            getattr(table, f"{side}_set"), [at for at, item in enumerate(table.devices) if item.side == "switch"]
+            getattr(table.links, f"{side}_set"), [at for at, item in enumerate(table.devices) if item.side == "switch"]
         )
         names[switched] = [str(number) for number in numbers[switched].tolist()]
     if side == "target":
@@ -143,11 +143,11 @@ def iter_lane_names(table: CableTable) -> Iterator[tuple[int, str, str]]:
     in LLDP if that differs.
     """
     splits = {service.name: service.split for service in table.fabric.services}
-    for row in np.flatnonzero(table.lane > 0).tolist():
-        run = table.devices[table.target_set[row]].switch_run
+    for row in np.flatnonzero(table.links.lane > 0).tolist():
+        run = table.devices[table.links.target_set[row]].switch_run
         if run is not None and run.network_os is not None:
-            port, lane = int(table.target_port[row]), int(table.lane[row])
-            split = splits[table.devices[table.source_set[row]].kind]
+            port, lane = int(table.links.target_port[row]), int(table.links.lane[row])
+            split = splits[table.devices[table.links.source_set[row]].kind]
             yield row, run.format_port_name(port, split, lane), run.format_port_alias(port, split, lane)
 
 
@@ -158,11 +158,11 @@ def list_end_names(table: CableTable, side: str) -> NDArray[Any]:
 
 def append_lanes(table: CableTable, side: str, ports: NDArray[Any]) -> NDArray[Any]:
     """Return the names of ports at one side, with the number of the splitter's end appended."""
-    if side == "source" or not table.lane.any():
+    if side == "source" or not table.links.lane.any():
         return ports
-    split = table.lane > 0
+    split = table.links.lane > 0
     ports = ports.copy()
-    ports[split] = [f"{port}/{lane}" for port, lane in zip(ports[split], table.lane[split].tolist(), strict=True)]
+    ports[split] = [f"{port}/{lane}" for port, lane in zip(ports[split], table.links.lane[split].tolist(), strict=True)]
     return ports
 
 

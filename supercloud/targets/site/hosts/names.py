@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from ....plan.build.network.server_links import iter_server_ends
 from ....plan.build.storage.client_names import iter_named_clients
-from ....plan.model.network import NetworksPlan, Subnet
+from ....plan.model.network import NetworksPlan
 from ....plan.model.plan import Plan
+from ....plan.model.subnet import Subnet
 
 __all__ = ["NamedAddress", "iter_named_addresses", "iter_dhcp_reservations", "list_dhcp_subnets"]
 

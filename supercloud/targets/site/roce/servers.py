@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from ....plan.build.network.adapter_qos import format_servers_key
 from ....plan.build.network.server_links import iter_server_ends
-from ....plan.model.network import ServerLinks, Underlay
+from ....plan.model.addressed_links import ServerLinks
+from ....plan.model.network import Underlay
 from ....plan.model.plan import Plan
 from ....primitives.bundle import File
 from ....primitives.templates import render_template

@@ -47,8 +47,8 @@ def heard(plan: Plan, far: str = "system_names") -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
     ends = []
     for side in ("source", "target"):
-        devices = [table.devices[number] for number in getattr(table, f"{side}_set").tolist()]
-        ports = getattr(table, f"{side}_port").tolist()
+        devices = [table.devices[number] for number in getattr(table.links, f"{side}_set").tolist()]
+        ports = getattr(table.links, f"{side}_port").tolist()
         ends.append(
             [
                 (str(name), item, port)

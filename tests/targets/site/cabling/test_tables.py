@@ -91,9 +91,9 @@ def test_copper_only_where_both_ports_of_a_cage_go_to_one_cage() -> None:
     cages = zip(
         table.cable_number[twin].tolist(),
         table.get_device_names("source")[twin],
-        table.source_port[twin] // 2,
+        table.links.source_port[twin] // 2,
         table.get_device_names("target")[twin],
-        table.target_port[twin] // 2,
+        table.links.target_port[twin] // 2,
         strict=True,
     )
     for cable, *pair in cages:
