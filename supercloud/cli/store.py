@@ -20,28 +20,54 @@ class StoreAction(StrEnum):
     BACKUP = "backup"
     RESTORE = "restore"
     PRUNE = "prune"
+    FORGET = "forget"
 
 
 def store(
-    action: Annotated[StoreAction, typer.Argument(help="Action: check, backup, restore or prune.")],
-    file: Annotated[Path | None, typer.Argument(help="Backup file: written by backup, read by restore.")] = None,
+    action: Annotated[StoreAction, typer.Argument(help="Action: check, backup, restore, prune or forget.")],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE|ID...]",
+            help="Backup file: written by backup, read by restore. forget: numbers of jobs.",
+            show_default=False,
+        ),
+    ] = None,
     older: Annotated[str, typer.Option(help="prune: delete jobs that ended longer ago than this.")] = "180 d",
+    force: Annotated[
+        bool, typer.Option("--force", help="forget: also jobs that were last reported as queued or running.")
+    ] = False,
 ) -> None:
-    """Check the job store for damage, back it up, restore a backup, or delete old jobs with their logs and results.
+    """Check the job store for damage, back it up, restore a backup, delete old jobs with their logs and results, or
+    give up jobs whose engine will never report an end.
 
     A backup contains the job records, not logs; jobs of engines are not affected. The key of a deleted job can be
     used again, and the job no longer counts in fair shares and budgets. After a restore each engine is queried for a
     job before the job is submitted, and job numbers assigned since the backup are not reused.
+
+    Forget records jobs as failed that stay SUBMITTING or UNKNOWN, for example because their cluster is gone. It does
+    not contact their engines, where they may still run: use supercloud cancel if the engine responds.
     """
     import time
 
     from ..errors import InputError
+    from ..jobs import forgetting as give_up
     from ..jobs import maintenance as upkeep
     from ..jobs.store.database import locate_state_folder
     from ..jobs.store.store import open_default_store
 
-    if (file is None) != (action in (StoreAction.CHECK, StoreAction.PRUNE)):
-        raise InputError(f"supercloud store {action} " + ("takes no file" if file else "requires a file name"))
+    names = names or []
+    if action is StoreAction.FORGET:
+        job_ids = [_parse_job_id(name) for name in names]
+        if not job_ids:
+            raise InputError("supercloud store forget requires the number of a job; supercloud jobs lists them")
+        for line in give_up.forget(open_default_store(), job_ids, force):
+            print_result(line)
+        return
+    count = 0 if action in (StoreAction.CHECK, StoreAction.PRUNE) else 1
+    if len(names) != count:
+        raise InputError(f"supercloud store {action} " + ("requires a file name" if count else "takes no file"))
+    file = Path(names[0]) if names else None
     if action is StoreAction.RESTORE:
         assert file is not None
         kept = upkeep.restore(locate_state_folder().absolute(), file)
@@ -68,6 +94,15 @@ def store(
             print_result(line)
         if pruned.problem:
             raise pruned.problem
+
+
+def _parse_job_id(text: str) -> int:
+    """The number of a job; raises :class:`InputError` for other text."""
+    from ..errors import InputError
+
+    if not text.isascii() or not text.isdecimal() or len(text) > 18:
+        raise InputError(f"{text!r} is not the number of a job; supercloud jobs lists them")
+    return int(text)
 
 
 def _parse_age(text: str) -> float:

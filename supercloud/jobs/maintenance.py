@@ -283,14 +283,15 @@ def _delete(store: Store, records: Sequence[JobRecord]) -> None:
 
 def _describe_kept(store: Store, ended_before: float, damaged: Sequence[StoreError]) -> tuple[str, ...]:
     ended = f"SELECT count(*) FROM jobs WHERE state IN ({_FINAL_STATES_SQL}) AND ended < ? AND id IN "
-    given_up, awaited = (
-        store.read(ended + f"({sql})", (ended_before,))[0][0] for sql in (_ABANDONED_SQL, _AWAITED_SQL)
-    )
+    awaited = store.read(ended + f"({_AWAITED_SQL})", (ended_before,))[0][0]
+    abandoned = ended.replace("count(*)", "id") + f"({_ABANDONED_SQL}) ORDER BY id"
+    given_up = [str(row["id"]) for row in store.read(abandoned, (ended_before,))]
     reasons = []
     if given_up:
         reasons.append(
-            f"{_format_job_count(given_up)} kept: a launch of each was abandoned while its cluster did not respond and "
-            "may still run there; supercloud serve cancels it when the cluster responds"
+            f"{_format_job_count(len(given_up))} kept: a launch of each was abandoned while its cluster did not "
+            "respond and may still run there; supercloud serve cancels it when the cluster responds; if the cluster is "
+            f"gone, run supercloud store forget {' '.join(given_up[:10])}{' …' if len(given_up) > 10 else ''}"
         )
     if awaited:
         reasons.append(f"{_format_job_count(awaited)} kept: a held job depends on each")

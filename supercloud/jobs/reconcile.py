@@ -216,7 +216,10 @@ def _recover_submissions(
                     except EngineError as error:
                         problems.append(error)
         elif not isinstance(engine, FindsSubmitted | FindsByKey):
-            said = "its submitter died, and this engine cannot look up whether it has the job"
+            said = (
+                "its submitter died, and this engine cannot look up whether it has the job; if it does not, run "
+                f"supercloud store forget {record.id}"
+            )
             store.record_statuses({record.id: Status(State.UNKNOWN, reason=said)})
         elif record.engine_key in busy:
             end_watch(store, record, LATE_ARRIVAL_WATCH)  # the watch starts at the end of the submission
@@ -230,7 +233,7 @@ def _recover_submissions(
             said = (
                 f"submission unknown: {record.engine} cannot determine whether it has the job, which is still in "
                 "progress, or older than the queue's history, without accounting; look there for the key "
-                f"{record.engine_key}"
+                f"{record.engine_key}, and if it is not there, run supercloud store forget {record.id}"
             )
             _explain(store, record, said)
     return problems

@@ -14,6 +14,11 @@ from .states import LIVE_STATES, State
 
 __all__ = ["JobReader", "RestoreInfo", "parse_records"]
 
+# The time of the first event of the present run of UNKNOWN events: requests to cancel the job add later ones.
+_LOSS_SQL = (
+    "SELECT min(at) FROM events WHERE job = jobs.id AND jobs.state = 'UNKNOWN' AND id >"
+    " (SELECT coalesce(max(id), 0) FROM events WHERE job = jobs.id AND state != 'UNKNOWN')"
+)
 _MAX_ID = 2**63 - 1  # largest integer of SQLite
 _ID_PATTERN = re.compile(r"[0-9]{1,18}")  # a job ID: below _MAX_ID, ASCII digits only
 
@@ -123,11 +128,12 @@ class JobReader:
 
     def compute_tenant_cost(self, tenant: str, since: float, now: float) -> float:
         """The cost of a tenant's jobs, where prices are known: of jobs that ended since ``since``, and of jobs that
-        have not ended, including their reserved cost. A job that its engine no longer has counts until then.
+        have not ended, including their reserved cost. A job that its engine no longer has counts until the engine first
+        did not have it; later events, such as a request to cancel it, do not prolong it.
         """
         rows = self.read(
             "WITH counted AS (SELECT *, CASE WHEN ended IS NULL AND state = 'UNKNOWN'"
-            " THEN (SELECT max(at) FROM events WHERE events.job = jobs.id) ELSE ended END AS until"
+            f" THEN ({_LOSS_SQL}) ELSE ended END AS until"
             " FROM jobs WHERE tenant = ? AND (ended >= ? OR ended IS NULL) AND (hourly IS NOT NULL OR dollars > 0))"
             " SELECT total(dollars) + total(max(iif(until IS NULL, coalesce(promised, 0), 0),"
             " coalesce(hourly, 0) * max(0, coalesce(until, ?) - coalesce(started, ?)) / 3600))"
@@ -135,6 +141,11 @@ class JobReader:
             (tenant, since, now, now, since),
         )
         return float(rows[0][0])
+
+    def find_loss(self, job_id: int) -> float | None:
+        """When the engine first did not report a job whose state is UNKNOWN; None in other states."""
+        rows = self.read(f"SELECT ({_LOSS_SQL}) FROM jobs WHERE id = ?", (job_id,))
+        return float(rows[0][0]) if rows and rows[0][0] is not None else None
 
     def list_events(self, job_id: int) -> list[JobEvent]:
         """The history of a job, in order."""

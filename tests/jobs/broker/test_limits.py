@@ -191,6 +191,11 @@ def test_a_job_that_its_engine_forgot_counts_until_then_only(store: Store) -> No
         database.execute("UPDATE jobs SET started = ?, promised = 500 WHERE id = ?", (now - 7200, job_id))
     assert store.compute_tenant_cost("llm", now - 86400, now) == pytest.approx(500)
     store.record_statuses({job_id: Status(State.UNKNOWN, reason="job not found")})
+    with store.transaction() as database:
+        database.execute(
+            "INSERT INTO events (job, at, state, attempt, note) VALUES (?, ?, 'UNKNOWN', 1, 'requested to cancel')",
+            (job_id, now + 20 * 3600),
+        )
     for later in (now, now + 30 * 3600):
         assert store.compute_tenant_cost("llm", now - 86400, later) == pytest.approx(20, abs=0.1)
     assert store.compute_tenant_cost("llm", now + 3600, now + 30 * 3600) == 0

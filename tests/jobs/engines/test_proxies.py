@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import http.server
-import json
 import shutil
 import socket
 import socketserver
@@ -20,6 +19,7 @@ from typing import Any
 
 import pytest
 import urllib3
+from jobs.engines.scheduler_stand_in import write_kubeconfig
 
 from supercloud.errors import EngineConfigurationError, EngineError
 from supercloud.jobs.engines import http as web
@@ -31,6 +31,7 @@ from supercloud.jobs.engines.slurm import shapes, tokens
 from supercloud.jobs.engines.slurm.rest import RestController
 
 HOST = "cluster.example"
+SERVER = f"https://{HOST}:6443"
 SLURM = "https://slurm.example:6820"
 JOBS = "/apis/batch/v1/namespaces/team/jobs"
 
@@ -106,23 +107,6 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     return found
 
 
-def write_kubeconfig(path: Path, proxy_url: str, **cluster: str) -> None:
-    path.write_text(
-        json.dumps(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "current-context": "here",
-                "contexts": [{"name": "here", "context": {"cluster": "one", "user": "ann"}}],
-                "users": [{"name": "ann", "user": {"token": "secret"}}],
-                "clusters": [
-                    {"name": "one", "cluster": {"server": f"https://{HOST}:6443", "proxy-url": proxy_url, **cluster}}
-                ],
-            }
-        )
-    )
-
-
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 def test_an_answer_that_is_lost_in_the_tunnel_of_a_proxy_leaves_the_job_unknown(
     taken: list[bytes], tmp_path: Path
@@ -158,7 +142,7 @@ def test_an_answer_that_is_lost_in_the_tunnel_of_a_proxy_leaves_the_job_unknown(
         server.socket = tls.wrap_socket(server.socket, server_side=True)
         with running(server), proxy(tunnel_to(server.server_port)) as address:
             config = tmp_path / "kubeconfig"
-            write_kubeconfig(config, address, **{"certificate-authority": str(certificate)})
+            write_kubeconfig(config, SERVER, **{"proxy-url": address, "certificate-authority": str(certificate)})
             with pytest.raises(SubmissionUnknownError, match="is unreachable"):
                 ApiClient(ClusterTransport(config_file=config)).post(JOBS, {"kind": "Job"})
     assert taken == [b'{"kind": "Job"}'] * 2
@@ -225,7 +209,7 @@ def test_nothing_is_sent_to_kubernetes_if_a_proxy_refuses_the_tunnel(
     taken: list[bytes], tmp_path: Path, answer: Callable[[socket.socket], None]
 ) -> None:
     with proxy(answer) as address:
-        write_kubeconfig(tmp_path / "kubeconfig", address)
+        write_kubeconfig(tmp_path / "kubeconfig", SERVER, **{"proxy-url": address})
         with pytest.raises(EngineError, match="is unreachable.*through the proxy") as caught:
             ApiClient(ClusterTransport(config_file=tmp_path / "kubeconfig")).post(JOBS, {"kind": "Job"})
     assert not isinstance(caught.value, SubmissionUnknownError) and len(str(caught.value)) < 600
@@ -310,7 +294,7 @@ def test_a_proxy_of_https_gets_no_password_in_plain_text(monkeypatch: pytest.Mon
                 ask()
             assert "hidden" not in str(caught.value)
         assert not seen
-        write_kubeconfig(tmp_path / "kubeconfig", "")
+        write_kubeconfig(tmp_path / "kubeconfig", SERVER, **{"proxy-url": ""})
         with pytest.raises(EngineError, match="is unreachable"):
             ApiClient(ClusterTransport(config_file=tmp_path / "kubeconfig")).get(JOBS)
     assert [data[:2] for data in seen] == [b"\x16\x03"]  # a handshake of TLS

@@ -155,11 +155,8 @@ class KubernetesEngine:
         """Delete the objects that carry its identity: another job with the same key has objects with the same names."""
         known = JobRef.parse(ref)
         for path, name in _iter_objects(ref):
-            try:
-                there = self.api.get(f"{path}/{name}")
-            except ApiStatusError as refusal:
-                if refusal.code != 404:
-                    raise
+            there = self._get_object(f"{path}/{name}")
+            if there is None:
                 continue
             identity = read_identity(there)
             is_earlier = not identity.record and known and read_creation_time(there) == known.created
@@ -179,12 +176,16 @@ class KubernetesEngine:
 
     def _find_object(self, ref: JobRef) -> Json | None:
         """The last of its objects, if it was created."""
+        return self._get_object(f"{KINDS[ref.kind].build_path(ref.namespace)}/{ref.object_names[-1]}")
+
+    def _get_object(self, path: str) -> Json | None:
+        """The object at a path, None if it does not exist."""
         try:
-            return self.api.get(f"{KINDS[ref.kind].build_path(ref.namespace)}/{ref.object_names[-1]}")
+            return self.api.get(path)
         except ApiStatusError as refusal:
-            if refusal.code == 404:
-                return None
-            raise
+            if refusal.code != 404:
+                raise
+            return None
 
     @_translate_errors
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
@@ -211,13 +212,8 @@ class KubernetesEngine:
         """Delete it, but no later object with its name; its pods are terminated gracefully."""
         known = JobRef.parse(ref)
         for path, name in _iter_objects(ref):
-            try:
-                there = self.api.get(f"{path}/{name}")
-            except ApiStatusError as refusal:
-                if refusal.code != 404:
-                    raise
-                continue
-            if known and not is_later(there, known.latest_creation):
+            there = self._get_object(f"{path}/{name}")
+            if there and known and not is_later(there, known.latest_creation):
                 self._objects.delete(path, name, {"uid": there["metadata"]["uid"]})
 
     @_translate_errors
@@ -229,13 +225,8 @@ class KubernetesEngine:
             kind = KINDS[ref.partition("/")[0]]
             gone = False
             while not gone:  # the queue also writes to it
-                try:
-                    there = self.api.get(f"{path}/{name}")
-                except ApiStatusError as refusal:
-                    if refusal.code != 404:
-                        raise
-                    break
-                if not kind.is_waiting(there):
+                there = self._get_object(f"{path}/{name}")
+                if there is None or not kind.is_waiting(there):
                     break
                 meta = there["metadata"]
                 gone = self._objects.delete(
