@@ -20,7 +20,7 @@ PAGES = sorted(
 def demo_output() -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}  # as a new user has it
     env = kept | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
-    ran = subprocess.run(["sh", "examples/demo.sh"], cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
+    ran = subprocess.run(["sh", "examples/demo.sh"], cwd=ROOT, env=env, capture_output=True, text=True, timeout=900)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout.strip("\n")
 

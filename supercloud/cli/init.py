@@ -225,6 +225,19 @@ def _select_rack(catalog: Catalog, machine: Machine) -> str | None:
     return best.name if best else None
 
 
+def _check_region(catalog: Catalog, provider: str, region: str | None) -> None:
+    """Refuse a region that the provider does not have; the catalog may lack the regions of a provider."""
+    providers = {item.name: item.provider for item in catalog.iter_entries(Region) if isinstance(item, Region)}
+    regions = [name for name, owner in providers.items() if owner == provider]
+    if region is None or region in regions:
+        return
+    if regions:
+        raise UnknownNameError(f"region of {provider}", region, regions)
+    if region in providers:
+        raise InputError(f"--region {region} is a region of {providers[region]}; the machine is sold by {provider}")
+    print_note(f"--region {region} was not checked: the catalog has no regions of {provider}")
+
+
 def _build_cloud_option(catalog: Catalog, machine: Machine, region: str | None) -> dict[str, Any]:
     from ..catalog.sellers import select_regions
     from ..plan.build.fabric.roles import ADAPTER_KINDS
@@ -232,13 +245,7 @@ def _build_cloud_option(catalog: Catalog, machine: Machine, region: str | None) 
     known_cloud = machine.provider in catalog.list_names("providers")
     provider = catalog.get(Provider, machine.provider) if known_cloud else None
     instance, kinds = machine.instance, machine.capacity_kinds
-    regions = [
-        item.name
-        for item in catalog.iter_entries(Region)
-        if isinstance(item, Region) and item.provider == machine.provider
-    ]
-    if region is not None and regions and region not in regions:
-        raise UnknownNameError(f"region of {machine.provider}", region, regions)
+    _check_region(catalog, machine.provider, region)
     if region is None:
         sellers = select_regions(catalog, machine)
         prices = catalog.get(Prices, machine.name) if machine.name in catalog.list_names("prices") else None

@@ -57,7 +57,7 @@ def find_shared_schedulers(
                 f"clusters[{index}] ({member.spec}), {this}, is the same scheduler as clusters[{before}] "
                 f"({members[before].spec}), {that}",
                 f"{_COMPARED[option]}: set a different connect.{option} for each, or remove one: its nodes would be "
-                "given allocated twice",
+                "allocated twice",
             )
         )
     return problems

@@ -34,6 +34,14 @@ def test_init_refuses_an_unknown_region(cli: Cli, tmp_path: Path, region: str, n
     assert not file.exists()
 
 
+def test_init_refuses_a_region_of_another_provider(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    code, _, err = cli("init", file, "--machine", "a3-highgpu-8g", "--region", "us-east-1")
+    assert code == 2 and "us-east-1 is a region of aws" in err and not file.exists()
+    code, _, err = cli("init", file, "--machine", "a3-highgpu-8g", "--region", "mars")
+    assert code == 0 and "mars was not checked: the catalog has no regions of gcp" in err
+
+
 AWAITING = "{name: train, command: ['true'], nodes: 1, after: [prepared, prepare, '77']}"
 CLUSTER = """
 name: pod

@@ -131,3 +131,10 @@ def test_racks_hold_what_the_reference_architecture_shows(
     plan = planned(pools=train(machine, 16), facility={"rack": rack})
     assert plan.facility
     assert (plan.facility.racks[0].nodes_per_rack, plan.facility.racks[0].limited_by) == (per_rack, by)
+
+
+def test_a_rack_type_without_effect_is_reported() -> None:
+    for rack in ("gb300-nvl72", "gb200-nvl72"):
+        found = about(hall("dgx-gb200", {"type": rack}), "rack-compatibility")
+        assert [finding.path for finding in found] == ["facility.rack.type"] * (rack == "gb300-nvl72"), rack
+    assert not about(hall("dgx-gb200", {"type": "eia-48u"}), "rack-compatibility"), "it is the type of switch racks"

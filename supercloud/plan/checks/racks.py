@@ -148,7 +148,31 @@ def rack_compatibility(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         path = f"pools[{index}].rack.type" if plan.spec.pools[index].rack else "facility.rack.type"
         level: Literal["error", "warning"] = "error" if rack.complete else "warning"
         yield Finding("rack-compatibility", level, path, reason, _racks_for(catalog, [machine]))
+    yield from _unused_types(plan, catalog)
     yield from _shared_refusals(plan, catalog)
+
+
+def _unused_types(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Declared racks of machines that are delivered in a rack of their own: another type has no effect on them."""
+    facility = plan.spec.facility
+    complete = {rack.name for rack in catalog.iter_entries(Rack) if isinstance(rack, Rack) and rack.complete}
+    specs = {pool.name: (index, pool) for index, pool in enumerate(plan.spec.pools)}
+    for group in plan.pools:
+        product, (index, pool) = group.machine.rack, specs[group.name]
+        if product is None:
+            continue
+        declared = pool.rack.type if pool.rack else None
+        path = f"pools[{index}].rack.type"
+        if declared is None and facility and facility.rack and facility.rack.type in complete:
+            declared, path = facility.rack.type, "facility.rack.type"
+        if declared and declared != product.name:
+            yield Finding(
+                "rack-compatibility",
+                "warning",
+                path,
+                f"{group.machine.name} is delivered in {product.name} racks: {declared} has no effect on {pool.name}",
+                f"set {path}: {product.name}, or use another machine",
+            )
 
 
 def _leaf_refusals(plan: Plan, catalog: Catalog, group: RackGroup) -> Iterator[Finding]:
