@@ -11,168 +11,17 @@ import copy
 import functools
 import random
 import re
-import re._parser as regex  # type: ignore[import-not-found]  # the parser of the standard library, Python 3.11 and later
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+
+from generator_values import AMOUNTS, COUNTS, KINDS_OF_FIELDS, NAMES, WRONG
+from matching_text import make_matching_text
 
 from supercloud.catalog import Catalog, Machine
 from supercloud.catalog.reader import KINDS
 from supercloud.spec.schema import build_schema
 
-__all__ = ["Generator", "hostile_text"]
-
-NAMES = ("train", "compute", "storage", "mgmt", "infer", "scratch", "home", "team-a", "team-b", "ctl1")
-
-WRONG: tuple[Any, ...] = (
-    None,
-    True,
-    False,
-    0,
-    1,
-    -1,
-    7,
-    10**6,
-    10**7,
-    10**9,
-    10**30,
-    -(10**18),
-    0.5,
-    1e308,
-    -0.0,
-    5e-324,
-    float("nan"),
-    float("inf"),
-    "",
-    " ",
-    "a" * 5000,
-    "ü",
-    "𝔘𝔫𝔦𝔠𝔬𝔡𝔢",
-    "\u202eevil",
-    "a\x00b",
-    "a\nb",
-    "a\x85b",
-    "a\u2028b",
-    "\x1b[31m",
-    "\ufffe",
-    "$(reboot)",
-    "`id`",
-    "'; id; '",
-    "{{ 7*7 }}",
-    "../../etc/passwd",
-    "/",
-    "/dev/zero",
-    "1e999 W",
-    "-5 kW",
-    "0 W",
-    "9999999999 PiB",
-    "1e30 EB",
-    "0 s",
-    "1e-30 s",
-    "9" * 60 + " d",
-    "400 Gb/s",
-    "0x10",
-    "1:30",
-    "yes",
-    "=1+1",
-    "a, b",
-    "\uff11 W",
-    "1__0 W",
-    "10.0.0.0/0",
-    "::/0",
-    "10.0.0.1/8",
-    "0.0.0.0/32",
-    "1-1",
-    "4294967295-4294967295",
-    "22.05",
-    "99.99",
-    [],
-    [[]],
-    {},
-    {"kind": "x"},
-    ["train"],
-    ["train", "train"],
-    [1, 2, 3],
-    [{}],
-    {"name": "train"},
-    [None],
-    {"": ""},
-)
-
-# Numbers of quantities and counts: ordinary ones more often than those at the bounds.
-_COUNTS = (
-    0,
-    1,
-    1,
-    2,
-    2,
-    3,
-    4,
-    4,
-    7,
-    8,
-    8,
-    9,
-    15,
-    16,
-    16,
-    17,
-    31,
-    32,
-    64,
-    100,
-    128,
-    255,
-    256,
-    512,
-    1000,
-    1152,
-    4096,
-    20_000,
-)
-_AMOUNTS = (
-    "1",
-    "2",
-    "4",
-    "8",
-    "10",
-    "16",
-    "30",
-    "50",
-    "100",
-    "200",
-    "400",
-    "800",
-    "0.5",
-    "1.5",
-    "1e3",
-    "24",
-    "0",
-    "-1",
-    "1e-6",
-    "1e6",
-    "1e9",
-    "1e12",
-    "1e30",
-    "0.1",
-    "12_000",
-)
-_KINDS = {
-    "leaf": "switches",
-    "spine": "switches",
-    "core": "switches",
-    "os": "network-systems",
-    "uplinks": "cables",
-    "peers": "cables",
-    "type": "racks",
-    "pdu": "pdus",
-    "shelf": "power-shelves",
-    "rejection": "heat-rejection",
-    "chiller": "heat-rejection",
-    "air_class": "thermal-classes",
-    "water_class": "thermal-classes",
-    "product": "storage",
-    "failures": "failure-rates",
-}
+__all__ = ["Generator"]
 
 
 @functools.cache
@@ -298,19 +147,19 @@ class Generator:
             return int(self.random.choice((low, high, low + 1, high - 1)))
         if chance < 0.06:
             return self.random.randint(low, high)
-        return int(min(max(self.random.choice(_COUNTS), low), high))
+        return int(min(max(self.random.choice(COUNTS), low), high))
 
     def _number(self, schema: Mapping[str, Any]) -> float:
         low, high = schema.get("minimum", 0), schema.get("maximum", 1e15)
         if self.random.random() < 0.2:
-            return self.random.choice((low, high, low + 1e-9, float(self.random.choice(_COUNTS))))
+            return self.random.choice((low, high, low + 1e-9, float(self.random.choice(COUNTS))))
         return self.random.choice((0.1, 0.5, 0.8, 0.9, 1, 1.2, 14)) if high > 1 else self.random.random()
 
     def _text(self, schema: Mapping[str, Any], key: str, index: int) -> str:
         pattern = schema.get("pattern", "")
         units = re.search(r"\(([^()]*)\)\\s\*\$$", pattern)
         if units:
-            return f"{self.random.choice(_AMOUNTS)} {self.random.choice(units[1].split('|'))}"
+            return f"{self.random.choice(AMOUNTS)} {self.random.choice(units[1].split('|'))}"
         known = self._known(key)
         if known and self.random.random() < 0.97:
             return self.random.choice(known)
@@ -331,11 +180,7 @@ class Generator:
             return (
                 f"{network}/{self.random.choice((0, 8, 10, 12, 16, 20, 24, 30, 32, 64))}" if "/" in pattern else network
             )
-        text = (
-            _matching(regex.parse(pattern), self.random)
-            if pattern
-            else self.random.choice(("a", "lz4", "", "x y", "é"))
-        )
+        text = make_matching_text(pattern, self.random) if pattern else self.random.choice(("a", "lz4", "", "x y", "é"))
         return text[: schema.get("maxLength", 4096)] or "a"
 
     def _known(self, key: str) -> list[str]:
@@ -344,7 +189,7 @@ class Generator:
             return declared
         if key == "machine" and self.machines and self.random.random() < 0.8:
             return self.machines
-        kind = _KINDS.get(key) or next((item for item in (f"{key}s", f"{key}es", key) if item in KINDS), None)
+        kind = KINDS_OF_FIELDS.get(key) or next((item for item in (f"{key}s", f"{key}es", key) if item in KINDS), None)
         return self.catalog.list_names(kind) if kind else []
 
     # -- changes of a document that is there ---------------------------------------------------------------------------
@@ -426,93 +271,3 @@ def _machines(catalog: Catalog) -> dict[str, list[str]]:
     for name in catalog.list_names("machines"):
         found.setdefault(catalog.get(Machine, name).provider, []).append(name)
     return found
-
-
-def _matching(parsed: Any, chance: random.Random) -> str:
-    """A text that a parsed regular expression matches, of the parts that patterns of ours use."""
-    text = ""
-    for kind, part in parsed:
-        match str(kind):
-            case "LITERAL":
-                text += chr(part)
-            case "NOT_LITERAL" | "ANY":
-                text += chance.choice("ab 1")
-            case "IN":
-                text += _of_set(part, chance)
-            case "MAX_REPEAT" | "MIN_REPEAT":
-                least, most, inner = part
-                times = chance.randint(least, min(int(most), least + 6))
-                text += "".join(_matching(inner, chance) for _ in range(times))
-            case "SUBPATTERN":
-                text += _matching(part[-1], chance)
-            case "BRANCH":
-                text += _matching(chance.choice(part[1]), chance)
-    return text
-
-
-_ODD = "aZ09 _-.,:;/\\'\"$`(){}[]<>|&!#%=+*?~^@äß中🖧\u00a0\u202e"
-
-
-def _of_set(members: Any, chance: random.Random) -> str:
-    if str(members[0][0]) == "NEGATE":
-        refused = list(members[1:])
-        return chance.choice([item for item in _ODD if not any(_holds(member, item) for member in refused)] or ["a"])
-    kind, part = chance.choice(members)
-    match str(kind):
-        case "LITERAL":
-            return chr(part)
-        case "RANGE":
-            return chr(chance.randint(part[0], min(part[1], 0x10FFFF)))
-        case "CATEGORY":
-            return chance.choice("0123456789") if "DIGIT" in str(part) else chance.choice("ab-_./")
-    return "a"
-
-
-def _holds(member: tuple[Any, Any], letter: str) -> bool:
-    match str(member[0]):
-        case "LITERAL":
-            return ord(letter) == int(member[1])
-        case "RANGE":
-            return bool(member[1][0] <= ord(letter) <= member[1][1])
-        case "CATEGORY":
-            return letter.isspace() if "SPACE" in str(member[1]) else letter.isdigit()
-    return False
-
-
-def hostile_text(text: str, chance: random.Random) -> str:
-    """YAML text with what no serializer writes: bombs of aliases, deep nesting, odd tags, torn lines, many keys."""
-    match chance.choice(("bomb", "deep", "tag", "torn", "keys", "twice", "merge", "control", "self")):
-        case "bomb":
-            names = "abcdefghij"
-            lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
-            lines += [
-                f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]" for old, new in zip(names, names[1:], strict=False)
-            ]
-            return "\n".join(lines) + "\n" + text
-        case "deep":
-            depth = chance.choice((60, 70, 1000, 30_000))
-            return f"{text}\nx: {'[' * depth}{']' * depth}\n"
-        case "tag":
-            return text.replace(
-                ": ",
-                f": {chance.choice(('!!python/object:os.system', '!!binary', '!x', '!!set', '&a', '*a', '<<'))} ",
-                1,
-            )
-        case "torn":
-            at = chance.randrange(len(text) + 1)
-            return (
-                text[:at]
-                + chance.choice(("", "\t", "{", "]", ": :", "\x00", "\ufeff", "---\n", "...\n", "%YAML 9\n"))
-                + text[at + 3 :]
-            )
-        case "keys":
-            return text + "".join(f"k{number}: {number}\n" for number in range(chance.choice((10, 3000))))
-        case "twice":
-            lines = text.splitlines(keepends=True)
-            at = chance.randrange(len(lines) or 1)
-            return "".join([*lines[: at + 1], *lines[at : at + 1], *lines[at + 1 :]])
-        case "merge":
-            return f"x: &x {{name: y}}\n<<: {chance.choice(('*x', '[*x, *x]', '3', '[[*x]]'))}\n{text}"
-        case "control":
-            return text.replace("\n", chance.choice(("\r", "\r\n", "\x85", "\u2028", "\x0c\n")))
-    return f"a: &a [*a]\n{text}" if chance.random() < 0.5 else f"a: &a {{<<: *a}}\n{text}"

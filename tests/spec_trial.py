@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from hostile_text import hostile_text
 from outcome import is_small, outcome
 from pydantic import ValidationError
 from samples import EXAMPLES
-from spec_generator import Generator, hostile_text
+from spec_generator import Generator
 
 from supercloud.catalog import Catalog
 from supercloud.errors import SupercloudError

@@ -16,6 +16,11 @@ from supercloud.spec.loader import loads
 RESERVED = {"kind": "reservation", "id": "cr-0123456789abcdef0", "zone": "us-east-1a"}
 BLOCK = RESERVED | {"kind": "capacity-block"}
 FABRICS = [{"name": "compute", "kind": "efa"}]
+OHIO = {"kind": "aws", "region": "us-east-2", "zones": ["us-east-2a"]}
+TWO = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]}
+NFS = {"name": "home", "kind": "nfs", "capacity": "1 TiB", "mount": "/home", "throughput": {"read": "160 MB/s"}}
+EFS = {"name": "home", "kind": "nfs", "product": "efs", "mount": "/home"}
+WEKA = {"name": "scratch", "kind": "weka", "capacity": "200 TB", "mount": "/scratch"}
 
 
 def pool(**changes: Any) -> dict[str, Any]:
@@ -34,6 +39,12 @@ def lustre(**changes: Any) -> dict[str, Any]:
 
 def slurm(**changes: Any) -> dict[str, Any]:
     return {"kind": "slurm", "version": "25.11"} | changes
+
+
+def existing(*zones: str | None) -> dict[str, Any]:
+    """A network of the user's, with a private subnet in each of these zones (None: it is not said in which)."""
+    subnets = [{"id": f"subnet-{number}"} | ({"zone": zone} if zone else {}) for number, zone in enumerate(zones, 1)]
+    return {"id": "vpc-1", "subnets": subnets}
 
 
 KUBERNETES = {"kind": "kubernetes", "version": "1.35"}

@@ -11,6 +11,8 @@ from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 
+DGX = {"type": "eia-48u", "nodes": 4}
+LIQUID = {"kind": "direct-liquid", "supply": "32 °C"}
 QM9700 = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plan.clouds import BLOCK, FABRICS, KUBERNETES, RESERVED, less, lustre, on_aws, pool, slurm
-from plan.wrong_clouds import CASES, TWO, WEKA
+from plan.clouds import BLOCK, FABRICS, KUBERNETES, RESERVED, TWO, WEKA, less, lustre, on_aws, pool, slurm
+from plan.wrong_clouds import CASES
 
 from supercloud.plan.checks import CHECKS, format_check_name
 

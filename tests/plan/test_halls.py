@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from halls import QM9700, hall, of
+from halls import DGX, QM9700, hall, of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.publish.document import build_document
 from supercloud.primitives.quantity import Flow, Power
-
-DGX = {"type": "eia-48u", "nodes": 4}
 
 
 def positions(plan: Plan) -> list[tuple[str, int]]:

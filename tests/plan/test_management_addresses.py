@@ -12,7 +12,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan.test_networks import networks, problems
+from plan.network_plans import networks, problems
 from plan.test_resolve import planned, train
 from samples import EXAMPLES, ROOT
 

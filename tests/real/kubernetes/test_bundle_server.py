@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import subprocess
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from bundle_lab import (
+    BUNDLE,
+    HOSTS,
+    PLAN,
+    POD,
+    PODS,
+    build_bare_pod,
+    build_job,
+    find_wait_reason,
+    get_refusal,
+    is_allowed,
+    label_nodes,
+    list_running,
+    start_lab,
+)
 from bundle_world import (
     BUNDLES,
     Served,
@@ -20,13 +33,11 @@ from bundle_world import (
     by_kind,
     charted,
     cluster_objects,
-    define,
     objects_of,
     planned,
     templated,
 )
 from kube_lab import Lab
-from kube_nodes import Node
 
 from supercloud.jobs.engines.kubernetes.api import ApiClient, ApiStatusError, ClusterTransport
 from supercloud.plan.build.kubernetes.names import build_topology, format_level_label
@@ -34,10 +45,6 @@ from supercloud.targets import render
 from supercloud.targets.schedulers.kubernetes import render_fleet
 
 Json = dict[str, Any]
-PLAN, BUNDLE = BUNDLES["onprem"]
-# what the chart would give to the manager
-KUEUE = yaml.safe_load(yaml.safe_load(BUNDLE["charts/kueue.yaml"])["managerConfig"]["controllerManagerConfigYaml"])
-HOSTS = list(PLAN.pools[0].hosts)[:40]  # a scalable unit and a part of the next
 # parts of these never change, and ONPREM's of the same name are there already
 FIXED = ("Topology", "ResourceFlavor", "PersistentVolume", "PersistentVolumeClaim", "StorageClass")
 SERVED_BY_OTHERS = {"kueue.x-k8s.io/v1alpha1"}  # Kueue 0.12; the lab has 0.19
@@ -45,19 +52,15 @@ SERVED_BY_OTHERS = {"kueue.x-k8s.io/v1alpha1"}  # Kueue 0.12; the lab has 0.19
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """The cluster of ONPREM: nodes as they come, without any label of ours, then the bundle, applied in its order."""
-    people = {"bob": "supercloud:vision"}
-    with Lab(tmp_path_factory.mktemp("bundle"), [Node(host) for host in HOSTS], KUEUE, people) as lab:
-        define(lab)
-        served = Served(lab.api)
-        for item in objects_of(BUNDLE):
-            served.put(item, dry=False)
-        for space in ("flux-system", "argocd"):  # of the controllers, which bring their own
-            lab.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})
-        for _, bundle in BUNDLES.values():
-            for space in by_kind(objects_of(bundle), "Namespace").values():
-                served.put(space, dry=False)
+    """The cluster of ONPREM with its bundle applied."""
+    with start_lab(tmp_path_factory.mktemp("bundle")) as lab:
         yield lab
+
+
+@pytest.fixture(scope="module")
+def labelled(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the labelling job prints when it has run as its service account."""
+    return label_nodes(lab, tmp_path_factory.mktemp("labels"))
 
 
 @pytest.mark.parametrize("name", list(BUNDLES))
@@ -180,29 +183,6 @@ def _ready(item: Json) -> Json | None:
     return item if any(found["type"] == "Active" and found["status"] == "True" for found in conditions) else None
 
 
-@pytest.fixture(scope="module")
-def labelled(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What the labelling job prints when it has run as its service account."""
-    folder = tmp_path_factory.mktemp("labels")
-    for item in by_kind(objects_of(BUNDLE), "ConfigMap").values():
-        if item["metadata"]["namespace"] == "supercloud-system":
-            for name, text in item["data"].items():
-                (folder / name).write_text(text)
-    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
-    account = "/api/v1/namespaces/supercloud-system/serviceaccounts/node-labels/token"
-    token = lab.api.post(account, asked)["status"]["token"]
-    env = {**os.environ, "KUBE_SERVER": lab.server, "KUBE_TOKEN": token, "KUBE_CA": str(lab.keys.folder / "ca.crt")}
-    runs = [
-        subprocess.run(
-            [sys.executable, folder / "label_nodes.py", folder], env=env, capture_output=True, text=True, timeout=120
-        )
-        for _ in range(2)
-    ]
-    assert [run.returncode for run in runs] == [0, 0], runs[0].stderr
-    assert runs[1].stdout.strip() == "0 nodes changed, 0 failed"
-    return runs[0].stdout.strip()
-
-
 def test_nodes_get_their_labels_and_taints(lab: Lab, labelled: str) -> None:
     assert labelled == f"{len(HOSTS)} nodes changed, 0 failed"
     nodes = {item["metadata"]["name"]: item for item in lab.api.iter_items("/api/v1/nodes")}
@@ -215,41 +195,10 @@ def test_nodes_get_their_labels_and_taints(lab: Lab, labelled: str) -> None:
         assert {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"} in node["spec"]["taints"]
 
 
-def _job(name: str, pods: int, level: str = "", **labels: str) -> Json:
-    annotations = {"kueue.x-k8s.io/podset-required-topology": format_level_label(level)} if level else {}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name, "namespace": "llm", "labels": {"kueue.x-k8s.io/queue-name": "llm", **labels}},
-        "spec": {
-            "suspend": True,
-            "parallelism": pods,
-            "completions": pods,
-            "template": {
-                "metadata": {"annotations": annotations},
-                "spec": {
-                    "restartPolicy": "Never",
-                    "containers": [
-                        {
-                            "name": "main",
-                            "image": "example.com/train:1",
-                            "command": ["sleep", "300"],
-                            "resources": {
-                                "requests": {"cpu": "8", "memory": "64Gi", "nvidia.com/gpu": "8"},
-                                "limits": {"nvidia.com/gpu": "8"},
-                            },
-                        }
-                    ],
-                },
-            },
-        },
-    }
-
-
 def test_a_gang_is_placed_within_one_unit(lab: Lab, labelled: str) -> None:
     """Labels, taints, topology, flavor, quota and queues agree: only then do all pods run, and under one unit."""
-    lab.api.post("/apis/batch/v1/namespaces/llm/jobs", _job("near", 32, "su"))
-    pods = lab.until(lambda: _running(lab, 32))
+    lab.api.post("/apis/batch/v1/namespaces/llm/jobs", build_job("near", 32, "su"))
+    pods = lab.until(lambda: list_running(lab, 32))
     nodes = {item["metadata"]["name"]: item["metadata"]["labels"] for item in lab.api.iter_items("/api/v1/nodes")}
     units = {nodes[pod["spec"]["nodeName"]][format_level_label("su")] for pod in pods}
     assert len(units) == 1 and len({pod["spec"]["nodeName"] for pod in pods}) == 32
@@ -257,40 +206,22 @@ def test_a_gang_is_placed_within_one_unit(lab: Lab, labelled: str) -> None:
     lab.until(lambda: not list(lab.api.iter_items("/api/v1/namespaces/llm/pods")))
 
 
-def _running(lab: Lab, count: int) -> list[Json] | None:
-    pods = list(lab.api.iter_items("/api/v1/namespaces/llm/pods"))
-    done = [pod for pod in pods if pod.get("status", {}).get("phase") == "Running"]
-    return done if len(done) == count else None
-
-
 def test_a_gang_larger_than_a_unit_waits(lab: Lab, labelled: str) -> None:
-    lab.api.post("/apis/batch/v1/namespaces/llm/jobs", _job("far", 33, "su"))
+    lab.api.post("/apis/batch/v1/namespaces/llm/jobs", build_job("far", 33, "su"))
     try:
-        said = lab.until(lambda: _why(lab, "far"))
+        said = lab.until(lambda: find_wait_reason(lab, "far"))
         assert "allows to fit only 32 out of 33" in said
     finally:
         lab.api.delete("/apis/batch/v1/namespaces/llm/jobs/far")
 
 
-def _why(lab: Lab, job: str) -> str | None:
-    for item in lab.api.iter_items("/apis/kueue.x-k8s.io/v1beta2/namespaces/llm/workloads"):
-        if item["metadata"]["ownerReferences"][0]["name"] == job:
-            for found in item.get("status", {}).get("conditions", []):
-                if found["type"] == "QuotaReserved" and found["status"] == "False":
-                    return str(found["message"])
-    return None
-
-
-# -- isolation ---------------------------------------------------------------------------------------------------------
-
-
 def test_a_user_has_permissions_in_its_own_namespace_only(lab: Lab) -> None:
     rights = [("batch", "jobs"), ("jobset.x-k8s.io", "jobsets"), ("", "pods"), ("", "secrets"), ("", "configmaps")]
     for (group, resource), space in itertools.product(rights, ("llm", "vision", "default", "kube-system")):
-        assert _may(lab, "ada", "create", group, resource, space) == (space == "llm"), (resource, space)
+        assert is_allowed(lab, "ada", "create", group, resource, space) == (space == "llm"), (resource, space)
     kinds = [("apps", name) for name in ("deployments", "statefulsets", "daemonsets", "replicasets")]
     for group, resource in (*kinds, ("", "replicationcontrollers"), ("batch", "cronjobs")):
-        assert not _may(lab, "ada", "create", group, resource, "llm"), "its pods would have no time limit"
+        assert not is_allowed(lab, "ada", "create", group, resource, "llm"), "its pods would have no time limit"
     for group, resource in (
         ("", "persistentvolumeclaims"),
         ("kueue.x-k8s.io", "localqueues"),
@@ -298,45 +229,10 @@ def test_a_user_has_permissions_in_its_own_namespace_only(lab: Lab) -> None:
         ("rbac.authorization.k8s.io", "rolebindings"),
         ("networking.k8s.io", "networkpolicies"),
     ):
-        assert not _may(lab, "ada", "create", group, resource, "llm"), resource
+        assert not is_allowed(lab, "ada", "create", group, resource, "llm"), resource
     for group, resource in (("", "nodes"), ("kueue.x-k8s.io", "clusterqueues"), ("", "persistentvolumes")):
-        assert not _may(lab, "ada", "patch", group, resource, "")
-    assert _may(lab, "ada", "list", "", "nodes", "") and not _may(lab, "mallory", "list", "", "nodes", "")
-
-
-def _may(lab: Lab, user: str, verb: str, group: str, resource: str, namespace: str) -> bool:
-    asked = {"verb": verb, "group": group, "resource": resource, "namespace": namespace}
-    answer = lab.api.review(
-        "/apis/authorization.k8s.io/v1/subjectaccessreviews",
-        {
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SubjectAccessReview",
-            "spec": {"user": user, "resourceAttributes": asked},
-        },
-    )
-    return bool(answer["status"]["allowed"])
-
-
-MAIN: Json = {"name": "main", "image": "example.com/train:1"}
-POD: Json = {"containers": [MAIN], "restartPolicy": "Never"}
-
-
-def _allowed(**security: Any) -> Json:
-    return MAIN | {"securityContext": security}
-
-
-PODS: list[tuple[str, Json, str | None]] = [
-    ("plain", {}, None),
-    ("rdma", {"containers": [_allowed(capabilities={"add": ["IPC_LOCK"]})]}, None),
-    ("privileged", {"containers": [_allowed(privileged=True)]}, "privileged"),
-    ("init", {"initContainers": [_allowed(privileged=True) | {"name": "i"}]}, "privileged"),
-    ("capability", {"containers": [_allowed(capabilities={"add": ["SYS_ADMIN"]})]}, "capabilities"),
-    ("host-path", {"volumes": [{"name": "v", "hostPath": {"path": "/scratch/vision"}}]}, "volumes that may be used"),
-    ("nfs", {"volumes": [{"name": "v", "nfs": {"server": "x", "path": "/"}}]}, "volumes that may be used"),
-    ("host-network", {"hostNetwork": True}, "hostNetwork"),
-    ("host-pid", {"hostPID": True}, "hostPID"),
-    ("host-port", {"containers": [MAIN | {"ports": [{"containerPort": 80, "hostPort": 80}]}]}, "hostPort"),
-]
+        assert not is_allowed(lab, "ada", "patch", group, resource, "")
+    assert is_allowed(lab, "ada", "list", "", "nodes", "") and not is_allowed(lab, "mallory", "list", "", "nodes", "")
 
 
 @pytest.mark.parametrize("name, more, refusal", PODS, ids=[item[0] for item in PODS])
@@ -354,14 +250,14 @@ def test_the_highest_priority_is_kept(lab: Lab) -> None:
     key = "kueue.x-k8s.io/priority-class"
     path = "/apis/batch/v1/namespaces/vision/jobs"
     for priority, allowed in (("low", True), ("normal", True), ("high", False), ("none-such", False)):
-        job = _job("prio", 1, **{key: priority})
+        job = build_job("prio", 1, **{key: priority})
         job["metadata"] |= {"namespace": "vision", "labels": {"kueue.x-k8s.io/queue-name": "vision", key: priority}}
         if allowed:
             lab.api.post(path, job, dryRun="All")
         else:
             with pytest.raises(ApiStatusError, match="priority"):
                 lab.api.post(path, job, dryRun="All")
-    lab.api.post("/apis/batch/v1/namespaces/llm/jobs", _job("prio", 1, **{key: "high"}), dryRun="All")
+    lab.api.post("/apis/batch/v1/namespaces/llm/jobs", build_job("prio", 1, **{key: "high"}), dryRun="All")
 
 
 @pytest.fixture
@@ -370,47 +266,31 @@ def limited(lab: Lab) -> Iterator[int]:
     space, key, longest = "/api/v1/namespaces/vision", "supercloud.dev/longest-seconds", 3600
     lab.api.patch(space, {"metadata": {"labels": {key: str(longest)}}})
     try:
-        lab.until(lambda: _refused(lab, _bare()))  # policies read a copy of the namespace
+        lab.until(lambda: get_refusal(lab, build_bare_pod()))  # policies read a copy of the namespace
         yield longest
     finally:
         lab.api.patch(space, {"metadata": {"labels": {key: None}}})
 
 
-def _bare(labels: Mapping[str, str] | None = None, **more: Any) -> Json:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "bare", "labels": dict(labels or {})},
-        "spec": POD | more,
-    }
-
-
-def _refused(lab: Lab, pod: Json) -> str:
-    """What a pod of the tenant vision is refused for; empty where it is taken."""
-    try:
-        lab.api.post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
-    except ApiStatusError as error:
-        return str(error)
-    return ""
-
-
 def test_a_pod_without_a_job_has_the_limits_of_jobs(lab: Lab, limited: int) -> None:
     """A queue takes such a pod as a job: with the priority of its label, and for as long as it says itself."""
     key, timed = "kueue.x-k8s.io/priority-class", {"activeDeadlineSeconds": limited}
-    assert not _refused(lab, _bare(**timed)) and not _refused(lab, _bare({key: "normal"}, **timed))
+    assert not get_refusal(lab, build_bare_pod(**timed)) and not get_refusal(
+        lab, build_bare_pod({key: "normal"}, **timed)
+    )
     for pod, reason in (
-        (_bare(), "activeDeadlineSeconds"),
-        (_bare(activeDeadlineSeconds=limited + 1), "activeDeadlineSeconds"),
-        (_bare({key: "high"}, **timed), "priority is unknown or higher"),
-        (_bare({key: "none-such"}, **timed), "priority is unknown or higher"),
+        (build_bare_pod(), "activeDeadlineSeconds"),
+        (build_bare_pod(activeDeadlineSeconds=limited + 1), "activeDeadlineSeconds"),
+        (build_bare_pod({key: "high"}, **timed), "priority is unknown or higher"),
+        (build_bare_pod({key: "none-such"}, **timed), "priority is unknown or higher"),
     ):
-        assert reason in _refused(lab, pod), pod
+        assert reason in get_refusal(lab, pod), pod
 
 
 def test_pods_of_an_admitted_job_need_no_limit_of_their_own(lab: Lab, labelled: str, limited: int) -> None:
     """Its controller makes them, and Kueue writes into them, where the pods of nobody's job would be refused."""
     key = "kueue.x-k8s.io/max-exec-time-seconds"
-    job = _job("child", 1)
+    job = build_job("child", 1)
     job["metadata"] |= {"namespace": "vision", "labels": {"kueue.x-k8s.io/queue-name": "vision"}}
     with pytest.raises(ApiStatusError, match="time limit"):
         lab.api.post("/apis/batch/v1/namespaces/vision/jobs", job)

@@ -32,6 +32,7 @@ ONPREM: dict[str, Any] = {
         {"name": "vision", "share": 30, "users": ["grace"]},
     ],
 }
+H100 = {"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["compute"]}
 VARIANTS: dict[str, dict[str, Any]] = {
     "nobody": {"tenants": []},
     "volcano": {"scheduler": {"kind": "kubernetes", "version": "1.36", "queue": "volcano"}},
@@ -173,6 +174,10 @@ def objects_of(bundle: Bundle, *folders: str) -> list[dict[str, Any]]:
         for name in yaml.load(bundle[f"{folder}/kustomization.yaml"], _LOADER)["resources"]:
             found += [item for item in yaml.load_all(bundle[f"{folder}/{name}"], _LOADER) if item]
     return found
+
+
+def rendered(changes: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+    return objects_of(render(planned(changes), "kubernetes"))
 
 
 def by_kind(items: list[dict[str, Any]], kind: str) -> dict[str, dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from plan.test_networks import from_file
+from plan.network_plans import from_file
 from samples import EXAMPLES, ROOT
 
 from supercloud.plan.model.plan import Plan

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from plan.test_storage_sizing import SERVER
+from plan.sized_storage import build_catalog
 from storage_plans import EVERY, plan_of
 
 from supercloud.catalog import Catalog
@@ -15,12 +13,7 @@ from supercloud.targets import render
 
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
-    folder = tmp_path_factory.mktemp("overlay")
-    (folder / "machines").mkdir()
-    (folder / "machines" / "flash-24.yaml").write_text(SERVER)
-    bare = SERVER.replace("flash-24", "bare").replace("disks:", "# disks:")
-    (folder / "machines" / "bare.yaml").write_text(bare)
-    return Catalog([Path(folder)])
+    return build_catalog(tmp_path_factory.mktemp("overlay"))
 
 
 @pytest.fixture(scope="module")

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from plan.test_storage_sizing import planned
+from plan.sized_storage import GIVES, planned
 
 from supercloud.catalog import Catalog
 from supercloud.plan.model.plan import Plan
-
-GIVES = {"read": "45 GB/s", "write": "30 GB/s"}
-
 
 FLASH = {"machine": "flash-24", "throughput": GIVES}
 

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from plan.test_storage_sizing import planned
-from storage_plans import EVERY, FLASH, GIVES, STORAGE_FABRIC, plan_of
+from plan.sized_storage import GIVES, planned
+from storage_plans import EVERY, FLASH, STORAGE_FABRIC, plan_of
 
 from supercloud.catalog import Catalog
 from supercloud.primitives.bundle import Bundle

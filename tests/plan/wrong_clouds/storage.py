@@ -1,0 +1,152 @@
+"""Storage of a cloud: kinds, sizes, throughput, mount points, buckets, zones, servers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plan.clouds import NFS, TWO, WEKA, existing, lustre, pool
+
+CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
+    (
+        "cloud-storage-routes",
+        "warning",
+        "storage[0].deployment",
+        "main route table",
+        {"storage": [NFS | {"deployment": "MULTI_AZ_1"}], "network": existing("us-east-1a", "us-east-1b")},
+    ),
+    (
+        "cloud-mount-object",
+        "warning",
+        "storage[0].mount",
+        "/data",
+        {"storage": [{"name": "data", "kind": "object", "mount": "/data"}]},
+    ),
+    ("storage-mount-reserved", "error", "storage[0].mount", "/var/lib", {"storage": [lustre(mount="/var/lib/data")]}),
+    ("storage-mount-reserved", "error", "storage[0].mount", "/opt/slurm", {"storage": [lustre(mount="/opt/slurm/")]}),
+    (
+        "cloud-bucket-name",
+        "error",
+        "storage[0].import_from",
+        "gs://corpus",
+        {"storage": [lustre(import_from="gs://corpus/x")]},
+    ),
+    (
+        "cloud-bucket-name",
+        "error",
+        "storage[0].options.bucket",
+        "My_Bucket",
+        {"storage": [{"name": "data", "kind": "object", "options": {"bucket": "My_Bucket"}}]},
+    ),
+    (
+        "cloud-bucket-name",
+        "error",
+        "storage[0].import_from",
+        "10.0.0.1",
+        {"storage": [lustre(import_from="s3://10.0.0.1/x")]},
+    ),
+    ("cloud-bucket-name", "error", "storage[0].import_from", "corpus", {"storage": [lustre(import_from="corpus")]}),
+    (
+        "cloud-bucket-name",
+        "error",
+        "storage[0].import_from",
+        "fsx-openzfs",
+        {"storage": [NFS | {"import_from": "s3://corpus"}]},
+    ),
+    (
+        "cloud-storage-servers",
+        "error",
+        "storage[0].servers.machine",
+        "m6i.8xlarge",
+        {"storage": [WEKA | {"servers": {"machine": "m6i.8xlarge"}}]},
+    ),
+    (
+        "cloud-storage-servers",
+        "error",
+        "storage[0].servers.count",
+        "3 servers",
+        {"storage": [WEKA | {"servers": {"machine": "i3en.24xlarge", "count": 3}}]},
+    ),
+    ("cloud-storage-size", "warning", "storage[0].capacity", "50400 GiB", {"storage": [lustre(capacity="48 TiB")]}),
+    (
+        "cloud-storage-size",
+        "error",
+        "storage[0]",
+        "no size is set",
+        {"storage": [{"name": "s", "kind": "lustre", "mount": "/fsx"}]},
+    ),
+    (
+        "cloud-storage-size",
+        "error",
+        "storage[0].capacity",
+        "over the maximum",
+        {"storage": [NFS | {"capacity": "1 PiB"}]},
+    ),
+    (
+        "cloud-storage-size",
+        "warning",
+        "storage[0].capacity",
+        "6000 GiB",
+        {
+            "storage": [
+                lustre(
+                    capacity="1 TiB",
+                    deployment="PERSISTENT_1_HDD",
+                    throughput_per_tib="12 MB/s",
+                    options={"version": "2.12"},
+                )
+            ]
+        },
+    ),
+    (
+        "cloud-storage-throughput",
+        "error",
+        "storage[0].throughput_per_tib",
+        "300 MB/s",
+        {"storage": [lustre(throughput_per_tib="300 MB/s")]},
+    ),
+    (
+        "cloud-storage-throughput",
+        "error",
+        "storage[0].throughput",
+        "20 GB/s",
+        {"storage": [NFS | {"throughput": {"read": "20 GB/s"}}]},
+    ),
+    (
+        "cloud-storage-throughput",
+        "note",
+        "storage[0].throughput",
+        "320 MB/s",
+        {"storage": [NFS | {"throughput": {"read": "200 MB/s"}}]},
+    ),
+    (
+        "cloud-storage-kind",
+        "error",
+        "storage[0].kind",
+        "Storage Scale",
+        {"storage": [{"name": "s", "kind": "storage-scale", "mount": "/gpfs"}]},
+    ),
+    ("cloud-storage-kind", "error", "storage[0].product", "efs", {"storage": [lustre(product="efs")]}),
+    ("cloud-mount-nested", "error", "storage[1].mount", "/fsx", {"storage": [lustre(), NFS | {"mount": "/fsx/home"}]}),
+    (
+        "cloud-mount-local",
+        "error",
+        "pools[0].local",
+        "storage[0]",
+        {"storage": [lustre()], "pools": [pool(local="/fsx/local")]},
+    ),
+    (
+        "cloud-mount-local",
+        "warning",
+        "pools[0].local",
+        "m6i.8xlarge",
+        {"pools": [pool(machine="m6i.8xlarge", fabrics=[], local="/scratch")], "fabrics": []},
+    ),
+    (
+        "cloud-storage-zone",
+        "warning",
+        "storage[0]",
+        "us-east-1b",
+        {"site": TWO, "storage": [lustre()], "pools": [pool(), {"name": "cpu", "machine": "m6i.large", "nodes": 1}]},
+    ),
+    ("cloud-storage-shared", "warning", "storage[0]", "200 nodes", {"storage": [NFS], "pools": [pool(nodes=200)]}),
+]

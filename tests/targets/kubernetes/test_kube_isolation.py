@@ -1,0 +1,125 @@
+"""Tenants are isolated: permissions, volumes, network policies, admission policies, addresses."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from kube_specs import H100, VARIANTS, by_kind, objects_of, planned, rendered
+
+from supercloud.plan.build.kubernetes.networks import build_cluster_networks
+from supercloud.targets import render
+from supercloud.targets.schedulers.kubernetes.given import require_kubernetes_spec
+from supercloud.targets.schedulers.kubernetes.tenants import BLOCKED_RANGES_ANNOTATION
+
+
+@pytest.mark.slow
+def test_rights_end_at_the_namespace() -> None:
+    items = rendered()
+    for space, user in (("llm", "ada"), ("vision", "grace")):
+        binding = by_kind(items, "RoleBinding")[f"{space}/tenant"]
+        assert [item["name"] for item in binding["subjects"]] == [f"supercloud:{space}", user]
+    role = by_kind(items, "ClusterRole")["supercloud-tenant"]
+    may = {
+        (group, name, verb)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for name in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    assert ("batch", "jobs", "create") in may
+    for group, name in (("", "persistentvolumeclaims"), ("", "resourcequotas"), ("kueue.x-k8s.io", "localqueues")):
+        assert (group, name, "get") in may and (group, name, "create") not in may
+    assert not {name for _, name, _ in may} & {"rolebindings", "networkpolicies", "namespaces", "nodes"}
+
+
+def test_volumes_are_bound_to_their_tenant() -> None:
+    items = rendered()
+    volumes = by_kind(items, "PersistentVolume")
+    for space in ("llm", "vision"):
+        volume = volumes[f"{space}-scratch"]["spec"]
+        assert volume["claimRef"] == {"namespace": space, "name": "scratch"}
+        assert volume["hostPath"]["path"] == f"/scratch/{space}"
+        assert by_kind(items, "PersistentVolumeClaim")[f"{space}/scratch"]["spec"]["volumeName"] == f"{space}-scratch"
+
+
+def test_a_cloud_has_volumes_to_fill_in() -> None:
+    plan = planned(VARIANTS["aws"])
+    items = objects_of(render(plan, "kubernetes"))
+    volumes = by_kind(items, "PersistentVolume")
+    assert volumes["llm-scratch"]["spec"]["csi"]["volumeAttributes"]["mountname"] == "unknown/llm"
+    assert volumes["llm-home"]["spec"]["nfs"]["path"] == "/llm"
+    assert "prefix llm/" in volumes["llm-data"]["spec"]["mountOptions"]
+    assert set(by_kind(items, "PersistentVolumeClaim")) == {
+        f"{space}/{name}" for space in ("llm", "vision") for name in ("scratch", "home", "data")
+    }
+    filled = by_kind(items, "ConfigMap")["default/storage-handles"]["data"]
+    targets = yaml.safe_load(render(plan, "kubernetes")["storage/kustomization.yaml"])["replacements"]
+    assert {f"data.[{name}]" for name in filled} == {item["source"]["fieldPath"] for item in targets}
+
+
+def test_pods_reach_their_own_and_the_outside() -> None:
+    policies = by_kind(rendered(), "NetworkPolicy")
+    assert {name.split("/")[1] for name in policies} == {"default-deny", "own-pods", "names", "outside"}
+    [rule] = policies["llm/outside"]["spec"]["egress"]
+    left_out = ["10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12"]
+    assert rule["to"][0]["ipBlock"] == {"cidr": "0.0.0.0/0", "except": left_out}
+    note = policies["llm/outside"]["metadata"]["annotations"][BLOCKED_RANGES_ANNOTATION]
+    assert "100.64.0.0/10 (management, bmc, switch)" in note
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_policies_of_admission_hold_for_every_tenant(name: str) -> None:
+    """Whatever the fabrics: no level of Pod Security says anything of nodes, services, and volumes of other kinds."""
+    plan = planned(VARIANTS[name])
+    items = objects_of(render(plan, "kubernetes"))
+    bound = {item["spec"]["policyName"] for item in by_kind(items, "ValidatingAdmissionPolicyBinding").values()}
+    if plan.tenants:
+        assert {"supercloud-tenant-pods", "supercloud-tenant-services"} <= bound
+        if require_kubernetes_spec(plan).queue == "kueue":  # a pod of no job is one to a queue
+            own = by_kind(items, "ValidatingAdmissionPolicy")["supercloud-tenant-bare-pods"]["spec"]["validations"]
+            assert "supercloud-tenant-bare-pods" in bound
+            assert ["priority-class" in own[0]["expression"], "activeDeadlineSeconds" in own[1]["expression"]] == [
+                True
+            ] * 2
+        rules = by_kind(items, "ValidatingAdmissionPolicy")["supercloud-tenant-pods"]["spec"]["validations"]
+        said = " ".join(rule["expression"] for rule in rules)
+        fields = (
+            "hostNetwork",
+            "hostPort",
+            "nodeName",
+            "procMount",
+            "seccompProfile",
+            "appArmorProfile",
+            "sysctls",
+            "seLinuxOptions",
+            "livenessProbe",
+            "preStop",
+            "hostProcess",
+            "hostPID",
+            "privileged",
+        )
+        assert not [field for field in fields if field not in said]
+        assert "ephemeral)" not in said, "the controller would make claims that the role of tenants forbids"
+        claims = by_kind(items, "ValidatingAdmissionPolicy")["supercloud-tenant-claims"]["spec"]["validations"]
+        assert "supercloud-tenant-claims" in bound and "resource('resourcequotas')" in claims[0]["expression"]
+
+
+def test_a_limit_of_zero_rails_does_not_give_the_hosts_network() -> None:
+    policies = by_kind(objects_of(render(planned(VARIANTS["roce"]), "kubernetes")), "ValidatingAdmissionPolicy")
+    said = [
+        rule["expression"]
+        for rule in policies["supercloud-tenant-pods"]["spec"]["validations"]
+        if "hostNetwork is allowed only for" in rule["message"]
+    ]
+    assert len(said) == 1 and "isGreaterThan(quantity('0'))" in said[0]
+
+
+def test_pods_and_services_have_addresses_of_their_own() -> None:
+    plan = planned({"pools": [H100 | {"nodes": 4000}]})
+    networks = build_cluster_networks(plan)
+    assert networks.pods and networks.services
+    assert networks.pods.num_addresses // 256 >= 2 * 4000
+    taken = [plan.network.management, *(pool.addresses.block for pool in plan.pools)]
+    taken += [subnet.block for subnet in plan.networks.subnets] if plan.networks else []
+    assert not [block for block in taken if block.overlaps(networks.pods) or block.overlaps(networks.services)]
+    assert not networks.pods.overlaps(networks.services)
