@@ -14,8 +14,8 @@ from ..store.states import State
 from ..store.store import Store
 from . import ledger
 from .adoption import adopt_jobs, is_confirmed_absent
-from .capacity import allocate, select_clusters
-from .context import BrokerContext, BrokerReporter, BrokerSettings
+from .capacity import allocate
+from .context import BrokerContext, BrokerReporter, BrokerSettings, pin_connections
 from .decide import Hold, Start, decide, rebalance
 from .fair_share import compute_fair_share_order, compute_shares, count_units_in_use
 from .limits import AllocationsByTenant, add_allocation, compute_allocations
@@ -47,7 +47,7 @@ class Broker:
         settings = settings or BrokerSettings()
         self.context = BrokerContext(
             store,
-            select_clusters(fleet, {cluster.plan.name for cluster in fleet.clusters if cluster.member.connect}),
+            pin_connections(fleet),
             settings,
             clock,
             time.monotonic if clock is time.time else clock,

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from jobs.engines.kubernetes_jobs import is_list, list_of
 
 from supercloud.errors import EngineConfigurationError, EngineError
 from supercloud.jobs.engines.base import SubmissionUnknownError
@@ -70,8 +71,8 @@ class Memory:
                 del self.objects[path]
             return 200, there
         found = [item for place, item in sorted(self.objects.items()) if place.startswith(f"{path}/")]
-        if found or method == "GET" and path.endswith(("jobsets", "workloads", "pods", "jobs", "nodes")):
-            return 200, {"items": found, "metadata": {}}
+        if found or method == "GET" and is_list(path):
+            return 200, list_of(path, found)
         return 404, {"reason": "NotFound", "message": "there is none"}
 
 
@@ -179,9 +180,9 @@ def test_a_job_that_is_starting_is_not_recalled(engine: KubernetesEngine, server
 def test_a_list_that_changed_too_much_is_read_again(server: Memory) -> None:
     pages = iter(
         [
-            (200, {"items": [{"n": 1}], "metadata": {"continue": "x"}}),
+            (200, list_of("pods", [{"n": 1}], "x")),
             (410, {"reason": "Expired"}),
-            (200, {"items": [{"n": 1}, {"n": 2}], "metadata": {}}),
+            (200, list_of("pods", [{"n": 1}, {"n": 2}])),
         ]
     )
     server.fail = lambda method, path: next(pages)

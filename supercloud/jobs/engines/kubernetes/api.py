@@ -64,6 +64,12 @@ class ClusterTransport:
         with self._lock:
             _ = self._client
 
+    @property
+    def host(self) -> str:
+        """The URL of the API server."""
+        with self._lock:
+            return str(self._client.configuration.host)
+
     def send(self, method: str, path: str, body: bytes | None, content_type: str) -> tuple[int, bytes]:
         """Every request may be repeated (object names are fixed), so a broken connection is retried.
 
@@ -146,15 +152,24 @@ class ApiClient:
         self._transport = transport
 
     def get(self, path: str, **query: str | int) -> Json:
-        """One object, or one page of a list."""
+        """Any answer that is JSON."""
         return self._request_json("GET", path, query)
+
+    def find_object(self, path: str) -> Json | None:
+        """The object at a path; None if the server answers that it does not exist, which no other answer means."""
+        try:
+            return self._request_json("GET", path, {}, shape=shapes.OBJECT)
+        except ApiStatusError as refusal:
+            if refusal.code != 404:
+                raise
+            return None
 
     def post(self, path: str, body: Json, **query: str | int) -> Json:
         """Create an object; an unknown field is rejected by the server, not dropped.
 
         Raises :class:`SubmissionUnknownError` if the answer is not the object: it may exist nevertheless.
         """
-        return self._request_json("POST", path, {"fieldValidation": "Strict"} | query, body, shape=shapes.CREATED)
+        return self._request_json("POST", path, {"fieldValidation": "Strict"} | query, body, shape=shapes.OBJECT)
 
     def review(self, path: str, body: Json) -> Json:
         """The answer to an object that the server does not store, such as a SubjectAccessReview."""
@@ -178,17 +193,30 @@ class ApiClient:
         again, start = 3, ""
         while True:
             try:
-                page = self.get(path, **{"limit": _PAGE_SIZE, **query, **({"continue": start} if start else {})})
+                page = self._get_page(path, {"limit": _PAGE_SIZE, **query, **({"continue": start} if start else {})})
             except ApiStatusError as refusal:
                 again -= 1
                 if refusal.code != 410 or not again:
                     raise
                 start = ""
                 continue
-            yield from page.get("items") or ()
-            start = page.get("metadata", {}).get("continue") or ""
+            yield from page["items"]
+            start = (page.get("metadata") or {}).get("continue") or ""
             if not start:
                 return
+
+    def _get_page(self, path: str, query: Mapping[str, str | int]) -> Json:
+        """One page of a list. Raises :class:`EngineError` if the answer is not a list of this resource: objects that it
+        lacks may exist.
+        """
+        page = self._request_json("GET", path, query, shape=shapes.LIST)
+        resource = path.rpartition("/")[2]
+        if page["kind"].lower() != f"{resource.removesuffix('s')}list":
+            raise EngineError(
+                f"invalid response of GET {path}: its kind is {page['kind'][:80]!r}, not a list of {resource}; "
+                "is this the expected service, in a supported release?"
+            )
+        return page
 
     def get_raw(self, path: str, **query: str | int) -> bytes:
         """An answer that is not an object: a log."""
