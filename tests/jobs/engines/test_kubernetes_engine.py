@@ -177,6 +177,20 @@ def test_a_job_that_is_starting_is_not_recalled(engine: KubernetesEngine, server
     assert list(server.objects) == [place]
 
 
+def test_a_recall_that_always_conflicts_ends(
+    engine: KubernetesEngine, server: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ref = engine.submit(prepared(engine))
+    conflict = {"reason": "Conflict", "message": "it changed"}
+    server.fail = lambda method, path: (409, conflict) if method == "DELETE" else None
+    pauses: list[float] = []
+    monkeypatch.setattr("time.sleep", pauses.append)
+    with pytest.raises(EngineError, match="each of 5 deletions with a conflict"):
+        engine.recall(ref)
+    assert pauses == sorted(pauses) and len(pauses) == 4
+    assert [method for method, _ in server.requests].count("DELETE") == 5
+
+
 def test_a_list_that_changed_too_much_is_read_again(server: Memory) -> None:
     pages = iter(
         [

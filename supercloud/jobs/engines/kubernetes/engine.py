@@ -33,6 +33,7 @@ from .api import ApiClient, ApiStatusError, ClusterTransport, Transport
 from .arrays import build_task
 from .jobset import TTL_AFTER_FINISHED
 from .jobsets import list_workloads
+from .kind import JobKind
 from .kinds import KINDS, get_kind
 from .logs import LogSpool
 from .names import JobRef, RefStore
@@ -50,6 +51,8 @@ _T = TypeVar("_T")
 
 _MAX_CLOCK_SKEW = 300.0  # maximum clock difference in seconds; beyond it, the clock here was set back
 _MAX_NAMES_PER_QUERY = 100  # jobs per list request by name
+_RECALL_PAUSES = (0.1, 0.3, 1.0, 3.0)
+"""Seconds after each conflict of a recall: the queue writes to waiting jobs too, but not without pause."""
 _DELETED_STATUS = Status(State.CANCELLED, reason="its object was deleted")
 
 
@@ -250,16 +253,22 @@ class KubernetesEngine:
         deleted.
         """
         for path, name in _iter_objects(ref):
-            kind = KINDS[ref.partition("/")[0]]
-            gone = False
-            while not gone:  # the queue also writes to it
-                there = self._find_submitted_object(path, name)
-                if there is None or not kind.is_waiting(there):
-                    break
-                meta = there["metadata"]
-                gone = self._objects.delete(
-                    path, name, {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
-                )
+            self._recall_object(path, name, KINDS[ref.partition("/")[0]])
+
+    def _recall_object(self, path: str, name: str, kind: JobKind) -> None:
+        for pause in (*_RECALL_PAUSES, None):
+            there = self._find_submitted_object(path, name)
+            if there is None or not kind.is_waiting(there):
+                return
+            meta = there["metadata"]
+            if self._objects.delete(path, name, {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}):
+                return
+            if pause is not None:
+                time.sleep(pause)
+        raise EngineError(
+            f"{name} was not recalled: the server answered each of {len(_RECALL_PAUSES) + 1} deletions with a conflict; "
+            "its queue may be updating it"
+        )
 
     @_translate_errors
     def list_nodes(self) -> Sequence[NodeState]:
