@@ -206,6 +206,18 @@ def test_a_list_that_changed_too_much_is_read_again(server: Memory) -> None:
         list(ApiClient(server).iter_items("/api/v1/pods"))
 
 
+def test_a_list_without_an_end_is_an_error(server: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.fail = lambda method, path: (200, list_of("pods", [], "again"))
+    with pytest.raises(EngineError, match="the same continue token again: again"):
+        list(ApiClient(server).iter_items("/api/v1/pods"))
+    monkeypatch.setattr("supercloud.jobs.engines.kubernetes.api._MAX_PAGES", 7)
+    server.requests.clear()
+    server.fail = lambda method, path: (200, list_of("pods", [], str(len(server.requests))))
+    with pytest.raises(EngineError, match="more than 7 pages"):
+        list(ApiClient(server).iter_items("/api/v1/pods"))
+    assert len(server.requests) == 7
+
+
 def test_a_log_grows_by_what_is_new_and_outlives_its_pods(engine: KubernetesEngine, server: Memory) -> None:
     engine.submit(prepared(engine))
     pods = "/api/v1/namespaces/llm/pods"

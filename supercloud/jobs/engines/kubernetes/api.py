@@ -24,6 +24,10 @@ __all__ = ["ApiClient", "ClusterTransport", "ApiStatusError", "Transport"]
 Json = dict[str, Any]
 
 _PAGE_SIZE = 500  # objects per page, as in kubectl
+_MAX_PAGES = 2000
+"""Pages of one list, at most a million objects: Kubernetes supports 150,000 pods per cluster and fewer of the others,
+https://kubernetes.io/docs/setup/best-practices/cluster-large/. Servers fill pages up to the limit.
+"""
 _MAX_CONNECTIONS = 16
 # Error texts of an API server if a webhook, or its own parsing of an applied object, prevented the object from being
 # stored, whatever the HTTP status: pkg/admission/plugin/webhook/errors, pkg/util/webhook and
@@ -188,22 +192,31 @@ class ApiClient:
     def iter_items(self, path: str, **query: str | int) -> Iterator[Json]:
         """All objects of a list, page by page; a list that expired while it was read is read again.
 
-        So an object may occur twice, but none is missing.
+        So an object may occur twice, but none is missing. Raises :class:`EngineError` if the list does not end.
         """
-        again, start = 3, ""
-        while True:
+        again, start, seen = 3, "", set[str]()
+        for _ in range(_MAX_PAGES):
             try:
                 page = self._get_page(path, {"limit": _PAGE_SIZE, **query, **({"continue": start} if start else {})})
             except ApiStatusError as refusal:
                 again -= 1
                 if refusal.code != 410 or not again:
                     raise
-                start = ""
+                start, seen = "", set()
                 continue
             yield from page["items"]
             start = (page.get("metadata") or {}).get("continue") or ""
             if not start:
                 return
+            if start in seen:
+                raise EngineError(
+                    f"invalid response of GET {path}: it sends the same continue token again: {start:.40}"
+                )
+            seen.add(start)
+        raise EngineError(
+            f"invalid response of GET {path}: the list has more than {_MAX_PAGES:,} pages; "
+            "is this the expected service?"
+        )
 
     def _get_page(self, path: str, query: Mapping[str, str | int]) -> Json:
         """One page of a list. Raises :class:`EngineError` if the answer is not a list of this resource: objects that it

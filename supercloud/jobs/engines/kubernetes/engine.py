@@ -266,8 +266,8 @@ class KubernetesEngine:
             if pause is not None:
                 time.sleep(pause)
         raise EngineError(
-            f"{name} was not recalled: the server answered each of {len(_RECALL_PAUSES) + 1} deletions with a conflict; "
-            "its queue may be updating it"
+            f"{name} was not recalled: the server answered each of {len(_RECALL_PAUSES) + 1} deletions with a "
+            "conflict; its queue may be updating it"
         )
 
     @_translate_errors
