@@ -57,17 +57,14 @@ def wait(
 
 def _wait_with_progress(jobs: list[Job], timeout: float | None) -> None:
     """Wait; on a terminal show the progress."""
-    from ..jobs.futures import as_completed, wait
+    from ..jobs.futures import iter_polls, wait
 
     if not sys.stderr.isatty():
         wait(jobs, timeout)
         return
-    import time
-
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    end = None if timeout is None else time.monotonic() + timeout
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -77,15 +74,7 @@ def _wait_with_progress(jobs: list[Job], timeout: float | None) -> None:
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("", total=len(jobs))
-        left = set(jobs)
-        while left:
-            rest = 1.0 if end is None else min(1.0, max(0.0, end - time.monotonic()))
-            try:
-                for job in as_completed(left, rest):
-                    left.discard(job)
-                    progress.advance(bar)
-            except TimeoutError:
-                if end is not None and time.monotonic() >= end:
-                    return
-            states = [str(job.record.state).lower() for job in left]
-            progress.update(bar, description=", ".join(f"{states.count(name)} {name}" for name in sorted(set(states))))
+        for ended in iter_polls(jobs, timeout):
+            states = [str(job.record.state).lower() for job in jobs if not job.record.state.is_final]
+            description = ", ".join(f"{states.count(name)} {name}" for name in sorted(set(states)))
+            progress.update(bar, advance=len(ended), description=description)

@@ -35,7 +35,7 @@ from .engines.base import (
 )
 from .engines.identity import explain_mismatch, find_digests
 from .engines.submission import Submission
-from .fleet.connections import require_used_options
+from .fleet.connections import pin_connection, require_used_options
 from .fleet.stack_outputs import read_connection_from_stack
 from .fleet.state import Fleet
 from .futures import as_completed, wait
@@ -326,10 +326,13 @@ def get(job_id: int, store: Store | None = None) -> Job:
 
 
 def _resolve_connection(engine: str | Connection | None, plan: Plan) -> Connection:
-    """The requested connection, or that of its stack; by default the cluster's own scheduler as reached from here."""
+    """The requested connection, or that of its stack; by default the cluster's own scheduler as reached from here.
+
+    It is recorded with the job.
+    """
     if not isinstance(engine, Connection):
-        return Connection(engine=engine or plan.scheduler.kind)
-    return require_used_options(read_connection_from_stack(require_used_options(engine)))
+        return pin_connection(Connection(engine=engine or plan.scheduler.kind))
+    return pin_connection(require_used_options(read_connection_from_stack(require_used_options(engine))))
 
 
 def _place_and_prepare(

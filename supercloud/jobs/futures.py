@@ -14,7 +14,7 @@ from .reconcile import reconcile
 from .store.database import StoreLockedError
 from .store.states import State
 
-__all__ = ["DoneAndNotDone", "as_completed", "wait"]
+__all__ = ["DoneAndNotDone", "as_completed", "iter_polls", "wait"]
 
 ReturnWhen = Literal["ALL_COMPLETED", "FIRST_COMPLETED", "FIRST_EXCEPTION"]
 
@@ -31,7 +31,7 @@ def wait(
 ) -> DoneAndNotDone:
     """Wait for jobs: for all, for the first to end, or for the first to end without completing."""
     left, done = set(jobs), set[Job]()
-    for ended in _iter_ended(left, timeout):
+    for ended in iter_polls(left, timeout):
         done |= ended
         left -= ended
         failed = any(job.record.state is not State.COMPLETED for job in ended)
@@ -43,7 +43,7 @@ def wait(
 def as_completed(jobs: Iterable[Job], timeout: float | None = None) -> Iterator[Job]:
     """Jobs in the order in which they end; raises TimeoutError if some have not ended after ``timeout`` seconds."""
     left = set(jobs)
-    for ended in _iter_ended(set(left), timeout):
+    for ended in iter_polls(set(left), timeout):
         left -= ended
         yield from sorted(ended, key=lambda job: (job.record.ended or 0.0, job.id))
         if not left:
@@ -52,8 +52,12 @@ def as_completed(jobs: Iterable[Job], timeout: float | None = None) -> Iterator[
         raise TimeoutError(f"{len(left)} jobs have not ended")
 
 
-def _iter_ended(jobs: Collection[Job], timeout: float | None) -> Iterator[set[Job]]:
-    """Poll until all have ended or the timeout is over; each poll yields those that have ended since the last."""
+def iter_polls(jobs: Collection[Job], timeout: float | None) -> Iterator[set[Job]]:
+    """Poll until all have ended or the timeout is over; each poll yields those that have ended since the last.
+
+    To show progress, use one iterator: each new one polls often at first, and does not know since when an engine has
+    not responded.
+    """
     left, pause = set(jobs), 0.01
     end = None if timeout is None else time.monotonic() + timeout
     silent_since: float | None = None

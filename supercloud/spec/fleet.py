@@ -42,6 +42,9 @@ class Connection(Model):
     """``ssh:host`` or the URL of the scheduler's API; empty means that its commands are on this host."""
     context: Text | None = None
     """Kubernetes: the context of the kubeconfig."""
+    server: Text | None = None
+    """Kubernetes: the URL of the API server that the context must have. Empty means that of the context when a job is
+    submitted; it is recorded with the job."""
     stack: Text | None = None
     """A Pulumi stack, as organization/project/stack, whose output ``connection`` has the other fields."""
 

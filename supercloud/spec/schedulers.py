@@ -16,7 +16,7 @@ __all__ = ["find_shared_schedulers", "normalize_address", "find_unused_options"]
 
 _DEFAULT_PORTS = {"ssh": 22, "http": 80, "https": 443}
 _LOCALHOST = "localhost"
-_ENGINE_OPTIONS = {"local": (), "slurm": ("via",), "kubernetes": ("context",)}
+_ENGINE_OPTIONS = {"local": (), "slurm": ("via",), "kubernetes": ("context", "server")}
 """Options that an engine reads of a connection; an engine of another distribution may read any."""
 ApiServer = Callable[[str | None], tuple[str, str, str]]
 _COMPARED = {
@@ -67,7 +67,7 @@ def find_unused_options(connection: Connection) -> list[tuple[str, str, str]]:
     """Options of a connection that its engine does not read: each with its problem and fix."""
     if connection.engine not in _ENGINE_OPTIONS:
         return []
-    wrong = [name for name in ("via", "context") if name not in _ENGINE_OPTIONS[connection.engine]]
+    wrong = [name for name in ("via", "context", "server") if name not in _ENGINE_OPTIONS[connection.engine]]
     said = [(name, getattr(connection, name)) for name in wrong] + [("stack", connection.stack)] * (
         connection.engine == "local"
     )

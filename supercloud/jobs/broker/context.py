@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ...spec.fleet import Connection
 from ..api import open_engine
 from ..engines.base import Engine
 from ..engines.bounded_io import POLL_TIMEOUT
+from ..fleet.connections import pin_connection
 from ..fleet.state import Cluster, Fleet
 from ..store.store import Store
 from .parallel_requests import ParallelRequests
 
-__all__ = ["BrokerContext", "BrokerReporter", "BrokerSettings", "require_connection", "serialize_connection"]
+__all__ = [
+    "BrokerContext",
+    "BrokerReporter",
+    "BrokerSettings",
+    "pin_connections",
+    "require_connection",
+    "serialize_connection",
+]
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,16 @@ class BrokerContext:
     def warn(self, message: str, subject: str, is_inconclusive: bool = False) -> None:
         """Warn of a lasting problem: see :meth:`.Reporter.warn`."""
         self.reporter.warn(f"warning: {message}", subject, is_inconclusive)
+
+
+def pin_connections(fleet: Fleet) -> Fleet:
+    """The clusters of a fleet that have a connection, each with the connection that is recorded with its jobs."""
+    connected = [
+        replace(cluster, member=cluster.member.model_copy(update={"connect": pin_connection(cluster.member.connect)}))
+        for cluster in fleet.clusters
+        if cluster.member.connect
+    ]
+    return replace(fleet, clusters=tuple(connected))
 
 
 def require_connection(cluster: Cluster) -> Connection:

@@ -13,7 +13,7 @@ from ..store.records import JobRecord
 from .capacity import allocate, mark_pool_unavailable, select_clusters
 from .limits import AllocationsByTenant, add_allocation, find_exceeded_limit
 
-__all__ = ["RECENTLY_RECALLED", "Hold", "Move", "Start", "decide", "rebalance"]
+__all__ = ["RECENTLY_RECALLED", "Hold", "Move", "Start", "decide", "find_free_placement", "rebalance"]
 
 _MAX_UNSCHEDULED_JOBS = 64  # consecutive jobs without a placement, after which the others wait for the next cycle
 
@@ -169,17 +169,8 @@ def rebalance(
             continue
         own = add_allocation(allocations, record.tenant, here, here.cluster, -1)
         job, around = specs[record.id], add_spending(fleet, record.tenant, -(record.promised or 0.0))
-        placements = _iter_placements(job, mark_pool_unavailable(around, here.cluster, here.pool), now)
-        elsewhere = next(
-            (
-                one
-                for one in placements
-                if isinstance(one, Placement)
-                and one.fits_now
-                and not find_exceeded_limit(fleet, own, record.tenant, one)
-            ),
-            None,
-        )
+        around = mark_pool_unavailable(around, here.cluster, here.pool)
+        elsewhere = find_free_placement(job, record.tenant, around, now, own)
         if elsewhere is not None:
             found.append(Move(record, elsewhere))
             fleet, allocations = (
@@ -187,6 +178,16 @@ def rebalance(
                 add_allocation(own, record.tenant, elsewhere, elsewhere.cluster),
             )
     return found
+
+
+def find_free_placement(
+    job: JobSpec, tenant: str, fleet: Fleet, now: float, allocations: AllocationsByTenant
+) -> Placement | None:
+    """The best placement that is free now, within the limits of the job's tenant; None if there is none."""
+    for one in _iter_placements(job, fleet, now):
+        if isinstance(one, Placement) and one.fits_now and not find_exceeded_limit(fleet, allocations, tenant, one):
+            return one
+    return None
 
 
 def _iter_placements(job: JobSpec, fleet: Fleet, now: float) -> Iterator[Placement | tuple[Refusal, ...]]:

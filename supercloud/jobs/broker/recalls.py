@@ -1,20 +1,19 @@
-"""Taking jobs back from engines: recall of waiting jobs, and abandonment of jobs on clusters that do not respond."""
+"""Taking jobs back from engines: recall of jobs that wait while other nodes are free."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from ...errors import EngineError
 from ..engines.base import RecallsJobs
-from ..fleet.state import ListsNodes
 from ..store.records import JobRecord
 from . import ledger
 from .context import BrokerContext
 from .decide import Move
 
-__all__ = ["abandon_jobs", "recall_jobs", "request_move", "select_responding"]
+__all__ = ["recall_jobs", "request_move"]
 
 
 def request_move(context: BrokerContext, move: Move) -> bool:
@@ -44,36 +43,3 @@ def _recall(context: BrokerContext, record: JobRecord) -> None:
     if isinstance(engine, RecallsJobs) and record.ref is not None:
         with contextlib.suppress(EngineError):  # the next cycle tries again
             engine.recall(record.ref)
-
-
-def select_responding(context: BrokerContext, names: set[str]) -> list[str]:
-    """Those of these clusters whose scheduler lists its nodes in time.
-
-    A poll also looks up ended jobs in the accounts, whose database may take minutes: this does not mean that the nodes
-    are lost.
-    """
-    requests: dict[str, Callable[[], object]] = {}
-    for name in names:
-        engine = context.open_engine(context.get_cluster(name))
-        if isinstance(engine, ListsNodes):
-            requests[f"nodes of {name}"] = engine.list_nodes
-    done, _ = context.requests.run("list", requests)
-    found = [name for name in sorted(names) if (answer := done.get(f"nodes of {name}")) and not answer.exception()]
-    for name in found:
-        context.warn(
-            f"{name}: polls are not answered in time, but its scheduler lists its nodes: its jobs continue there; "
-            "check the database of its accounts",
-            f"accounts of {name}",
-        )
-    return found
-
-
-def abandon_jobs(context: BrokerContext, live_jobs: Iterable[JobRecord], clusters: set[str], lost_after: float) -> None:
-    """Restart jobs of clusters that have not responded for ``lost_after`` seconds elsewhere; their old copies are
-    fenced.
-    """
-    for record in live_jobs:
-        if record.cluster in clusters and record.fleet and record.ref is not None:
-            reason = f"{record.cluster} has not responded for {lost_after:g} s"
-            ledger.abandon_launch(context.store, record, reason)
-            context.reporter.report(f"job {record.id} ({record.name}) is given up on {record.cluster}: {reason}")

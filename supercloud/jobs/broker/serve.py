@@ -14,18 +14,19 @@ from ..store.states import State
 from ..store.store import Store
 from . import ledger
 from .adoption import adopt_jobs, is_confirmed_absent
-from .capacity import allocate, select_clusters
-from .context import BrokerContext, BrokerReporter, BrokerSettings
+from .capacity import allocate
+from .context import BrokerContext, BrokerReporter, BrokerSettings, pin_connections
 from .decide import Hold, Start, decide, rebalance
 from .fair_share import compute_fair_share_order, compute_shares, count_units_in_use
 from .limits import AllocationsByTenant, add_allocation, compute_allocations
 from .live_jobs import LiveJobs
 from .loop import PlainReporter
+from .lost_clusters import abandon_jobs, select_responding
 from .parallel_requests import ParallelRequests
 from .polling import Poller, PollResults
 from .polls import PollResult
 from .readiness import is_ready
-from .recalls import abandon_jobs, recall_jobs, request_move, select_responding
+from .recalls import recall_jobs, request_move
 from .submitting import Submitter
 from .usage import Usage
 
@@ -47,7 +48,7 @@ class Broker:
         settings = settings or BrokerSettings()
         self.context = BrokerContext(
             store,
-            select_clusters(fleet, {cluster.plan.name for cluster in fleet.clusters if cluster.member.connect}),
+            pin_connections(fleet),
             settings,
             clock,
             time.monotonic if clock is time.time else clock,
@@ -66,7 +67,7 @@ class Broker:
         context, started = self.context, self.context.monotonic()
         results = self.poller.poll(context.store.list_live(damaged=[]))
         view = self.poller.build_view(results.answers, started)
-        self._abandon_unresponsive()
+        self._abandon_unresponsive(view)
         if self.poller.rediscovery:
             adopt_jobs(context, self._live_jobs, self.poller.rediscovery)
         live = self._live_jobs.list_readable()
@@ -99,7 +100,7 @@ class Broker:
             raise defect
         return submitted
 
-    def _abandon_unresponsive(self) -> None:
+    def _abandon_unresponsive(self, view: Fleet) -> None:
         """Restart jobs elsewhere if their cluster has not responded for too long."""
         lost_after = self.context.settings.lost_after
         if lost_after is None:
@@ -111,7 +112,8 @@ class Broker:
             since[name] = now
             lost.remove(name)
         if lost:
-            abandon_jobs(self.context, self._live_jobs.list_readable(), lost, lost_after)
+            view = _subtract_allocations(self.context, view, self._live_jobs.list_readable())
+            abandon_jobs(self.context, self._live_jobs, view, lost)
 
     def _select_startable(self, mine: Sequence[JobRecord], answers: Mapping[str, PollResult]) -> list[JobRecord]:
         """The held jobs that may start now."""

@@ -1,5 +1,5 @@
 """Checks that the connections of a fleet reach different schedulers, including addresses from stacks and the
-kubeconfig.
+kubeconfig; and the connection of a job, which does not change with the kubeconfig.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from ...spec.base import LocatedProblem
 from ...spec.document import Document, format_path
 from ...spec.fleet import Connection, FleetMember
 from ...spec.schedulers import find_shared_schedulers, find_unused_options
-from .kubeconfig import find_api_server
+from .kubeconfig import find_api_server, find_context
 
-__all__ = ["require_used_options", "require_distinct_schedulers"]
+__all__ = ["pin_connection", "require_used_options", "require_distinct_schedulers"]
 
 
 def require_distinct_schedulers(members: Sequence[FleetMember], document: Document) -> None:
@@ -41,3 +41,15 @@ def require_used_options(connection: Connection) -> Connection:
     for _, problem, hint in find_unused_options(connection):
         raise InputError(f"{problem}: {hint}")
     return connection
+
+
+def pin_connection(connection: Connection) -> Connection:
+    """The connection to record with a job: for Kubernetes with the context and its API server, which are those of the
+    kubeconfig now. Another current context later is another cluster, where the job is missing and yet runs.
+
+    Unchanged if the kubeconfig cannot be read, which its engine reports.
+    """
+    if connection.engine != "kubernetes":
+        return connection
+    name, server = find_context(connection.context)
+    return connection.model_copy(update={"context": name or None, "server": connection.server or server or None})

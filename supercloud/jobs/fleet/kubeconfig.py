@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from ...errors import InputError
 from ...spec.document import read_yaml
 
-__all__ = ["find_api_server"]
+__all__ = ["find_api_server", "find_context"]
 
 
 def find_api_server(context: str | None) -> tuple[str, str, str]:
@@ -22,9 +22,37 @@ def find_api_server(context: str | None) -> tuple[str, str, str]:
     name in the TLS handshake, which is the host of the address unless ``tls-server-name`` specifies another. Files are
     merged as kubectl does: of entries with the same name the first counts.
     """
-    inside = os.environ.get("KUBERNETES_SERVICE_HOST")
-    if inside and not context and not os.environ.get("KUBECONFIG"):  # a pod uses the cluster that it runs in
-        return f"https://{inside}:{os.environ.get('KUBERNETES_SERVICE_PORT', '443')}", "", ""
+    if not context and (inside := _find_server_of_pod()):
+        return inside, "", ""
+    name, cluster = _find_cluster(context)
+    if not cluster.get("server"):
+        return name, "", ""
+    server = str(cluster["server"])
+    proxy, tls_name = (str(cluster.get(field) or "") for field in ("proxy-url", "tls-server-name"))
+    return server, proxy.rstrip("/"), "" if tls_name.lower() == _host(server) else tls_name.lower()
+
+
+def find_context(context: str | None) -> tuple[str, str]:
+    """The name of a context (None: the current one), and the URL of its API server; empty if unknown.
+
+    A pod without a kubeconfig uses the cluster that it runs in, which has no context.
+    """
+    if not context and (inside := _find_server_of_pod()):
+        return "", inside
+    name, cluster = _find_cluster(context)
+    return name, str(cluster.get("server") or "")
+
+
+def _find_server_of_pod() -> str:
+    """The API server of the cluster that this process runs in; empty if it is not in a pod, or has a kubeconfig."""
+    host = os.environ.get("KUBERNETES_SERVICE_HOST")
+    if not host or os.environ.get("KUBECONFIG"):
+        return ""
+    return f"https://{f'[{host}]' if ':' in host else host}:{os.environ.get('KUBERNETES_SERVICE_PORT', '443')}"
+
+
+def _find_cluster(context: str | None) -> tuple[str, Mapping[str, Any]]:
+    """The name of a context (None: the current one), and its cluster in the kubeconfig."""
     contexts: dict[str, Any] = {}
     clusters: dict[str, Any] = {}
     current = ""
@@ -38,12 +66,7 @@ def find_api_server(context: str | None) -> tuple[str, str, str]:
             contexts = _index_by_name(found, "contexts", "context") | contexts
             clusters = _index_by_name(found, "clusters", "cluster") | clusters
     name = context or current
-    cluster = clusters.get(str(contexts.get(name, {}).get("cluster")), {})
-    if not cluster.get("server"):
-        return name, "", ""
-    server = str(cluster["server"])
-    proxy, tls_name = (str(cluster.get(field) or "") for field in ("proxy-url", "tls-server-name"))
-    return server, proxy.rstrip("/"), "" if tls_name.lower() == _host(server) else tls_name.lower()
+    return name, clusters.get(str(contexts.get(name, {}).get("cluster")), {})
 
 
 def _host(address: str) -> str:
@@ -56,7 +79,7 @@ def _host(address: str) -> str:
 def _list_files() -> list[Path]:
     said = os.environ.get("KUBECONFIG")
     if said:
-        return [Path(name) for name in said.split(os.pathsep) if name]
+        return [Path(os.path.expanduser(name)) for name in said.split(os.pathsep) if name]
     try:
         return [Path.home() / ".kube" / "config"]
     except RuntimeError:

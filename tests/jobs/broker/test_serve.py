@@ -12,6 +12,7 @@ from supercloud.jobs import api
 from supercloud.jobs.broker import ledger
 from supercloud.jobs.broker.context import BrokerSettings
 from supercloud.jobs.broker.lock import acquire_broker_lock
+from supercloud.jobs.broker.loop import Reporter
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.fleet.state import Fleet
@@ -232,6 +233,35 @@ def test_jobs_of_an_unresponsive_cluster_are_abandoned_and_their_copies_cancelle
     monkeypatch.undo()
     broker.step()
     assert not ledger.list_abandoned(store) and lost.poll([ref or ""])[ref or ""].state is State.CANCELLED
+
+
+@pytest.mark.parametrize(
+    "sizes, retries, why",
+    [({"a": 1, "b": 1}, 0, "it has no retries left"), ({"a": 1}, 1, "no other cluster fits it now")],
+)
+def test_a_job_that_cannot_be_restarted_elsewhere_is_not_given_up(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch, sizes: dict[str, int], retries: int, why: str
+) -> None:
+    here = fleet(sizes)
+    held = api.submit(job(1, ["RUNNING"], retries=retries), here, store=store)
+    lines: list[str] = []
+    reporter = Reporter(lines.append)
+    broker = Broker(store, here, BrokerSettings(lost_after=600), clock=clock, reporter=reporter)
+    broker.step(), broker.step()
+    lost = engine_of(here, held.reload().cluster, store)
+
+    def down(*_: Any) -> Any:
+        raise EngineError("no answer")
+
+    for name in ("poll", "cancel", "list_nodes"):
+        monkeypatch.setattr(lost, name, down, raising=False)
+    for _ in range(4):
+        broker.step()
+        reporter.end_step()
+        clock.now += 601
+    assert held.reload().state is State.RUNNING and not ledger.list_abandoned(store)
+    [said] = [line for line in lines if f"job {held.id} (job) stays on" in line]
+    assert said.endswith(f"has not responded for 600 s: {why}")
 
 
 @pytest.mark.slow

@@ -22,6 +22,27 @@ tenants: [{name: llm, share: 1, priority: high}]
 """
 
 
+_KINDS = {
+    "jobs": "Job",
+    "jobsets": "JobSet",
+    "nodes": "Node",
+    "podgroups": "PodGroup",
+    "pods": "Pod",
+    "workloads": "Workload",
+}
+
+
+def list_of(path: str, items: list[dict[str, Any]], start: str = "") -> dict[str, Any]:
+    """A page of the objects at a path, as an API server sends it."""
+    more = {"continue": start} if start else {}
+    return {"kind": f"{_KINDS[path.rpartition('/')[2]]}List", "metadata": more, "items": items}
+
+
+def is_list(path: str) -> bool:
+    """Whether a path is that of objects, not of one object."""
+    return path.rpartition("/")[2] in _KINDS
+
+
 def job_of(body: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = body["spec"]["replicatedJobs"][0]["template"]["spec"]
     return found

@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from jobs.engines.kubernetes_jobs import is_list, list_of
+
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.submission import compute_spec_digest
 from supercloud.jobs.placement.place import Placement
@@ -73,6 +75,8 @@ class Scheduler(http.server.BaseHTTPRequestHandler):
             self.answer(200, {"jobs": self.jobs if place.endswith("jobs") else [], "errors": []})
         elif place in self.objects:
             self.answer(200, self.objects[place])
+        elif is_list(place):
+            self.answer(200, list_of(place, [one for path, one in self.objects.items() if path.startswith(place)]))
         else:
             self.answer(404, build_status(404, "NotFound", "there is none"))
 

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from jobs.engines.kubernetes_jobs import is_list, list_of
 
 from supercloud.errors import EngineConfigurationError, EngineError
 from supercloud.jobs.engines.base import SubmissionUnknownError
@@ -70,8 +71,8 @@ class Memory:
                 del self.objects[path]
             return 200, there
         found = [item for place, item in sorted(self.objects.items()) if place.startswith(f"{path}/")]
-        if found or method == "GET" and path.endswith(("jobsets", "workloads", "pods", "jobs", "nodes")):
-            return 200, {"items": found, "metadata": {}}
+        if found or method == "GET" and is_list(path):
+            return 200, list_of(path, found)
         return 404, {"reason": "NotFound", "message": "there is none"}
 
 
@@ -176,12 +177,26 @@ def test_a_job_that_is_starting_is_not_recalled(engine: KubernetesEngine, server
     assert list(server.objects) == [place]
 
 
+def test_a_recall_that_always_conflicts_ends(
+    engine: KubernetesEngine, server: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ref = engine.submit(prepared(engine))
+    conflict = {"reason": "Conflict", "message": "it changed"}
+    server.fail = lambda method, path: (409, conflict) if method == "DELETE" else None
+    pauses: list[float] = []
+    monkeypatch.setattr("time.sleep", pauses.append)
+    with pytest.raises(EngineError, match="each of 5 deletions with a conflict"):
+        engine.recall(ref)
+    assert pauses == sorted(pauses) and len(pauses) == 4
+    assert [method for method, _ in server.requests].count("DELETE") == 5
+
+
 def test_a_list_that_changed_too_much_is_read_again(server: Memory) -> None:
     pages = iter(
         [
-            (200, {"items": [{"n": 1}], "metadata": {"continue": "x"}}),
+            (200, list_of("pods", [{"n": 1}], "x")),
             (410, {"reason": "Expired"}),
-            (200, {"items": [{"n": 1}, {"n": 2}], "metadata": {}}),
+            (200, list_of("pods", [{"n": 1}, {"n": 2}])),
         ]
     )
     server.fail = lambda method, path: next(pages)
@@ -189,6 +204,18 @@ def test_a_list_that_changed_too_much_is_read_again(server: Memory) -> None:
     server.fail = lambda method, path: (410, {"reason": "Expired", "message": "too old"})
     with pytest.raises(ApiStatusError, match="too old"):
         list(ApiClient(server).iter_items("/api/v1/pods"))
+
+
+def test_a_list_without_an_end_is_an_error(server: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.fail = lambda method, path: (200, list_of("pods", [], "again"))
+    with pytest.raises(EngineError, match="the same continue token again: again"):
+        list(ApiClient(server).iter_items("/api/v1/pods"))
+    monkeypatch.setattr("supercloud.jobs.engines.kubernetes.api._MAX_PAGES", 7)
+    server.requests.clear()
+    server.fail = lambda method, path: (200, list_of("pods", [], str(len(server.requests))))
+    with pytest.raises(EngineError, match="more than 7 pages"):
+        list(ApiClient(server).iter_items("/api/v1/pods"))
+    assert len(server.requests) == 7
 
 
 def test_a_log_grows_by_what_is_new_and_outlives_its_pods(engine: KubernetesEngine, server: Memory) -> None:

@@ -9,6 +9,7 @@ from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from jobs.engines.kubernetes_jobs import list_of
 
 from supercloud.jobs.engines.kubernetes.api import ApiClient
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
@@ -46,8 +47,8 @@ class Recorded:
             items = [item for item in items if item["metadata"]["labels"].get(match[1]) in match[2].split(",")]
         start = int(query.get("continue", "0"))
         self.asked.append(name)
-        more = {"continue": str(start + 2)} if start + 2 < len(items) else {}
-        return 200, json.dumps({"items": items[start : start + 2], "metadata": more}).encode()
+        more = str(start + 2) if start + 2 < len(items) else ""
+        return 200, json.dumps(list_of(name, items[start : start + 2], more)).encode()
 
 
 REFS = {
@@ -158,8 +159,9 @@ class Volcano:
         }
 
     def send(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, bytes]:
-        items = self.lists.get(urlsplit(path).path.partition("/")[2].partition("/")[2])
-        return (404, b"404 page not found") if items is None else (200, json.dumps({"items": items}).encode())
+        place = urlsplit(path).path
+        items = self.lists.get(place.partition("/")[2].partition("/")[2])
+        return (404, b"404 page not found") if items is None else (200, json.dumps(list_of(place, items)).encode())
 
 
 @pytest.mark.parametrize(

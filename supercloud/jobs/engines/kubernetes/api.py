@@ -24,6 +24,10 @@ __all__ = ["ApiClient", "ClusterTransport", "ApiStatusError", "Transport"]
 Json = dict[str, Any]
 
 _PAGE_SIZE = 500  # objects per page, as in kubectl
+_MAX_PAGES = 2000
+"""Pages of one list, at most a million objects: Kubernetes supports 150,000 pods per cluster and fewer of the others,
+https://kubernetes.io/docs/setup/best-practices/cluster-large/. Servers fill pages up to the limit.
+"""
 _MAX_CONNECTIONS = 16
 # Error texts of an API server if a webhook, or its own parsing of an applied object, prevented the object from being
 # stored, whatever the HTTP status: pkg/admission/plugin/webhook/errors, pkg/util/webhook and
@@ -63,6 +67,12 @@ class ClusterTransport:
         """Find its address and credentials; raises :class:`EngineConfigurationError` with a fix if there are none."""
         with self._lock:
             _ = self._client
+
+    @property
+    def host(self) -> str:
+        """The URL of the API server."""
+        with self._lock:
+            return str(self._client.configuration.host)
 
     def send(self, method: str, path: str, body: bytes | None, content_type: str) -> tuple[int, bytes]:
         """Every request may be repeated (object names are fixed), so a broken connection is retried.
@@ -146,15 +156,24 @@ class ApiClient:
         self._transport = transport
 
     def get(self, path: str, **query: str | int) -> Json:
-        """One object, or one page of a list."""
+        """Any answer that is JSON."""
         return self._request_json("GET", path, query)
+
+    def find_object(self, path: str) -> Json | None:
+        """The object at a path; None if the server answers that it does not exist, which no other answer means."""
+        try:
+            return self._request_json("GET", path, {}, shape=shapes.OBJECT)
+        except ApiStatusError as refusal:
+            if refusal.code != 404:
+                raise
+            return None
 
     def post(self, path: str, body: Json, **query: str | int) -> Json:
         """Create an object; an unknown field is rejected by the server, not dropped.
 
         Raises :class:`SubmissionUnknownError` if the answer is not the object: it may exist nevertheless.
         """
-        return self._request_json("POST", path, {"fieldValidation": "Strict"} | query, body, shape=shapes.CREATED)
+        return self._request_json("POST", path, {"fieldValidation": "Strict"} | query, body, shape=shapes.OBJECT)
 
     def review(self, path: str, body: Json) -> Json:
         """The answer to an object that the server does not store, such as a SubjectAccessReview."""
@@ -173,22 +192,44 @@ class ApiClient:
     def iter_items(self, path: str, **query: str | int) -> Iterator[Json]:
         """All objects of a list, page by page; a list that expired while it was read is read again.
 
-        So an object may occur twice, but none is missing.
+        So an object may occur twice, but none is missing. Raises :class:`EngineError` if the list does not end.
         """
-        again, start = 3, ""
-        while True:
+        again, start, seen = 3, "", set[str]()
+        for _ in range(_MAX_PAGES):
             try:
-                page = self.get(path, **{"limit": _PAGE_SIZE, **query, **({"continue": start} if start else {})})
+                page = self._get_page(path, {"limit": _PAGE_SIZE, **query, **({"continue": start} if start else {})})
             except ApiStatusError as refusal:
                 again -= 1
                 if refusal.code != 410 or not again:
                     raise
-                start = ""
+                start, seen = "", set()
                 continue
-            yield from page.get("items") or ()
-            start = page.get("metadata", {}).get("continue") or ""
+            yield from page["items"]
+            start = (page.get("metadata") or {}).get("continue") or ""
             if not start:
                 return
+            if start in seen:
+                raise EngineError(
+                    f"invalid response of GET {path}: it sends the same continue token again: {start:.40}"
+                )
+            seen.add(start)
+        raise EngineError(
+            f"invalid response of GET {path}: the list has more than {_MAX_PAGES:,} pages; "
+            "is this the expected service?"
+        )
+
+    def _get_page(self, path: str, query: Mapping[str, str | int]) -> Json:
+        """One page of a list. Raises :class:`EngineError` if the answer is not a list of this resource: objects that it
+        lacks may exist.
+        """
+        page = self._request_json("GET", path, query, shape=shapes.LIST)
+        resource = path.rpartition("/")[2]
+        if page["kind"].lower() != f"{resource.removesuffix('s')}list":
+            raise EngineError(
+                f"invalid response of GET {path}: its kind is {page['kind'][:80]!r}, not a list of {resource}; "
+                "is this the expected service, in a supported release?"
+            )
+        return page
 
     def get_raw(self, path: str, **query: str | int) -> bytes:
         """An answer that is not an object: a log."""

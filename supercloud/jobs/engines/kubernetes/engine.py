@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from ....catalog import Accelerator, Catalog
+from ....errors import EngineConfigurationError, EngineError
 from ....plan.build.kubernetes.names import (
     DIGEST_ANNOTATION,
     JOB_LABEL,
@@ -20,6 +21,7 @@ from ....plan.build.kubernetes.names import (
 from ....primitives.responses import translate_errors
 from ....spec import JobSpec
 from ....spec.fleet import Connection
+from ....spec.schedulers import normalize_address
 from ...fleet.state import NodeState, WaitingJobs
 from ...placement.place import Placement
 from ...store.states import State
@@ -31,6 +33,7 @@ from .api import ApiClient, ApiStatusError, ClusterTransport, Transport
 from .arrays import build_task
 from .jobset import TTL_AFTER_FINISHED
 from .jobsets import list_workloads
+from .kind import JobKind
 from .kinds import KINDS, get_kind
 from .logs import LogSpool
 from .names import JobRef, RefStore
@@ -48,6 +51,8 @@ _T = TypeVar("_T")
 
 _MAX_CLOCK_SKEW = 300.0  # maximum clock difference in seconds; beyond it, the clock here was set back
 _MAX_NAMES_PER_QUERY = 100  # jobs per list request by name
+_RECALL_PAUSES = (0.1, 0.3, 1.0, 3.0)
+"""Seconds after each conflict of a recall: the queue writes to waiting jobs too, but not without pause."""
 _DELETED_STATUS = Status(State.CANCELLED, reason="its object was deleted")
 
 
@@ -71,6 +76,7 @@ class KubernetesEngine:
 
     def __init__(self, connection: Connection, folder: Path, transport: Transport | None = None):
         self._context = connection.context
+        self._expected_server = connection.server
         self._refs = RefStore(folder / "kubernetes")
         self._transport = transport or ClusterTransport(connection.context)
         self.api = ApiClient(self._transport)
@@ -94,6 +100,26 @@ class KubernetesEngine:
         """Check that there is a client, and a context or a cluster that this process runs in."""
         if isinstance(self._transport, ClusterTransport):
             self._transport.load_client()
+        self._require_expected_server()
+
+    def _require_expected_server(self) -> None:
+        """Raise :class:`EngineConfigurationError` if a new job would be created on another server than recorded."""
+        if problem := self._describe_other_server():
+            raise EngineConfigurationError(problem)
+
+    def _describe_other_server(self) -> str:
+        """Why the absence of an object proves nothing: its job was submitted to another server; empty if it was not."""
+        expected, transport = self._expected_server, self._transport
+        if not expected or not isinstance(transport, ClusterTransport):
+            return ""
+        actual = transport.host
+        if normalize_address(actual) == normalize_address(expected):
+            return ""
+        context = f"context {self._context}" if self._context else "the kubeconfig without a context"
+        return (
+            f"{context} leads to {actual}, not to {expected}, the server recorded for its jobs; set its server in the "
+            f"kubeconfig to {expected} again"
+        )
 
     def submit(self, submission: Submission) -> str:
         """Create the objects that do not exist: names follow from the key, so repeating it creates no duplicates.
@@ -101,6 +127,7 @@ class KubernetesEngine:
         The last object of an array is created after all others, so that its existence implies theirs; if one is
         refused, those already created are deleted.
         """
+        self._require_expected_server()
         body = json.loads(submission.stdin)
         meta = body["metadata"]
         word, kind = get_kind(body["apiVersion"])
@@ -126,12 +153,13 @@ class KubernetesEngine:
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
         """Keys that were never sent are certainly not present; others are looked up on the server."""
         found: dict[str, str | None] = {}
+        is_conclusive = _is_kept_since(since) and not self._describe_other_server()
         for key in keys:
             ref = self._refs.read(key)
             there = self._find_object(ref) if ref else None
             if ref and there and read_digest(there) == (self._refs.read_digest(key) or read_digest(there)):
                 found[key] = str(ref.with_created(read_creation_time(there)))
-            elif ref is None or _is_kept_since(since):
+            elif ref is None or is_conclusive:
                 found[key] = None
         return found
 
@@ -141,12 +169,13 @@ class KubernetesEngine:
         store, and an object with the same name may belong to another store.
         """
         found: dict[str, SubmittedJob] = {}
+        is_elsewhere, is_kept = bool(self._describe_other_server()), _is_kept_since(since)
         for identity in jobs:
             ref = self._refs.read(identity.key)
             there = self._find_object(ref) if ref else None
             if ref and there and read_identity(there).is_same_record(identity):
                 found[identity.key] = SubmittedJob(str(ref.with_created(read_creation_time(there))))
-            elif ref is None or there or _is_kept_since(since):
+            elif ref is None or (not is_elsewhere and (there or is_kept)):
                 found[identity.key] = SubmittedJob(None, (f"{ref.namespace}/{ref.name}",) if ref and there else ())
         return found
 
@@ -155,7 +184,7 @@ class KubernetesEngine:
         """Delete the objects that carry its identity: another job with the same key has objects with the same names."""
         known = JobRef.parse(ref)
         for path, name in _iter_objects(ref):
-            there = self._get_object(f"{path}/{name}")
+            there = self._find_submitted_object(path, name)
             if there is None:
                 continue
             identity = read_identity(there)
@@ -176,16 +205,16 @@ class KubernetesEngine:
 
     def _find_object(self, ref: JobRef) -> Json | None:
         """The last of its objects, if it was created."""
-        return self._get_object(f"{KINDS[ref.kind].build_path(ref.namespace)}/{ref.object_names[-1]}")
+        return self.api.find_object(f"{KINDS[ref.kind].build_path(ref.namespace)}/{ref.object_names[-1]}")
 
-    def _get_object(self, path: str) -> Json | None:
-        """The object at a path, None if it does not exist."""
-        try:
-            return self.api.get(path)
-        except ApiStatusError as refusal:
-            if refusal.code != 404:
-                raise
-            return None
+    def _find_submitted_object(self, path: str, name: str) -> Json | None:
+        """An object that was created; None if it was deleted since. Raises :class:`EngineError` if it may be on another
+        server.
+        """
+        there = self.api.find_object(f"{path}/{name}")
+        if there is None and (problem := self._describe_other_server()):
+            raise EngineError(problem)
+        return there
 
     @_translate_errors
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
@@ -195,6 +224,8 @@ class KubernetesEngine:
             if ref := JobRef.parse(text):
                 asked.setdefault((ref.kind, ref.namespace), []).append((text, ref))
         answers: dict[str, Status] = {}
+        problem = self._describe_other_server()
+        absent = Status(State.UNKNOWN, reason=problem) if problem else None
         for (word, namespace), ours in asked.items():
             known: dict[str, Status] = {}
             for start in range(0, len(ours), _MAX_NAMES_PER_QUERY):
@@ -203,7 +234,7 @@ class KubernetesEngine:
                 selector = f"{JOB_LABEL} in ({','.join(ref.name for ref in part)})"
                 known |= KINDS[word].list_statuses(self.api, namespace, selector, created)
             for text, ref in ours:
-                if (status := _aggregate_status(ref, known)) is not None:
+                if (status := _aggregate_status(ref, known, absent)) is not None:
                     answers[text] = status
         return answers
 
@@ -212,7 +243,7 @@ class KubernetesEngine:
         """Delete it, but no later object with its name; its pods are terminated gracefully."""
         known = JobRef.parse(ref)
         for path, name in _iter_objects(ref):
-            there = self._get_object(f"{path}/{name}")
+            there = self._find_submitted_object(path, name)
             if there and known and not is_later(there, known.latest_creation):
                 self._objects.delete(path, name, {"uid": there["metadata"]["uid"]})
 
@@ -222,20 +253,27 @@ class KubernetesEngine:
         deleted.
         """
         for path, name in _iter_objects(ref):
-            kind = KINDS[ref.partition("/")[0]]
-            gone = False
-            while not gone:  # the queue also writes to it
-                there = self._get_object(f"{path}/{name}")
-                if there is None or not kind.is_waiting(there):
-                    break
-                meta = there["metadata"]
-                gone = self._objects.delete(
-                    path, name, {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
-                )
+            self._recall_object(path, name, KINDS[ref.partition("/")[0]])
+
+    def _recall_object(self, path: str, name: str, kind: JobKind) -> None:
+        for pause in (*_RECALL_PAUSES, None):
+            there = self._find_submitted_object(path, name)
+            if there is None or not kind.is_waiting(there):
+                return
+            meta = there["metadata"]
+            if self._objects.delete(path, name, {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}):
+                return
+            if pause is not None:
+                time.sleep(pause)
+        raise EngineError(
+            f"{name} was not recalled: the server answered each of {len(_RECALL_PAUSES) + 1} deletions with a "
+            "conflict; its queue may be updating it"
+        )
 
     @_translate_errors
     def list_nodes(self) -> Sequence[NodeState]:
         """All nodes, with the accelerators allocated to pods of all users."""
+        self._require_expected_server()
         live = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
         pods = self.api.iter_items("/api/v1/pods", fieldSelector=live)
         return list(iter_node_states(self.api.iter_items("/api/v1/nodes"), pods, _list_accelerator_resources()))
@@ -305,11 +343,13 @@ def _iter_objects(text: str) -> Iterator[tuple[str, str]]:
         yield from ((path, name) for name in ref.object_names)
 
 
-def _aggregate_status(ref: JobRef, statuses: Mapping[str, Status]) -> Status | None:
+def _aggregate_status(ref: JobRef, statuses: Mapping[str, Status], absent: Status | None) -> Status | None:
     """The status of a job from those of its objects. One that is missing so early was deleted: it cannot have
-    expired.
+    expired. ``absent`` is the status of a job with missing objects if the server is not the one that had them.
     """
     tasks = [statuses[name] for name in ref.object_names if name in statuses]
+    if absent and len(tasks) < len(ref.object_names):
+        return absent
     if len(tasks) < len(ref.object_names) and -_MAX_CLOCK_SKEW < time.time() - ref.created < TTL_AFTER_FINISHED:
         tasks += [_DELETED_STATUS] * (len(ref.object_names) - len(tasks))
     return aggregate_array_status(tasks, max(1, ref.tasks))

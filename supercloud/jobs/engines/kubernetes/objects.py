@@ -104,9 +104,9 @@ class JobObjects:
         name = body["metadata"]["name"]
         try:
             with translate_errors("the Kubernetes API server"):
-                there = self._api.get(f"{path}/{name}")
-                read_creation_time(there)
-                return there, read_digest(there) == body["metadata"]["annotations"][DIGEST_ANNOTATION]
+                if there := self._api.find_object(f"{path}/{name}"):
+                    return there, read_digest(there) == body["metadata"]["annotations"][DIGEST_ANNOTATION]
+                raise EngineError("it was deleted meanwhile")
         except EngineError as error:
             raise SubmissionUnknownError(f"{name} already exists, and its job is unknown: {error}") from None
 

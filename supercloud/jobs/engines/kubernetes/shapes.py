@@ -7,9 +7,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from ....primitives.responses import ANY, BOOLEAN, OBJECT, TEXT, TEXT_MAP, Required, Shape, ValueType, is_whole
+from ....primitives.responses import ANY, BOOLEAN, TEXT, TEXT_MAP, Required, Shape, ValueType, is_whole
+from ....primitives.responses import OBJECT as ANY_OBJECT
 
-__all__ = ["RESPONSE", "CREATED"]
+__all__ = ["RESPONSE", "LIST", "OBJECT"]
 
 _MAX_INT32 = 2**31 - 1
 """For counts in objects: exit codes, restarts, replicas. The types of these fields are signed 32-bit integers."""
@@ -48,10 +49,10 @@ _SPEC: dict[str, Any] = {
     "suspend": BOOLEAN,
     "active": BOOLEAN,
     "taints": [{"key": Required(TEXT), "effect": Required(TEXT)}],
-    "containers": [{"resources": {"limits": OBJECT}}],
-    "podSets": [{"template": Required(OBJECT), "count": _NUMBER}],
-    "tasks": [{"template": Required(OBJECT), "replicas": _NUMBER}],
-    "replicatedJobs": [{"template": Required(OBJECT)}],
+    "containers": [{"resources": {"limits": ANY_OBJECT}}],
+    "podSets": [{"template": Required(ANY_OBJECT), "count": _NUMBER}],
+    "tasks": [{"template": Required(ANY_OBJECT), "replicas": _NUMBER}],
+    "replicatedJobs": [{"template": Required(ANY_OBJECT)}],
     "maxRetry": _COUNT,
 }
 _STATUS: dict[str, Any] = {
@@ -74,8 +75,12 @@ RESPONSE: dict[str, Any] = {
     "status": ValueType("a text or an object", lambda value: isinstance(value, str | dict)),
     "details": ANY,
 }
-CREATED: Shape = {
+LIST: Shape = {"kind": Required(TEXT), "metadata": _METADATA, "items": Required([_ITEM])}
+"""A list of objects. API servers send the items also if there are none: GetList of
+https://github.com/kubernetes/apiserver/blob/master/pkg/storage/etcd3/store.go never returns null.
+"""
+OBJECT: Shape = {
     **RESPONSE,
     "metadata": Required({**_METADATA, "name": Required(TEXT), "creationTimestamp": Required(_TIME)}),
 }
-"""A created object: its identity and its creation time."""
+"""An object: its identity and its creation time."""
