@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ..spec.base import Flag, Natural, Text
 from ..spec.fabric import Cidr
+from ..spec.site import SiteKind
 from .fact import CatalogEntry, CatalogModel, EntryName, LabelKey
 
 __all__ = [
@@ -25,8 +26,6 @@ __all__ = [
     "XidTable",
     "XidClass",
 ]
-
-SiteKind = Literal["onprem", "aws", "gcp", "azure"]
 
 
 class Chart(CatalogEntry):

@@ -98,8 +98,8 @@ class MachineImage(CatalogModel):
     key: EntryName
     scheduler: Literal["slurm", "kubernetes"]
     arch: Literal["x86_64", "aarch64"]
-    accelerator: Literal["none", "nvidia", "amd", "aws"]
-    """Vendor of the accelerators whose driver it contains."""
+    accelerator: EntryName
+    """Vendor of the accelerators whose driver it contains, in lower case; ``none`` without a driver."""
     reference: Text
     """Reference of the image at the provider; ``{version}`` is the Kubernetes version."""
     root: Text
