@@ -37,6 +37,7 @@ from .kubernetes_parts import (
     VolumeDriver,
     XidTable,
 )
+from .kubernetes_service import KubernetesService
 from .machine import Machine
 from .metadata_service import MetadataService
 from .network_os import NetworkOs
@@ -67,6 +68,7 @@ _SINGULAR_NAMES = {
     "xids": "list of XIDs",
     "heat-rejection": "heat rejection",
     "kubernetes": "release of Kubernetes",
+    "kubernetes-services": "managed Kubernetes",
     "kueue": "release of Kueue",
     "power-shelves": "power-shelf",
     "slurm": "release of Slurm",
@@ -94,6 +96,7 @@ KINDS: dict[str, type[CatalogEntry]] = {
     "failure-rates": FailureRate,
     "heat-rejection": HeatRejection,
     "kubernetes": KubernetesRelease,
+    "kubernetes-services": KubernetesService,
     "kueue": KueueRelease,
     "locations": Location,
     "machines": Machine,
