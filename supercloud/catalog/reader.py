@@ -24,6 +24,7 @@ from .adapter_qos import AdapterQos
 from .cable import Cable, Transceiver
 from .contract import RoceProfile
 from .electrical import Pdu, PowerShelf, Ups
+from .environment_variables import EnvironmentVariables
 from .fact import CatalogEntry
 from .kubernetes import ControlPlane, KubernetesRelease, KueueRelease, VolcanoRelease
 from .kubernetes_parts import (
@@ -66,6 +67,7 @@ _SINGULAR_NAMES = {
     "prices": "list of prices",
     "storage": "storage product",
     "xids": "list of XIDs",
+    "environment-variables": "set of environment variables",
     "heat-rejection": "heat rejection",
     "kubernetes": "release of Kubernetes",
     "kubernetes-services": "managed Kubernetes",
@@ -93,6 +95,7 @@ KINDS: dict[str, type[CatalogEntry]] = {
     "control-planes": ControlPlane,
     "cooling": CoolingMethod,
     "device-stacks": DeviceStack,
+    "environment-variables": EnvironmentVariables,
     "failure-rates": FailureRate,
     "heat-rejection": HeatRejection,
     "kubernetes": KubernetesRelease,
