@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from ..primitives.names import NameRule
 from ..primitives.quantity import Size
@@ -194,6 +196,10 @@ class Provider(CatalogEntry):
     """Name rules by kind of resource."""
     identifiers: dict[EntryName, Text] = {}
     """Kind of resource -> regular expression of identifiers of existing ones."""
+    identifier_forms: dict[EntryName, Text] = {}
+    """Kind of resource -> description of such identifiers, for messages."""
+    object_scheme: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,15}$")]
+    """URL scheme of objects in a bucket."""
     tags_ignore_case: Flag = False
     """Whether tags of a resource must differ in more than case."""
     limits: dict[EntryName, ProviderLimit]

@@ -73,6 +73,7 @@ def build_cloud_plan(
         principals=partition.principals if partition else {},
         root_devices=_select_root_devices(given, groups, hosts),
         addons=_select_addons(given, products),
+        object_scheme=given.provider.object_scheme,
         metadata_addresses=catalog.get(MetadataService, given.provider.name).addresses,
     )
 
