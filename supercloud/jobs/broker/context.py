@@ -9,9 +9,9 @@ from typing import Protocol
 from ...spec.fleet import Connection
 from ..api import open_engine
 from ..engines.base import Engine
-from ..engines.bounded_io import POLL_TIMEOUT
 from ..fleet.state import Cluster, Fleet
 from ..store.store import Store
+from ..transport.bounded_io import POLL_TIMEOUT
 from .parallel_requests import ParallelRequests
 
 __all__ = ["BrokerContext", "BrokerReporter", "BrokerSettings", "require_connection", "serialize_connection"]

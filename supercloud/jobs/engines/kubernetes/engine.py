@@ -20,7 +20,7 @@ from ....plan.build.kubernetes.names import (
 from ....primitives.responses import translate_errors
 from ....spec import JobSpec
 from ....spec.fleet import Connection
-from ...fleet.state import NodeState, WaitingJobs
+from ...fleet.observations import NodeState, WaitingJobs
 from ...placement.place import Placement
 from ...store.states import State
 from ...store.status import Status
