@@ -12,7 +12,8 @@
     └── OperationError              the input was valid, but the operation failed       (exit code 1)
         ├── StoreError              the job store is locked, full, damaged or too new
         ├── EngineError             an engine (Slurm, this machine …) refused or did not respond
-        │   └── EngineConfigurationError unavailable until a user fixes the reported problem
+        │   ├── EngineConfigurationError unavailable until a user fixes the reported problem
+        │   └── SubmissionUnknownError   a submission got no answer: the engine may have the job
         └── JobFailedError          a job ended in another state than COMPLETED
 
 ``InputError`` also is a ``ValueError`` and ``UnknownNameError`` a ``LookupError``, so callers may catch by kind.
@@ -37,6 +38,7 @@ __all__ = [
     "QuantityError",
     "SpecError",
     "StoreError",
+    "SubmissionUnknownError",
     "SupercloudError",
     "UnknownNameError",
     "EngineConfigurationError",
@@ -142,6 +144,10 @@ class EngineConfigurationError(EngineError):
     """An engine is unavailable until a user fixes the reported problem, such as its connection: waiting does not
     help.
     """
+
+
+class SubmissionUnknownError(EngineError):
+    """A submission got no answer: the engine may have the job. It is looked up before it is submitted again."""
 
 
 class JobFailedError(OperationError):

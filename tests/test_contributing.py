@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from extensions.catalog_rows import PROOFS as CATALOG
+from extensions.cloud_rows import PROOFS as CLOUDS
 from extensions.code_rows import PROOFS as CODE
 from extensions.package_copy import PackageCopy
 from extensions.site_rows import PROOFS as SITE
@@ -19,7 +20,7 @@ from samples import ROOT
 
 pytestmark = pytest.mark.slow
 
-PROOFS = CATALOG | SITE | CODE
+PROOFS = CATALOG | CLOUDS | SITE | CODE
 
 
 def read_rows() -> dict[str, str]:
@@ -46,7 +47,7 @@ def names_file(row: str, path: str) -> bool:
 def test_each_row_has_a_proof() -> None:
     assert len(ROWS) > 20
     assert set(PROOFS) == set(ROWS)
-    assert len(PROOFS) == len(CATALOG) + len(SITE) + len(CODE)
+    assert len(PROOFS) == len(CATALOG) + len(CLOUDS) + len(SITE) + len(CODE)
 
 
 @pytest.mark.parametrize("name", ROWS, ids=lambda name: name[:40].replace(" ", "-"))

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ..spec.base import Flag, Natural, Text
 from ..spec.fabric import Cidr
+from ..spec.site import SiteKind
 from .fact import CatalogEntry, CatalogModel, EntryName, LabelKey
 
 __all__ = [
@@ -25,8 +26,6 @@ __all__ = [
     "XidTable",
     "XidClass",
 ]
-
-SiteKind = Literal["onprem", "aws", "gcp", "azure"]
 
 
 class Chart(CatalogEntry):
@@ -70,6 +69,8 @@ class DeviceStack(CatalogEntry):
     """Site -> parts that the site provides: driver, toolkit, plugin."""
     driver_path: dict[SiteKind, Text] = {}
     """Site -> path of the driver on nodes, if the site provides it and the path is not the default."""
+    node_pools: dict[SiteKind, Text] = {}
+    """Site -> how node pools must be created for the stack."""
     visible_devices: VisibleDevices | None = None
     """Access to devices without the device plugin, if the container runtime has it."""
     runtime_class: Text | None = None

@@ -8,12 +8,15 @@ from pydantic import Field
 
 from ..primitives.quantity import Flow, Length, Mass, Power, Rate, Size, Temperature
 from ..spec.base import Count, DeviceName, Natural, Ratio, Text
+from ..spec.fabric import FabricKind
+from ..spec.site import SiteKind
 from .fact import CatalogEntry, CatalogModel, EntryName
 from .instance import Instance
 from .rack import Feed, Mount
 
 __all__ = [
     "Adapter",
+    "AdapterKind",
     "Chassis",
     "Cpu",
     "MachineCooling",
@@ -25,6 +28,9 @@ __all__ = [
     "RackSlot",
     "PowerSupplies",
 ]
+
+
+AdapterKind = Literal["infiniband", "ethernet", "vpi", "efa", "gvnic", "mana", "ici"]
 
 
 class Cpu(CatalogModel):
@@ -55,8 +61,10 @@ class Adapter(CatalogModel):
     """Network adapters of one role."""
 
     role: Literal["compute", "storage", "in-band", "management"]
-    kind: Literal["infiniband", "ethernet", "vpi", "efa", "gvnic", "mana", "ici"]
+    kind: AdapterKind
     """``vpi`` can be either InfiniBand or Ethernet."""
+    fabrics: tuple[FabricKind, ...] = ()
+    """Kinds of fabric that it supports in addition to those of its kind."""
     count: Count
     """Links of the machine in this role."""
     speed: Rate
@@ -176,7 +184,7 @@ class Machine(CatalogEntry):
     """A complete server, a compute tray of a rack product, or an instance type."""
 
     vendor: Text
-    provider: Literal["onprem", "aws", "gcp", "azure"]
+    provider: SiteKind
     cpu: Cpu | None = None
     memory: Size | None = None
     accelerators: InstalledAccelerators | None = None

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ..primitives.quantity import Price
 from ..spec.base import Text
+from ..spec.site import CloudKind
 from .fact import CatalogEntry, CatalogModel
 
 __all__ = ["ListPrice", "Prices"]
@@ -28,7 +29,7 @@ class ListPrice(CatalogModel):
 class Prices(CatalogEntry):
     """List prices of a machine, named after it."""
 
-    provider: Literal["aws", "gcp", "azure"]
+    provider: CloudKind
     prices: tuple[ListPrice, ...]
 
     def find_price(self, region: str, kind: str) -> ListPrice | None:

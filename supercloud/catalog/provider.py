@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from ..primitives.names import NameRule
 from ..primitives.quantity import Size
@@ -98,8 +100,8 @@ class MachineImage(CatalogModel):
     key: EntryName
     scheduler: Literal["slurm", "kubernetes"]
     arch: Literal["x86_64", "aarch64"]
-    accelerator: Literal["none", "nvidia", "amd", "aws"]
-    """Vendor of the accelerators whose driver it contains."""
+    accelerator: EntryName
+    """Vendor of the accelerators whose driver it contains, in lower case; ``none`` without a driver."""
     reference: Text
     """Reference of the image at the provider; ``{version}`` is the Kubernetes version."""
     root: Text
@@ -194,6 +196,10 @@ class Provider(CatalogEntry):
     """Name rules by kind of resource."""
     identifiers: dict[EntryName, Text] = {}
     """Kind of resource -> regular expression of identifiers of existing ones."""
+    identifier_forms: dict[EntryName, Text] = {}
+    """Kind of resource -> description of such identifiers, for messages."""
+    object_scheme: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,15}$")]
+    """URL scheme of objects in a bucket."""
     tags_ignore_case: Flag = False
     """Whether tags of a resource must differ in more than case."""
     limits: dict[EntryName, ProviderLimit]

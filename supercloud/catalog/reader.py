@@ -24,6 +24,7 @@ from .adapter_qos import AdapterQos
 from .cable import Cable, Transceiver
 from .contract import RoceProfile
 from .electrical import Pdu, PowerShelf, Ups
+from .environment_variables import EnvironmentVariables
 from .fact import CatalogEntry
 from .kubernetes import ControlPlane, KubernetesRelease, KueueRelease, VolcanoRelease
 from .kubernetes_parts import (
@@ -37,6 +38,7 @@ from .kubernetes_parts import (
     VolumeDriver,
     XidTable,
 )
+from .kubernetes_service import KubernetesService
 from .machine import Machine
 from .metadata_service import MetadataService
 from .network_os import NetworkOs
@@ -65,8 +67,10 @@ _SINGULAR_NAMES = {
     "prices": "list of prices",
     "storage": "storage product",
     "xids": "list of XIDs",
+    "environment-variables": "set of environment variables",
     "heat-rejection": "heat rejection",
     "kubernetes": "release of Kubernetes",
+    "kubernetes-services": "managed Kubernetes",
     "kueue": "release of Kueue",
     "power-shelves": "power-shelf",
     "slurm": "release of Slurm",
@@ -91,9 +95,11 @@ KINDS: dict[str, type[CatalogEntry]] = {
     "control-planes": ControlPlane,
     "cooling": CoolingMethod,
     "device-stacks": DeviceStack,
+    "environment-variables": EnvironmentVariables,
     "failure-rates": FailureRate,
     "heat-rejection": HeatRejection,
     "kubernetes": KubernetesRelease,
+    "kubernetes-services": KubernetesService,
     "kueue": KueueRelease,
     "locations": Location,
     "machines": Machine,

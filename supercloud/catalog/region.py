@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from ..primitives.quantity import CarbonIntensity
 from ..spec.base import Count, Text
+from ..spec.site import CloudKind
 from .fact import CatalogEntry, CatalogModel
 
 __all__ = ["GridCarbon", "Region"]
@@ -23,7 +22,7 @@ class GridCarbon(CatalogModel):
 class Region(CatalogEntry):
     """A region of a provider."""
 
-    provider: Literal["aws", "gcp", "azure"]
+    provider: CloudKind
     place: Text | None = None
     """Geographic location."""
     zones: tuple[Text, ...] = ()

@@ -6,6 +6,7 @@ from typing import Literal
 
 from ..primitives.quantity import Rate, Size
 from ..spec.base import Count, Natural, Number, Ratio, Text
+from ..spec.site import SiteKind
 from ..spec.storage import StorageKind
 from .fact import CatalogEntry, CatalogModel
 
@@ -17,7 +18,7 @@ class StorageProduct(CatalogEntry):
 
     vendor: Text | None = None
     kind: StorageKind
-    provider: Literal["onprem", "aws", "gcp", "azure"]
+    provider: SiteKind
     min_servers: Count | None = None
     max_clients: Count | None = None
     max_targets: Count | None = None

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ..primitives.quantity import Rate, Size
 from ..spec.base import Count, Flag, Natural, OptionValue, Text
+from ..spec.site import CloudKind
 from ..spec.storage import StorageKind
 from .fact import CatalogEntry, CatalogModel
 
@@ -96,7 +97,7 @@ class SoftwareSource(CatalogModel):
 class StorageService(CatalogEntry):
     """A storage product of a provider."""
 
-    provider: Literal["aws", "gcp", "azure"]
+    provider: CloudKind
     kinds: tuple[StorageKind, ...]
     """Kinds of storage in the spec that it can provide."""
     lowers_to: Literal["parallel", "nfs", "bucket", "servers"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 
 import typer
 
@@ -240,7 +240,8 @@ def _check_region(catalog: Catalog, provider: str, region: str | None) -> None:
 
 def _build_cloud_option(catalog: Catalog, machine: Machine, region: str | None) -> dict[str, Any]:
     from ..catalog.sellers import select_regions
-    from ..plan.build.fabric.roles import ADAPTER_KINDS
+    from ..plan.build.fabric.roles import supports_fabric
+    from ..spec.fabric import FabricKind
 
     known_cloud = machine.provider in catalog.list_names("providers")
     provider = catalog.get(Provider, machine.provider) if known_cloud else None
@@ -256,12 +257,9 @@ def _build_cloud_option(catalog: Catalog, machine: Machine, region: str | None) 
         region = min(known)[1] if known else min(sellers)
     ways = provider.capacity if provider and "on-demand" not in kinds else ()
     way = next((item for item in ways if item.kind in kinds), None)
-    adapter = next((item.kind for item in machine.adapters if item.role == "compute"), None)
-    fabric = (
-        adapter
-        if adapter in ADAPTER_KINDS
-        else next((kind for kind, fits in ADAPTER_KINDS.items() if adapter in fits), None)
-    )
+    adapter = next((item for item in machine.adapters if item.role == "compute"), None)
+    fitting = [kind for kind in get_args(FabricKind) if adapter and supports_fabric(adapter, kind)]
+    fabric = adapter.kind if adapter and adapter.kind in fitting else next(iter(fitting), None)
     return _EMPTY_VALUES | {
         "region": region,
         "fabric": fabric,

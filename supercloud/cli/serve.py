@@ -119,11 +119,12 @@ def _print_unit(name: str, path: Path, options: dict[str, str]) -> None:
     import shlex
     import sys
 
+    from ..catalog import Catalog
     from ..jobs.broker.unit import render_unit, select_environment
     from ..jobs.store.database import locate_state_folder
 
     words = [word for pair in options.items() for word in pair]
-    passed_on, secret = select_environment(os.environ)
+    passed_on, secret = select_environment(os.environ, Catalog.load_default())
     environment = passed_on | {"SUPERCLOUD_STATE": str(locate_state_folder().absolute()), "PYTHONUNBUFFERED": "1"}
     print_result(
         render_unit(

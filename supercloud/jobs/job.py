@@ -13,12 +13,12 @@ from ..errors import EngineError, JobFailedError, StoreError, SupercloudError
 from ..spec.fleet import Connection
 from .copies import build_known_identity, find_copies, select_resubmitted
 from .engines.base import DistinguishesJobs, Engine, JobCopies, KeepsResults, StreamsLogs, open_engine
-from .engines.bounded_io import MAX_RESULT_BYTES
 from .reconcile import reconcile
 from .store.database import StoreLockedError, strip_advice
 from .store.records import JobEvent, JobRecord
 from .store.states import State
 from .store.store import Store
+from .transport.bounded_io import MAX_RESULT_BYTES
 
 __all__ = ["Job", "UNRESPONSIVE_TIMEOUT", "warn_of_store_errors", "warn_once"]
 

@@ -18,6 +18,7 @@ from .copies import (
     find_copies,
     select_resubmitted,
 )
+from .defects import build_defect_error
 from .engines.base import (
     AcceptsLateSubmissions,
     DistinguishesJobs,
@@ -29,7 +30,6 @@ from .engines.base import (
     SubmissionUnknownError,
     SubmittedJob,
     TracksSubmissions,
-    build_defect_error,
     open_engine,
 )
 from .engines.identity import find_digests

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field
 
-from .base import IntegerRange, Model, Name, Text
+from .base import IntegerRange, Model, Name, OptionValue, Text
 
-__all__ = ["AwsSite", "AzureSite", "GcpSite", "OnPremSite", "Site"]
+__all__ = [
+    "SITE_KINDS",
+    "AwsSite",
+    "AzureSite",
+    "CloudKind",
+    "CloudSite",
+    "GcpSite",
+    "OnPremSite",
+    "Site",
+    "SiteKind",
+]
 
 
 class OnPremSite(Model):
@@ -20,7 +30,9 @@ class OnPremSite(Model):
     """Location by name, one of the catalog's locations if carbon is to be computed (``stockholm``)."""
 
 
-class _CloudSite(Model):
+class CloudSite(Model):
+    """Fields of a region of any cloud."""
+
     region: Text
     """Region of the provider, such as us-east-1."""
     zones: tuple[Text, ...] = ()
@@ -28,8 +40,14 @@ class _CloudSite(Model):
     images: dict[Name, Text] = {}
     """Custom images by key (``slurm-nvidia-x86``), instead of the ones the provider publishes."""
 
+    @property
+    def own_options(self) -> dict[str, OptionValue]:
+        """Values of the fields that only this provider has."""
+        common = {*CloudSite.model_fields, "kind"}
+        return {name: getattr(self, name) for name in type(self).model_fields if name not in common}
 
-class AwsSite(_CloudSite):
+
+class AwsSite(CloudSite):
     """A region of Amazon Web Services."""
 
     kind: Literal["aws"]
@@ -39,14 +57,14 @@ class AwsSite(_CloudSite):
     with more than 1 they get the credentials of the instance's role."""
 
 
-class GcpSite(_CloudSite):
+class GcpSite(CloudSite):
     """A region of Google Cloud."""
 
     kind: Literal["gcp"]
     """Always ``gcp``."""
 
 
-class AzureSite(_CloudSite):
+class AzureSite(CloudSite):
     """A region of Microsoft Azure."""
 
     kind: Literal["azure"]
@@ -54,3 +72,14 @@ class AzureSite(_CloudSite):
 
 
 Site = Annotated[OnPremSite | AwsSite | GcpSite | AzureSite, Field(discriminator="kind")]
+
+_MODELS: tuple[type[Model], ...] = get_args(get_args(Site)[0])
+SITE_KINDS: tuple[str, ...] = tuple(get_args(model.model_fields["kind"].annotation)[0] for model in _MODELS)
+"""Kinds of sites: on-prem, and the clouds."""
+
+if TYPE_CHECKING:
+    SiteKind: TypeAlias = str
+    CloudKind: TypeAlias = str
+else:  # of the models above, so that a new cloud is named once
+    SiteKind = Literal[SITE_KINDS]
+    CloudKind = Literal[tuple(kind for kind in SITE_KINDS if kind != "onprem")]

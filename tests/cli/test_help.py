@@ -15,9 +15,9 @@ from samples import ROOT
 from supercloud.catalog.reader import OVERLAY_VARIABLE
 from supercloud.cli import COMMANDS, app, main
 from supercloud.cli.commands import _FOREIGN_COMMANDS
-from supercloud.jobs.engines import http as web
 from supercloud.jobs.engines import secrets
 from supercloud.jobs.engines.slurm import tokens
+from supercloud.jobs.transport import http as web
 
 
 @pytest.mark.parametrize(

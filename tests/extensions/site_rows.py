@@ -125,46 +125,6 @@ def add_dialect(copy: PackageCopy) -> None:
     assert "none: own switches are routers" in (copy.work / "out/ethernet/INSTALL.md").read_text()
 
 
-def add_cloud(copy: PackageCopy) -> None:
-    """A cloud with the properties of another one: its site model exists, and its metadata service."""
-    copy.clone(f"{DATA}/providers/aws.yaml", "gcp")
-    copy.add(
-        "supercloud/targets/clouds/gcp/__init__.py",
-        '''"""A cloud that creates nothing."""
-
-from ..work import BuildContext, ClusterOutputs
-
-
-def build(context: BuildContext) -> ClusterOutputs:
-    """Register no resources."""
-    return ClusterOutputs(hosts={"cloud": context.cloud.provider})
-''',
-    )
-    copy.line(
-        "supercloud/targets/clouds/__init__.py",
-        '    "aws": "supercloud.targets.clouds.aws:build",',
-        '    "gcp": "supercloud.targets.clouds.gcp:build",',
-    )
-    assert (copy.root / "templates/boot/clouds/gcp.sh.j2").is_file()
-    folder = copy.work / "overlay"
-    for kind, name in (
-        ("machines", "p5.48xlarge"),
-        ("machines", "m6i.8xlarge"),
-        ("machines", "m6i.2xlarge"),
-        ("regions", "us-east-1"),
-    ):
-        (folder / kind).mkdir(parents=True, exist_ok=True)
-        (folder / kind / f"{name}.yaml").write_text(f"name: {name}\nprovider: gcp\n")
-    spec = read_example(
-        "09", ("kind: aws, ", "kind: gcp, "), (", public: true", ""), (", access: [203.0.113.0/24]", "")
-    ).split("storage:\n")[0]
-    copy.write("cluster.yaml", "catalog: overlay\n" + spec)
-    shown = copy.run("plan", "cluster.yaml")
-    assert "gcp at us-east-1" in shown and "cloud-provider" not in shown
-    built = "from supercloud.targets.clouds import load_builder\nprint(load_builder('gcp').__module__)"
-    assert copy.python(built) == "supercloud.targets.clouds.gcp\n"
-
-
 def add_storage_kind(copy: PackageCopy) -> None:
     designs, targets = "supercloud/plan/build/storage/designs.py", "supercloud/targets/storage/__init__.py"
     code = '''def _build_archive_design(
@@ -254,7 +214,6 @@ PROOFS = {
     "fabric shape of switches": add_shape,
     "format of discovery output": add_discovery_format,
     "switch dialect": add_dialect,
-    "cloud": add_cloud,
     "kind of storage": add_storage_kind,
     "picture of the report": add_picture,
     "target": add_target,

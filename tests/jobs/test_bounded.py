@@ -17,11 +17,11 @@ import pytest
 import urllib3
 
 from supercloud.errors import EngineError
-from supercloud.jobs.engines import bounded_io as bounded
-from supercloud.jobs.engines import http as web
 from supercloud.jobs.engines.base import SubmissionUnknownError
-from supercloud.jobs.engines.bounded_io import ResponseLimits
 from supercloud.jobs.engines.kubernetes import connection
+from supercloud.jobs.transport import bounded_io as bounded
+from supercloud.jobs.transport import http as web
+from supercloud.jobs.transport.bounded_io import ResponseLimits
 
 SMALL = ResponseLimits(10_000_000, 600)
 SHORT = ResponseLimits(10_000_000, 0.3)

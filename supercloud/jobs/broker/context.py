@@ -9,10 +9,10 @@ from typing import Protocol
 from ...spec.fleet import Connection
 from ..api import open_engine
 from ..engines.base import Engine
-from ..engines.bounded_io import POLL_TIMEOUT
 from ..fleet.connections import pin_connection
 from ..fleet.state import Cluster, Fleet
 from ..store.store import Store
+from ..transport.bounded_io import POLL_TIMEOUT
 from .parallel_requests import ParallelRequests
 
 __all__ = [

@@ -9,7 +9,7 @@ from concurrent.futures import Future, wait
 from functools import partial
 from typing import Any
 
-from ..engines.bounded_io import POLL_TIMEOUT
+from ..transport.bounded_io import POLL_TIMEOUT
 
 __all__ = ["ParallelRequests"]
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-__all__ = ["PASSED_VARIABLES", "PATH_VARIABLES", "SECRET_VARIABLES", "select_environment", "render_unit"]
+from ...catalog import Catalog
+from ...catalog.environment_variables import EnvironmentVariables
 
-PATH_VARIABLES = (
-    "AWS_CONFIG_FILE",
-    "AWS_SHARED_CREDENTIALS_FILE",
-    "AZURE_CONFIG_DIR",
-    "CLOUDSDK_CONFIG",
+__all__ = ["ServiceVariables", "list_variables", "select_environment", "render_unit"]
+
+_PATH_VARIABLES = (
     "CONDA_PREFIX",
-    "GOOGLE_APPLICATION_CREDENTIALS",
     "KUBECONFIG",
     "LD_LIBRARY_PATH",
     "PATH",
@@ -28,9 +27,7 @@ PATH_VARIABLES = (
     "VIRTUAL_ENV",
 )
 """Variables with paths that supercloud, or programs that it runs, read: a service runs in another folder."""
-PASSED_VARIABLES = (
-    "AWS_PROFILE",
-    "AWS_REGION",
+_SETTING_VARIABLES = (
     "LANG",
     "LC_ALL",
     "PULUMI_BACKEND_URL",
@@ -41,10 +38,7 @@ PASSED_VARIABLES = (
 )
 """Other variables that change what the broker does, or the environment of jobs on this machine."""
 _ADDRESS_VARIABLES = ("PULUMI_BACKEND_URL", "SUPERCLOUD_PROXY", "SUPERCLOUD_SLURM_ADDRESS")
-SECRET_VARIABLES = (
-    "AWS_ACCESS_KEY_ID",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
+_SECRET_VARIABLES = (
     "PULUMI_ACCESS_TOKEN",
     "PULUMI_CONFIG_PASSPHRASE",
     "SLURM_JWT",
@@ -72,15 +66,35 @@ WantedBy=default.target
 """
 
 
-def select_environment(variables: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+@dataclass(frozen=True)
+class ServiceVariables:
+    """Names of the variables that a service needs, sorted."""
+
+    paths: tuple[str, ...]
+    settings: tuple[str, ...]
+    secrets: tuple[str, ...]
+
+
+def list_variables(catalog: Catalog) -> ServiceVariables:
+    """The variables that the broker, or programs that it runs, read, with those of the clouds."""
+    clouds = list(catalog.iter_entries(EnvironmentVariables))
+    return ServiceVariables(
+        paths=tuple(sorted({*_PATH_VARIABLES, *(name for cloud in clouds for name in cloud.paths)})),
+        settings=tuple(sorted({*_SETTING_VARIABLES, *(name for cloud in clouds for name in cloud.settings)})),
+        secrets=tuple(sorted({*_SECRET_VARIABLES, *(name for cloud in clouds for name in cloud.secrets)})),
+    )
+
+
+def select_environment(variables: Mapping[str, str], catalog: Catalog) -> tuple[dict[str, str], list[str]]:
     """The variables of the shell that the service needs too; and the names of those that are set and secret."""
-    passed = {name: variables[name] for name in PASSED_VARIABLES if name in variables}
-    for name in PATH_VARIABLES:
+    known = list_variables(catalog)
+    passed = {name: variables[name] for name in known.settings if name in variables}
+    for name in known.paths:
         if name in variables:
             passed[name] = os.pathsep.join(
                 os.path.abspath(os.path.expanduser(path)) if path else "" for path in variables[name].split(os.pathsep)
             )
-    secret = [name for name in SECRET_VARIABLES if variables.get(name)]
+    secret = [name for name in known.secrets if variables.get(name)]
     for name in _ADDRESS_VARIABLES:
         if "@" in passed.get(name, ""):  # a user and possibly a password
             del passed[name]

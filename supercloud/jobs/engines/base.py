@@ -16,8 +16,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
-from ...errors import EngineConfigurationError, EngineError, UnknownNameError
-from ...primitives.responses import replace_surrogates
+from ...errors import SubmissionUnknownError, UnknownNameError
 from ..store.status import Status
 from .submission import JobIdentity, Submission
 
@@ -47,7 +46,6 @@ __all__ = [
     "AcceptsLateSubmissions",
     "BindsTokens",
     "SubmissionUnknownError",
-    "build_defect_error",
     "list_engine_names",
     "open_engine",
 ]
@@ -60,10 +58,6 @@ ENGINES = {
 }
 
 _FAKE_ENGINE = "fake"
-
-
-class SubmissionUnknownError(EngineError):
-    """A submission got no answer: the engine may have the job. It is looked up before it is submitted again."""
 
 
 class Engine(Protocol):
@@ -274,16 +268,6 @@ def _load_engine_class(name: str) -> Any:
     if name not in others:
         raise UnknownNameError("engine", name, list_engine_names())
     return others[name].load()
-
-
-def build_defect_error(what: str, error: Exception) -> EngineConfigurationError:
-    """The reportable error for an unexpected exception of an engine; ``what`` is its context."""
-    defect = EngineConfigurationError(
-        f"{what}: its engine failed with {type(error).__name__}: {replace_surrogates(str(error))[:300]}; "
-        "please report it"
-    )
-    defect.__cause__ = error
-    return defect
 
 
 def list_engine_names() -> list[str]:

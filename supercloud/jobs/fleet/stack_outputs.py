@@ -6,12 +6,11 @@ import json
 
 from pydantic import ValidationError
 
-from ...errors import EngineError
+from ...errors import EngineError, SubmissionUnknownError
 from ...spec.fleet import Connection
-from ..engines import bounded_io as bounded
-from ..engines import http as web
-from ..engines.base import SubmissionUnknownError
-from ..engines.bounded_io import ResponseLimits
+from ..transport import bounded_io as bounded
+from ..transport import http as web
+from ..transport.bounded_io import ResponseLimits
 
 __all__ = ["read_connection_from_stack"]
 

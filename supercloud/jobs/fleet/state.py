@@ -198,7 +198,7 @@ def exclude_cluster(cluster: Cluster, error: Exception) -> Cluster:
     defect of its engine.
     """
     from ...errors import EngineConfigurationError, InputError, SupercloudError
-    from ..engines.base import build_defect_error
+    from ..defects import build_defect_error
 
     what = "it cannot be queried now"
     problem = error if isinstance(error, SupercloudError) else build_defect_error(what, error)

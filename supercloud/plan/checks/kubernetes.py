@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from ...catalog import Catalog
 from ...catalog.kubernetes import KubernetesRelease, KueueRelease
+from ...catalog.kubernetes_service import KubernetesService
 from ...errors import Finding
 from ...spec.scheduler import KubernetesScheduler
 from ..build.kubernetes.levels import build_topology_labels, list_level_names
@@ -248,14 +249,18 @@ def _iter_split_limits(plan: Plan, tenant: TenantPlan, shares: list[TenantQuota]
 def kubernetes_capacity(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Capacity that starts when it becomes available, if Kueue cannot wait for it."""
     for facts in iter_kubernetes_plans(plan):
+        if facts.kueue and facts.service and facts.service.provisioning_class:
+            continue
+        waiting = [item.title for item in catalog.iter_entries(KubernetesService) if item.provisioning_class]
         for index, pool in enumerate(plan.spec.pools):
             for position, item in enumerate(pool.capacity):
-                if item.kind == "flex-start" and (plan.site.kind != "gcp" or facts.volcano):
+                if item.kind == "flex-start":
                     yield Finding(
                         "kubernetes-capacity",
                         "warning",
                         f"pools[{index}].capacity[{position}]",
-                        "only Kueue on GKE waits for such capacity before it starts a job; here nodes start one by one",
+                        f"only Kueue on {' or '.join(waiting)} waits for such capacity before it starts a job; "
+                        "here nodes start one by one",
                         "use a reservation, or on-demand",
                     )
 

@@ -7,7 +7,13 @@ from collections.abc import Iterator, Sequence
 from ...catalog import Catalog, Machine
 from ...errors import Finding
 from ...spec import ClusterSpec, Fabric, Storage
-from ..build.fabric.roles import ADAPTER_KINDS, find_adapter, find_client_adapter, find_client_fabric, get_fabric_role
+from ..build.fabric.roles import (
+    find_adapter,
+    find_client_adapter,
+    find_client_fabric,
+    get_fabric_role,
+    list_adapter_kinds,
+)
 from ..build.storage.clients import declared_unreached, explain_fabric_only, list_unreached_pools
 from ..model.plan import FabricPlan, Plan, PoolPlan
 from ..model.storage import ServerGroup
@@ -102,7 +108,7 @@ def _suggest_wiring(plan: Plan, catalog: Catalog, index: int, declared: Fabric, 
     machines = find_working(
         plan, serving, lambda name: is_wired_with(_replace_machine(store, name, groups)), _MAX_LISTED
     )
-    kinds = " or ".join(ADAPTER_KINDS[declared.kind])
+    kinds = " or ".join(list_adapter_kinds(declared.kind))
     ports = f"use machines with ports for it, defined in a catalog overlay (adapters: role storage, kind {kinds})"
     if not machines and (untried := explain_untried(plan, serving)):
         ports = f"{ports}; {untried}"

@@ -67,7 +67,7 @@ class CloudNetwork:
     """No route to the internet: services are reached through private endpoints only."""
     subnets: tuple[SubnetPlan, ...]
     endpoints: Mapping[str, Literal["gateway", "interface"]] = field(default_factory=dict)
-    """Private endpoints: the provider's short name of the service (``s3``, ``ecr.api``) -> gateway or interface."""
+    """Private endpoints: the provider's short name of the service -> gateway or interface."""
     access: tuple[str, ...] = ()
     """Ranges that may reach public hosts by SSH, and the API of a managed control plane."""
 
@@ -83,7 +83,7 @@ class Interface:
     card: int
     device: int
     kind: str
-    """The provider's name of the type: interface, efa, efa-only …"""
+    """The provider's name of the type."""
     has_address: bool
     """Whether it has an IP address, which the subnets must have space for."""
 
@@ -168,7 +168,7 @@ class CloudInstall:
     """Download source of storage software for self-managed servers, for software that only its vendor distributes."""
 
     source: str
-    """``https://…`` or ``s3://bucket/key`` of a program that every server runs as root at first boot."""
+    """``https://…``, or the URL in a bucket, of a program that every server runs as root at first boot."""
     token: str | None = None
     """Name or identifier of a secret that is passed to the program; the user keeps it in the provider's secret
     store."""
@@ -192,9 +192,9 @@ class CloudStorage:
     per_tib: Rate | None = None
     """Throughput for each TiB, if it is sold in that unit."""
     options: Mapping[str, str | int | bool] = field(default_factory=dict)
-    """Other settings in the provider's terms (deployment type, version, compression, efa …)."""
+    """Other settings in the provider's terms (deployment type, version, compression …)."""
     linked_store: str | None = None
-    """Object store that it imports from (``s3://bucket/prefix``), or the name of an object store of this plan."""
+    """URL of the object store that it imports from, or the name of an object store of this plan."""
     ports: tuple[str, ...] = ()
     """Ports that its servers listen on: ``tcp:988``, ``udp:1018-1023``."""
     mount_rule: MountRule | None = None
@@ -245,7 +245,7 @@ class CloudPlan:
     """A cloud site."""
 
     provider: str
-    """aws, gcp, azure."""
+    """Name of the provider in the catalog, which is the kind of its sites."""
     region: str
     zones: tuple[str, ...]
     network: CloudNetwork
@@ -254,6 +254,8 @@ class CloudPlan:
     hosts: tuple[CloudHost, ...]
     storage: tuple[CloudStorage, ...]
     cost: CloudCost
+    object_scheme: str
+    """URL scheme of objects in the provider's buckets."""
     tags: Mapping[str, str] = field(default_factory=dict)
     """The user's tags; resources add the cluster's name."""
     images: Mapping[str, str] = field(default_factory=dict)

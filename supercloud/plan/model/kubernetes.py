@@ -16,6 +16,7 @@ from ...catalog.kubernetes_parts import (
     PlatformRanges,
     VolumeDriver,
 )
+from ...catalog.kubernetes_service import KubernetesService, PortPlugin
 
 __all__ = ["KubernetesPlan"]
 
@@ -39,6 +40,8 @@ class KubernetesPlan:
     """Node labels set by the site's provider; None on-prem, where supercloud defines them."""
     platform_ranges: PlatformRanges | None
     """Address ranges that the site's provider serves from; None on-prem."""
+    service: KubernetesService | None
+    """The provider's managed Kubernetes; None on-prem."""
     metrics: Mapping[str, MetricSet]
     alerts: tuple[AlertSet, ...]
     """Alert rules whose metrics are available."""
@@ -53,6 +56,11 @@ class KubernetesPlan:
         """How the API server serves mutating policies; a feature gate is set only on self-managed API servers."""
         policies = self.release.abilities.changing_policies if self.release else None
         return policies if policies and (self.control_plane or not policies.gate) else None
+
+    def find_port_plugin(self, fabric_kind: str) -> PortPlugin | None:
+        """Return the provider's device plugin for a kind of fabric, or None if it has none."""
+        plugins = self.service.port_plugins.items() if self.service else ()
+        return next((plugin for kind, plugin in plugins if kind == fabric_kind), None)
 
     def find_chart(self, name: str) -> Chart | None:
         """Return a chart by name, or None if it is not installed."""

@@ -20,6 +20,7 @@ from ...primitives.quantity import Duration, Rate, Size
 from ...spec import ClusterSpec
 from ...spec.pool import Slicing
 from ...spec.scheduler import Partition, Scheduler
+from ...spec.site import SiteKind
 from ...spec.tenant import Priority, TenantLimits
 from .cloud import CloudPlan
 from .fabric import FabricPlan, Service, SwitchTier
@@ -57,7 +58,7 @@ __all__ = [
 class SitePlan:
     """Location of the cluster."""
 
-    kind: Literal["onprem", "aws", "gcp", "azure"]
+    kind: SiteKind
     place: str
     """Name of the location or region."""
     location: Location | None

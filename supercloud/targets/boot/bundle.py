@@ -44,7 +44,10 @@ def render_boot_bundle(plan: Plan, provider_functions: str) -> Bundle:
     head = f"# made by supercloud {__version__} from the spec {plan.name}; edits are lost"
     cloud = f"# shellcheck shell=bash\n{head}\n{provider_functions.strip()}\n"
     files: dict[str, File | str] = {
-        name: File(render_template(f"boot/{name}.j2", head=head), executable=name not in _SOURCED_SCRIPTS)
+        name: File(
+            render_template(f"boot/{name}.j2", head=head, scheme=plan.cloud.object_scheme),
+            executable=name not in _SOURCED_SCRIPTS,
+        )
         for name in _PROGRAMS
     }
     files[f"clouds/{plan.cloud.provider}.sh"] = cloud

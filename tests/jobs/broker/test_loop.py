@@ -18,12 +18,11 @@ import pytest
 from jobs.waiting import end_everything, eventually
 
 import supercloud
+from supercloud.catalog import Catalog
 from supercloud.errors import EngineError, StoreError
 from supercloud.jobs.broker.loop import Reporter, run_broker
 from supercloud.jobs.broker.unit import (
-    PASSED_VARIABLES,
-    PATH_VARIABLES,
-    SECRET_VARIABLES,
+    list_variables,
     render_unit,
     select_environment,
 )
@@ -272,14 +271,17 @@ def variables_read() -> set[str]:
 def test_the_unit_has_all_variables_that_the_code_reads_but_secrets() -> None:
     read = {name for name in variables_read() if re.fullmatch(r"[A-Z][A-Z_]+", name)}
     assert {"SUPERCLOUD_PROXY", "SUPERCLOUD_SECRETS", "SUPERCLOUD_ACCELERATORS", "SLURM_JWT", "KUBECONFIG"} <= read
-    unknown = read - {*PASSED_VARIABLES, *PATH_VARIABLES, *SECRET_VARIABLES} - NOT_OF_A_SERVICE
+    catalog = Catalog()
+    known = list_variables(catalog)
+    unknown = read - {*known.settings, *known.paths, *known.secrets} - NOT_OF_A_SERVICE
     assert not unknown, f"{unknown}: add them to the variables of the service, or to NOT_OF_A_SERVICE"
-    given = {name: f"here/{name.lower()}" for name in (*PASSED_VARIABLES, *PATH_VARIABLES, *SECRET_VARIABLES)}
-    passed, secret = select_environment(given | {"SUPERCLOUD_PROXY": "me:pass@proxy:3128", "PATH": "/bin:own"})
+    given = {name: f"here/{name.lower()}" for name in (*known.settings, *known.paths, *known.secrets)}
+    given |= {"SUPERCLOUD_PROXY": "me:pass@proxy:3128", "PATH": "/bin:own"}
+    passed, secret = select_environment(given, catalog)
     assert passed["PATH"] == f"/bin:{os.getcwd()}/own" and passed["KUBECONFIG"] == f"{os.getcwd()}/here/kubeconfig"
-    assert passed["AWS_PROFILE"] == "here/aws_profile" and set(secret) == {*SECRET_VARIABLES, "SUPERCLOUD_PROXY"}
+    assert passed["AWS_PROFILE"] == "here/aws_profile" and set(secret) == {*known.secrets, "SUPERCLOUD_PROXY"}
     assert not set(secret) & set(passed)
-    assert select_environment({"SUPERCLOUD_PROXY": "http://proxy:3128"}) == (
+    assert select_environment({"SUPERCLOUD_PROXY": "http://proxy:3128"}, catalog) == (
         {"SUPERCLOUD_PROXY": "http://proxy:3128"},
         [],
     )

@@ -21,7 +21,6 @@ from jobs.engines.kubernetes_jobs import list_of
 
 from supercloud.errors import EngineError
 from supercloud.jobs import api
-from supercloud.jobs.engines import http as web
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.slurm import nodes, texts, tokens
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
@@ -29,6 +28,7 @@ from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
+from supercloud.jobs.transport import http as web
 from supercloud.plan.build.kubernetes.names import STARTS_ANNOTATION
 from supercloud.plan.model.plan import Plan
 from supercloud.primitives import responses as answers

@@ -22,13 +22,13 @@ import urllib3
 from jobs.engines.scheduler_stand_in import write_kubeconfig
 
 from supercloud.errors import EngineConfigurationError, EngineError
-from supercloud.jobs.engines import http as web
 from supercloud.jobs.engines.base import SubmissionUnknownError
-from supercloud.jobs.engines.bounded_io import ResponseLimits
 from supercloud.jobs.engines.kubernetes import connection
 from supercloud.jobs.engines.kubernetes.api import ApiClient, ClusterTransport
 from supercloud.jobs.engines.slurm import shapes, tokens
 from supercloud.jobs.engines.slurm.rest import RestController
+from supercloud.jobs.transport import http as web
+from supercloud.jobs.transport.bounded_io import ResponseLimits
 
 HOST = "cluster.example"
 SERVER = f"https://{HOST}:6443"

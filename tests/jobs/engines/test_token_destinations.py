@@ -16,11 +16,11 @@ from jobs.engines.scheduler_stand_in import (
 )
 
 from supercloud.errors import EngineError
-from supercloud.jobs.engines import http as web
 from supercloud.jobs.engines.base import SubmissionUnknownError
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.slurm import tokens
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
+from supercloud.jobs.transport import http as web
 from supercloud.spec.fleet import Connection
 
 

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from ....errors import EngineConfigurationError, EngineError
 from ....primitives.responses import Shape, parse_json, parse_response, replace_surrogates
-from .. import http as web
+from ...transport import http as web
 from ..base import SubmissionUnknownError
 from . import connection, shapes
 

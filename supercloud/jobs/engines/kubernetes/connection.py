@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from ....errors import EngineConfigurationError, EngineError
-from .. import bounded_io as bounded
-from .. import http as web
+from ...transport import bounded_io as bounded
+from ...transport import http as web
+from ...transport.bounded_io import RESPONSE_LIMITS, Deadline, ResponseLimits
 from ..base import SubmissionUnknownError
-from ..bounded_io import RESPONSE_LIMITS, Deadline, ResponseLimits
 
 __all__ = ["require_encryption", "send"]
 

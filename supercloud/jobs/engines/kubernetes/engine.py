@@ -22,7 +22,7 @@ from ....primitives.responses import translate_errors
 from ....spec import JobSpec
 from ....spec.fleet import Connection
 from ....spec.schedulers import normalize_address
-from ...fleet.state import NodeState, WaitingJobs
+from ...fleet.observations import NodeState, WaitingJobs
 from ...placement.place import Placement
 from ...store.states import State
 from ...store.status import Status

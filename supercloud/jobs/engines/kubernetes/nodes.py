@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from ....plan.build.kubernetes.names import HOSTNAME_LABEL, POOL_LABEL, TIME_LIMIT_ANNOTATION
-from ...fleet.state import NodeState, WaitingJobs
+from ...fleet.observations import NodeState, WaitingJobs
 from .status import find_condition, parse_time
 
 __all__ = ["iter_node_states", "list_waiting_volcano_jobs", "list_waiting_workloads"]

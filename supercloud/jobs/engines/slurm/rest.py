@@ -27,7 +27,7 @@ from ...store import private_files as private
 from ...store.database import locate_state_folder
 from ...store.states import State
 from ...store.status import Status
-from .. import http as web
+from ...transport import http as web
 from ..base import SubmissionUnknownError
 from ..submission import Submission
 from . import bodies, communication, copies, older, shapes

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from ....errors import EngineConfigurationError, EngineError
-from .. import bounded_io as bounded
+from ...transport import bounded_io as bounded
 from ..base import SubmissionUnknownError
 
 __all__ = ["CommandResult", "LocalRunner", "Runner", "SshRunner", "describe_missing_program"]

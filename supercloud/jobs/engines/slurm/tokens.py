@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from ....errors import EngineConfigurationError
 from ...store import private_files as private
-from .. import http as web
+from ...transport import http as web
 from .. import secrets
 
 __all__ = ["ADDRESS_VARIABLE", "GET_TOKEN_HINT", "bind_tokens", "require_token", "read_user"]

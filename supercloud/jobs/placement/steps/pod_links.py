@@ -22,8 +22,6 @@ from ....plan.model.plan import Plan, PoolPlan
 __all__ = ["PodLinks", "build_pod_links"]
 
 _NETWORKS_ANNOTATION = "k8s.v1.cni.cncf.io/networks"  # of Multus
-_GKE_PREFIX = "networking.gke.io/"
-_RDMA_FABRICS = ("infiniband", "roce", "efa")
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ def build_pod_links(plan: Plan, pool: PoolPlan, tenant: str | None, nodes: int, 
     ]
     for reach, found in used:
         resources |= found
-        if reach.mode == "gke":
+        if reach.mode == "provider-networks":
             start = len(interfaces) + 1
             interfaces += [
                 {"interfaceName": f"eth{number}", "network": network}
@@ -78,11 +76,12 @@ def build_pod_links(plan: Plan, pool: PoolPlan, tenant: str | None, nodes: int, 
             networks = reach.networks if reach.has_named_ports else reach.networks[: sum(found.values())]
             joined += [format_attachment_name(format_namespace_name(tenant), network) for network in networks]
     annotations: dict[str, str] = {_NETWORKS_ANNOTATION: ",".join(joined)} if joined else {}
-    if interfaces:
+    service = plan.scheduler.kubernetes.service if plan.scheduler.kubernetes else None
+    if interfaces and service and service.pod_networks:
         first = {"interfaceName": "eth0", "network": "default"}
         annotations |= {
-            f"{_GKE_PREFIX}default-interface": "eth0",
-            f"{_GKE_PREFIX}interfaces": json.dumps([first, *interfaces]),
+            service.pod_networks.default_annotation: "eth0",
+            service.pod_networks.interfaces_annotation: json.dumps([first, *interfaces]),
         }
     return PodLinks(
         tuple(resources.items()),
@@ -91,7 +90,7 @@ def build_pod_links(plan: Plan, pool: PoolPlan, tenant: str | None, nodes: int, 
         find_collectives_file(pool) or "",
         format_channel_claim_name(pool.name) if _can_share_memory(plan, pool) and node_fraction == 1 else "",
         any(reach.needs_host_network for reach, _ in used),
-        any(reach.fabric.kind in _RDMA_FABRICS for reach, _ in used),
+        any(reach.locks_memory for reach, _ in used),
     )
 
 
@@ -103,7 +102,7 @@ def _compute_resources(reach: FabricAttachment, node_fraction: float) -> dict[st
     """
     if node_fraction == 1 or reach.mode in ("shared", "sr-iov"):
         return reach.resources
-    if reach.mode == "gke" or reach.has_named_ports:
+    if reach.has_named_ports:
         return None
     found = {name: int(number * node_fraction) for name, number in reach.resources.items()}
     return found if all(found.values()) else None

@@ -21,7 +21,6 @@ _KEY_WORDS = {
     "on-demand": "on-demand",
     "flex-start": "flex",
 }
-_IMAGE_VENDORS = {"NVIDIA": "nvidia", "AMD": "amd", "AWS": "aws"}
 _DEFAULT_INTERFACES = (Interface(0, 0, "interface", True),)
 
 
@@ -128,7 +127,7 @@ def _has_placement_group(
 def format_image_key(inputs: CloudInputs, machine: Machine, accelerator: Accelerator | None) -> str:
     """Key of the image for a machine: scheduler, vendor of the accelerator, instruction set."""
     arch = machine.instance.arch if machine.instance else inputs.arch
-    vendor = _IMAGE_VENDORS.get(accelerator.vendor, accelerator.vendor.lower()) if accelerator else "none"
+    vendor = accelerator.vendor.lower() if accelerator else "none"
     scheduler = inputs.spec.scheduler.kind
     for image in inputs.provider.images:
         if (image.scheduler, image.arch, image.accelerator) == (scheduler, arch, vendor):

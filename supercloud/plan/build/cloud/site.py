@@ -8,7 +8,7 @@ from ....catalog import Catalog
 from ....catalog.metadata_service import MetadataService
 from ....catalog.provider import Addon, MachineImage
 from ....spec import ClusterSpec
-from ....spec.site import AwsSite
+from ....spec.site import CloudSite
 from ...model.cloud import CloudHost, CloudNetwork, CloudPlan, CloudStorage, NodeGroup
 from ...model.plan import PoolPlan, StoragePlan
 from ...model.problems import Problems
@@ -66,13 +66,14 @@ def build_cloud_plan(
         monthly_budget=spec.budget,
         database=database,
         impacts=given.provider.impacts,
-        options={"metadata_hops": spec.site.metadata_hops} if isinstance(spec.site, AwsSite) else {},
+        options=spec.site.own_options if isinstance(spec.site, CloudSite) else {},
         name_rules=given.provider.names,
         limits={name: limit.value for name, limit in given.provider.limits.items()},
         partition=partition.name if partition else "",
         principals=partition.principals if partition else {},
         root_devices=_select_root_devices(given, groups, hosts),
         addons=_select_addons(given, products),
+        object_scheme=given.provider.object_scheme,
         metadata_addresses=catalog.get(MetadataService, given.provider.name).addresses,
     )
 

@@ -8,7 +8,6 @@ from ....primitives.quantity import Rate
 from ....spec import ClusterSpec, Fabric
 
 __all__ = [
-    "ADAPTER_KINDS",
     "find_adapter",
     "is_port_assumed",
     "find_client_adapter",
@@ -16,18 +15,27 @@ __all__ = [
     "has_same_ports",
     "is_routed",
     "get_fabric_role",
+    "list_adapter_kinds",
+    "supports_fabric",
 ]
 
 _ROLES = ("compute", "storage", "in-band", "management")
-# Kinds of adapters that support a kind of fabric.
-ADAPTER_KINDS = {
+# Kinds of adapters that support a kind of fabric. Fabrics of a cloud are supported by adapters of the same name.
+_ADAPTER_KINDS = {
     "infiniband": ("infiniband", "vpi"),
     "roce": ("ethernet", "vpi"),
     "ethernet": ("ethernet", "vpi"),
-    "efa": ("efa",),
-    "gpudirect-tcpx": ("gvnic",),
-    "ici": ("ici",),
 }
+
+
+def list_adapter_kinds(kind: str) -> tuple[str, ...]:
+    """Kinds of adapters that support a kind of fabric."""
+    return _ADAPTER_KINDS.get(kind, (kind,))
+
+
+def supports_fabric(adapter: Adapter, kind: str) -> bool:
+    """Whether adapters support a kind of fabric."""
+    return adapter.kind in list_adapter_kinds(kind) or kind in adapter.fabrics
 
 
 def get_fabric_role(fabric: Fabric) -> str:
@@ -41,7 +49,7 @@ def find_adapter(machine: Machine, role: str, kind: str, speed: Rate | None = No
     Every device in a hall has a management port; if the catalog does not have it, a twisted-pair port at the ``speed``
     of the network is assumed. A finding reports the assumption.
     """
-    known = next((item for item in machine.adapters if item.role == role and item.kind in ADAPTER_KINDS[kind]), None)
+    known = next((item for item in machine.adapters if item.role == role and supports_fabric(item, kind)), None)
     if known is None and speed is not None and is_port_assumed(machine, role, kind):
         return Adapter(role="management", kind="ethernet", count=1, speed=speed, cage="rj45")
     return known
@@ -81,6 +89,7 @@ def find_client_adapter(machine: Machine, fabric: Fabric | None) -> Adapter | No
 
     If no network is declared, its Ethernet ports.
     """
-    kinds = ADAPTER_KINDS[fabric.kind] if fabric else ADAPTER_KINDS["ethernet"]
+    kind = fabric.kind if fabric else "ethernet"
     roles = (get_fabric_role(fabric), "storage", "in-band") if fabric else ("storage", "in-band")
-    return next((item for role in roles for item in machine.adapters if item.role == role and item.kind in kinds), None)
+    fitting = [item for item in machine.adapters if supports_fabric(item, kind)]
+    return next((item for role in roles for item in fitting if item.role == role), None)

@@ -3,7 +3,8 @@
 A node runs one job at a time, so on InfiniBand a pod gets whole ports (``host-device``). If nodes are partitioned among
 tenants, it gets a function of each port (``sr-iov``), else shared access (``shared``). On a routed Ethernet fabric each
 port has one address, that of the host: pods share the ports by host networking. Ports that, by the catalog, need the
-operator of another vendor are left to the host (``host``).
+operator of another vendor are left to the host (``host``). A provider may count ports by its own device plugin
+(``provider-plugin``), or make a network of each (``provider-networks``).
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from typing import Literal
 
+from ....catalog.kubernetes_service import PortPlugin
 from ....catalog.machine import Adapter
 from ....primitives.addresses import Block, compute_block_size
 from ...model.plan import FabricPlan, Plan, PoolPlan
+from ..fabric.roles import supports_fabric
 from ..network.nccl import build_fabric_settings, find_collectives_file
 
 __all__ = [
@@ -28,7 +31,8 @@ __all__ = [
     "list_attachments",
 ]
 
-AttachmentMode = Literal["host-device", "sr-iov", "shared", "host", "efa", "gke"]
+AttachmentMode = Literal["host-device", "sr-iov", "shared", "host", "provider-plugin", "provider-networks"]
+_RDMA_FABRICS = ("infiniband", "roce")
 # Maximum number of pods that share a port (rdmaHcaMax), and maximum number of functions of a port.
 _MAX_PORT_FUNCTIONS = 8
 
@@ -45,14 +49,16 @@ class FabricAttachment:
     """Whether each port has a separate name (``rail0`` …), so that rails can be distinguished."""
     port_functions: int = 1
     """Functions per port (``sr-iov``)."""
+    plugin: PortPlugin | None = None
+    """The device plugin for the ports (``provider-plugin``)."""
 
     @property
     def resources(self) -> dict[str, int]:
         """Resources requested by a pod that uses a whole node."""
         name = self.fabric.name
-        if self.mode == "efa":
-            return {"vpc.amazonaws.com/efa": self.rails}
-        if self.mode in ("gke", "host"):
+        if self.plugin is not None:
+            return {self.plugin.resource: self.rails}
+        if self.mode in ("provider-networks", "host"):
             return {}
         if self.mode == "shared":
             return {f"rdma/{name}": 1}
@@ -68,12 +74,19 @@ class FabricAttachment:
                 self.format_network_name(rail) if self.has_named_ports else self.shared_port_name
                 for rail in range(self.rails)
             )
-        return tuple(self.format_network_name(rail) for rail in range(self.rails)) if self.mode == "gke" else ()
+        if self.mode == "provider-networks":
+            return tuple(self.format_network_name(rail) for rail in range(self.rails))
+        return ()
 
     @property
     def needs_host_network(self) -> bool:
         """Whether the pod uses host networking."""
         return self.mode in ("shared", "host") and self.fabric.kind == "roce"
+
+    @property
+    def locks_memory(self) -> bool:
+        """Whether the pod must lock memory, as RDMA does."""
+        return self.fabric.kind in _RDMA_FABRICS or (self.plugin is not None and self.plugin.locks_memory)
 
     @property
     def shared_port_name(self) -> str:
@@ -87,9 +100,8 @@ class FabricAttachment:
 
 def find_pool_adapter(pool: PoolPlan, fabric: FabricPlan) -> Adapter | None:
     """The machine's adapters on a fabric."""
-    kinds = {"infiniband": ("infiniband", "vpi"), "roce": ("ethernet", "vpi"), "efa": ("efa",)}.get(fabric.kind)
     found = [item for item in pool.machine.adapters if item.role == fabric.role]
-    return next((item for item in found if kinds is None or item.kind in kinds), found[0] if found else None)
+    return next((item for item in found if supports_fabric(item, fabric.kind)), found[0] if found else None)
 
 
 def list_attachments(plan: Plan, pool: PoolPlan) -> tuple[FabricAttachment, ...]:
@@ -103,12 +115,12 @@ def find_attachment(plan: Plan, pool: PoolPlan, fabric: FabricPlan) -> FabricAtt
     adapter = find_pool_adapter(pool, fabric)
     if fabric.role != "compute" or adapter is None:
         return None
-    rails = adapter.count
-    if fabric.kind == "efa":
-        return FabricAttachment(fabric, "efa", rails, has_named_ports=False)
-    if plan.site.kind == "gcp":
-        return FabricAttachment(fabric, "gke", rails, has_named_ports=True)
-    if fabric.kind not in ("infiniband", "roce"):
+    rails, facts = adapter.count, plan.scheduler.kubernetes
+    if facts and (plugin := facts.find_port_plugin(fabric.kind)):
+        return FabricAttachment(fabric, "provider-plugin", rails, has_named_ports=False, plugin=plugin)
+    if facts and facts.service and facts.service.pod_networks:
+        return FabricAttachment(fabric, "provider-networks", rails, has_named_ports=True)
+    if fabric.kind not in _RDMA_FABRICS:
         return None
     named = _has_named_ports(plan, adapter)
     if fabric.kind == "roce" and adapter.model and not _has_operator_support(plan, adapter):
@@ -203,10 +215,10 @@ def build_nccl_environment(plan: Plan, pool: PoolPlan) -> dict[str, str]:
     for reach in list_attachments(plan, pool):
         adapter = find_pool_adapter(pool, reach.fabric)
         assert adapter is not None
-        if reach.mode == "efa":
-            found |= {"FI_PROVIDER": "efa", "NCCL_SOCKET_IFNAME": "^docker,lo,veth"}
+        if reach.plugin is not None:
+            found |= reach.plugin.environment
             continue
-        if adapter.devices and reach.mode not in ("gke", "sr-iov"):  # functions have separate devices
+        if adapter.devices and reach.mode not in ("provider-networks", "sr-iov"):  # functions have separate devices
             found["NCCL_IB_HCA"] = "=" + ",".join(adapter.devices)
         found |= build_fabric_settings(plan, reach.fabric, pool)
         if reach.mode == "sr-iov":  # and separate GID tables

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ from ....catalog.kubernetes_parts import (
     PlatformRanges,
     VolumeDriver,
 )
+from ....catalog.kubernetes_service import KubernetesService
 from ....errors import UnknownNameError
 from ....spec import ClusterSpec
 from ....spec.scheduler import KubernetesScheduler
@@ -29,8 +30,8 @@ from ...model.problems import Problems
 __all__ = ["build_release_sort_key", "with_kubernetes"]
 
 _F = TypeVar("_F", bound=CatalogEntry)
-# Components that each kind of fabric needs in the cluster; other fabrics need none, or those of the hosts.
-_FABRIC_CHARTS = {"infiniband": "network-operator", "roce": "network-operator", "efa": "aws-efa"}
+# Components that each kind of fabric needs in the cluster, unless the provider has others for it.
+_FABRIC_CHARTS = {"infiniband": "network-operator", "roce": "network-operator"}
 _DEFAULT_CHARTS = ("kube-prometheus-stack", "node-problem-detector", "jobset", "lws")
 
 
@@ -50,6 +51,7 @@ def with_kubernetes(
         volcano = _select_release(catalog, VolcanoRelease, queue, "scheduler.queue_version", problems)
     stacks = _select_device_stacks(spec.site.kind, pools, catalog)
     onprem = spec.site.kind == "onprem"
+    service = None if onprem else _find_site_entry(catalog, KubernetesService, spec, problems)
     versions = {"kueue": kueue.version if kueue else "", "volcano": volcano.version if volcano else ""}
     sets = {stack.exporter for stack in stacks.values() if stack.exporter} | {"node-exporter"}
     if declared.queue == "kueue":
@@ -58,6 +60,10 @@ def with_kubernetes(
     kinds = {item.kind for item in spec.fabrics if item.name in joined}
     drivers = _select_volume_drivers(spec, catalog)
     rules = catalog.iter_entries(AlertSet)
+    others = [
+        *_iter_fabric_charts(spec, pools, service, catalog),
+        *(item.chart for item in drivers.values() if item.chart),
+    ]
     return replace(
         scheduler,
         kubernetes=KubernetesPlan(
@@ -65,10 +71,11 @@ def with_kubernetes(
             kueue=kueue,
             volcano=volcano,
             control_plane=catalog.get(ControlPlane, "kubeadm") if onprem else None,
-            charts=tuple(_iter_charts(spec, declared, pools, stacks, drivers, versions, catalog)),
+            charts=tuple(_iter_charts(spec, pools, stacks, others, versions, catalog)),
             stacks=stacks,
-            topology=None if onprem else catalog.get(NodeTopology, spec.site.kind),
-            platform_ranges=None if onprem else catalog.get(PlatformRanges, spec.site.kind),
+            topology=None if onprem else _find_site_entry(catalog, NodeTopology, spec, problems),
+            platform_ranges=None if onprem else _find_site_entry(catalog, PlatformRanges, spec, problems),
+            service=service,
             metrics={name: catalog.get(MetricSet, name) for name in sorted(sets)},
             alerts=tuple(
                 item for item in rules if item.metrics in sets and (not item.fabrics or kinds & {*item.fabrics})
@@ -94,6 +101,15 @@ def _select_release(
         return catalog.get(model, ".".join(requested.split(".")[:2]))
     except UnknownNameError as error:
         problems.add_unknown_name(path, error)
+        return None
+
+
+def _find_site_entry(catalog: Catalog, model: type[_F], spec: ClusterSpec, problems: Problems) -> _F | None:
+    """The entry of the site's cloud; None if it is unknown (a problem)."""
+    try:
+        return catalog.get(model, spec.site.kind)
+    except UnknownNameError as error:
+        problems.add_unknown_name("site.kind", error)
         return None
 
 
@@ -131,36 +147,45 @@ def _needs_network_operator(fabric_name: str, pools: tuple[PoolPlan, ...], catal
 
 def _iter_charts(
     spec: ClusterSpec,
-    declared: KubernetesScheduler,
     pools: tuple[PoolPlan, ...],
     stacks: Mapping[str, DeviceStack],
-    drivers: Mapping[str, VolumeDriver],
+    others: Sequence[str],
     versions: Mapping[str, str],
     catalog: Catalog,
 ) -> Iterator[Chart]:
     """All charts that the cluster needs, dependencies first."""
-    site = spec.site.kind
-    wanted = ["cilium"] if site == "onprem" else []
+    declared = spec.scheduler
+    assert isinstance(declared, KubernetesScheduler)
+    wanted = ["cilium"] if spec.site.kind == "onprem" else []
     wanted += [*_DEFAULT_CHARTS, declared.queue]
     wanted += [chart for stack in stacks.values() for chart in stack.charts]
     gpus = [pool for pool in pools if pool.accelerator and pool.accelerator.kubernetes == "nvidia.com/gpu"]
     if gpus and (declared.devices == "claims" or any(pool.has_imex for pool in gpus)):
         wanted.append("nvidia-dra-driver")
-    joined = {name for pool in pools for name in pool.fabrics}
-    if site != "gcp":  # GKE attaches adapters itself
-        wanted += [
-            _FABRIC_CHARTS[item.kind]
-            for item in spec.fabrics
-            if item.name in joined
-            and item.kind in _FABRIC_CHARTS
-            and (item.kind != "roce" or _needs_network_operator(item.name, pools, catalog))
-        ]
-    wanted += [driver.chart for driver in drivers.values() if driver.chart]
+    wanted += others
     placed: dict[str, Chart] = {}
     for name in wanted:
         _add_chart(name, catalog, placed)
     for name, chart in placed.items():
         yield chart.model_copy(update={"version": versions[name]}) if versions.get(name) else chart
+
+
+def _iter_fabric_charts(
+    spec: ClusterSpec, pools: tuple[PoolPlan, ...], service: KubernetesService | None, catalog: Catalog
+) -> Iterator[str]:
+    """The charts for the adapters of the pools' fabrics; none if the provider attaches adapters itself."""
+    if service and service.pod_networks:
+        return
+    joined = {name for pool in pools for name in pool.fabrics}
+    for item in spec.fabrics:
+        if item.name not in joined:
+            continue
+        if service and item.kind in service.port_plugins:
+            yield service.port_plugins[item.kind].chart
+        elif item.kind in _FABRIC_CHARTS and (
+            item.kind != "roce" or _needs_network_operator(item.name, pools, catalog)
+        ):
+            yield _FABRIC_CHARTS[item.kind]
 
 
 def _add_chart(name: str, catalog: Catalog, charts: dict[str, Chart]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ....catalog import Catalog
+from ....catalog import Catalog, Provider
 from ....errors import Finding
 from ...build.kubernetes.labels import build_taints
 from ...model.plan import Plan
@@ -14,9 +14,7 @@ from .storage import iter_cloud_storage
 
 __all__ = ["CHECKS"]
 
-_SOURCE_PATTERN = re.compile(r"https://[^\s/]+/\S+|s3://[a-z0-9][a-z0-9.-]*[a-z0-9]/[^\s*?$]+")
-_SECRET_PATTERN = re.compile(r"(arn:[a-z0-9-]+:secretsmanager:[a-z0-9-]+:[0-9]+:secret:)?[A-Za-z0-9/_+=.@-]+")
-"""Names of AWS Secrets Manager (CreateSecret). Policies list keys and secrets: a wildcard would widen them."""
+_ADDRESS_PATTERN = r"https://[^\s/]+/\S+"
 
 
 def cloud_provider(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -111,7 +109,7 @@ def cloud_managed_nodes(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if plan.scheduler.kind != "kubernetes":
             continue
         for key, text in site.images.items() if site.kind != "onprem" and reason else ():
-            if text.startswith("/") and key in cloud.images:
+            if _is_identifier(provider, "image-parameter", text) and key in cloud.images:
                 yield Finding(
                     "cloud-managed-nodes",
                     "error",
@@ -132,6 +130,7 @@ def cloud_managed_nodes(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def cloud_storage_install(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Self-managed servers without a source of their software, or that nothing would set up."""
     for path, item, _, service, _ in iter_cloud_storage(plan, catalog):
+        provider = catalog.get(Provider, service.provider)
         if service.lowers_to == "servers" and plan.scheduler.kind == "kubernetes":
             yield Finding(
                 "cloud-storage-install",
@@ -155,13 +154,13 @@ def cloud_storage_install(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"{rule.what}; set its location here, and in {rule.token} the name of a secret that it is "
                 "passed; suppress this finding if your image has the software",
             )
-        elif not _SOURCE_PATTERN.fullmatch(str(source)):
+        elif not (re.fullmatch(_ADDRESS_PATTERN, str(source)) or _is_identifier(provider, "object", str(source))):
             yield Finding(
                 "cloud-storage-install",
                 "error",
                 place,
                 f"{str(source)!r} is not a valid location of a program",
-                "use https://host/path or s3://bucket/key, in a key without *, ? and $",
+                f"use https://host/path or {provider.identifier_forms.get('object', 'an object of a bucket')}",
             )
         elif plan.cloud is not None and plan.cloud.network.is_isolated and str(source).startswith("https://"):
             yield Finding(
@@ -169,17 +168,22 @@ def cloud_storage_install(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "error",
                 place,
                 f"{source} is not reachable from an isolated network",
-                "put it into a bucket: s3://bucket/key",
+                f"put it into a bucket: {provider.identifier_forms.get('object', 'its location')}",
             )
         token = item.options.get(rule.token)
-        if token is not None and not _SECRET_PATTERN.fullmatch(str(token)):
+        if token is not None and not _is_identifier(provider, "secret", str(token)):
             yield Finding(
                 "cloud-storage-install",
                 "error",
                 f"{path}.options.{rule.token}",
-                f"{str(token)!r} is not the name or the ARN of one secret",
-                "set its name (letters, digits and /_+=.@-) or its ARN, without wildcards",
+                f"{str(token)!r} is not a valid secret of {provider.name}",
+                f"set {provider.identifier_forms.get('secret', 'its identifier')}",
             )
+
+
+def _is_identifier(provider: Provider, kind: str, text: str) -> bool:
+    """Whether a text is an identifier of a kind of resource of a provider that has such resources."""
+    return kind in provider.identifiers and re.fullmatch(provider.identifiers[kind], text) is not None
 
 
 CHECKS = (

@@ -17,6 +17,8 @@ from .manifest import Object, format_yaml
 
 __all__ = ["build_values_files", "build_kueue_values", "build_lock", "collect_namespaces", "build_values"]
 
+_EFA_CHART = "aws-efa"
+
 
 def build_values_files(plan: Plan) -> dict[str, Object]:
     """Chart -> its values."""
@@ -89,8 +91,10 @@ def _build_volcano_values(plan: Plan) -> Object:
 
 def _build_efa_values(plan: Plan) -> Object:
     """Its pods run on the nodes of pools that have the adapters, whether or not the chart lists the instance type."""
-    efa = {fabric.name for fabric in plan.fabrics if fabric.kind == "efa"}
-    pools = [pool for pool in plan.pools if efa & set(pool.fabrics)]
+    facts = require_kubernetes_plan(plan)
+    plugins = {fabric.name: facts.find_port_plugin(fabric.kind) for fabric in plan.fabrics}
+    served = {name for name, plugin in plugins.items() if plugin and plugin.chart == _EFA_CHART}
+    pools = [pool for pool in plan.pools if served & set(pool.fabrics)]
     taints = {item["key"] for pool in pools for item in build_taints(plan, pool)}
     return {
         "tolerations": [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in sorted(taints)],
@@ -124,7 +128,7 @@ def _weka(plan: Plan) -> Object:
 
 _VALUE_BUILDERS: Mapping[str, Callable[[Plan], dict[str, Any]]] = {
     "amd-gpu-operator": accelerators.build_amd_values,
-    "aws-efa": _build_efa_values,
+    _EFA_CHART: _build_efa_values,
     "cert-manager": lambda plan: {"crds": {"enabled": True}},
     "cilium": _build_cilium_values,
     "csi-wekafs": _weka,

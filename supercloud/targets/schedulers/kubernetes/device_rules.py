@@ -19,7 +19,7 @@ from .manifest import Object
 
 __all__ = ["Ports", "asks_for", "ports_of", "rules", "variables"]
 
-_WHOLE = ("host-device", "efa")
+_WHOLE = ("host-device", "provider-plugin")
 """Kinds of attachment with which a port belongs to one pod at a time."""
 
 

@@ -48,7 +48,7 @@ def build_objects(plan: Plan) -> list[Object]:
     if chart and ours:
         found.append(_build_cluster_policy(plan, ours))
         found += _build_networks(plan, ours, chart.namespace)
-    found += _build_gke_networks(plan, [use for use in uses if use.attachment.mode == "gke"])
+    found += _build_provider_networks(plan, [use for use in uses if use.attachment.mode == "provider-networks"])
     return [*found, *_build_nccl_settings(plan)]
 
 
@@ -216,8 +216,14 @@ def _build_node_policy(plan: Plan, use: _PoolAttachment, rail: int, operator: st
     )
 
 
-def _build_gke_networks(plan: Plan, uses: list[_PoolAttachment]) -> Iterator[Object]:
-    """GKE's own objects: a network for each adapter. RDMA has one VPC with a subnet for each, else each has its own."""
+def _build_provider_networks(plan: Plan, uses: list[_PoolAttachment]) -> Iterator[Object]:
+    """The provider's own objects: a network for each adapter. RDMA has one VPC with a subnet for each, else each has
+    its own.
+    """
+    service = require_kubernetes_plan(plan).service
+    api = service.pod_networks if service else None
+    if api is None:
+        return
     done: set[str] = set()
     for use in uses:
         mode = "RDMA" if use.attachment.fabric.kind == "roce" else "NetDevice"
@@ -228,18 +234,18 @@ def _build_gke_networks(plan: Plan, uses: list[_PoolAttachment]) -> Iterator[Obj
             subnet = f"{plan.name}-{network}"
             vpc = f"{plan.name}-{use.attachment.fabric.name}" if mode == "RDMA" else subnet
             yield build_object(
-                "networking.gke.io/v1",
-                "GKENetworkParamSet",
+                f"{api.group}/{api.version}",
+                api.parameters,
                 network,
                 spec={"vpc": vpc, "vpcSubnet": subnet, "deviceMode": mode},
             )
             yield build_object(
-                "networking.gke.io/v1",
+                f"{api.group}/{api.version}",
                 "Network",
                 network,
                 spec={
                     "type": "Device",
-                    "parametersRef": {"group": "networking.gke.io", "kind": "GKENetworkParamSet", "name": network},
+                    "parametersRef": {"group": api.group, "kind": api.parameters, "name": network},
                 },
             )
 

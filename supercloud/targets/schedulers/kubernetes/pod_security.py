@@ -18,7 +18,6 @@ from .manifest import Object, build_object
 
 __all__ = ["select_security_level", "build_objects", "needs_host_network"]
 
-_RDMA_FABRICS = ("infiniband", "roce", "efa")
 _API_VERSION = "admissionregistration.k8s.io/v1"
 _PODS, _SERVICES, _CLAIMS = "supercloud-tenant-pods", "supercloud-tenant-services", "supercloud-tenant-claims"
 _ALLOWED_VOLUMES = ["configMap", "csi", "downwardAPI", "emptyDir", "persistentVolumeClaim", "projected", "secret"]
@@ -41,7 +40,7 @@ def needs_host_network(plan: Plan) -> bool:
 
 def select_security_level(plan: Plan) -> Literal["baseline", "privileged"]:
     """Return the level that the namespaces of tenants enforce."""
-    return "privileged" if any(reach.fabric.kind in _RDMA_FABRICS for reach in _list_attachments(plan)) else "baseline"
+    return "privileged" if any(reach.locks_memory for reach in _list_attachments(plan)) else "baseline"
 
 
 def build_objects(plan: Plan, label: str) -> list[Object]:

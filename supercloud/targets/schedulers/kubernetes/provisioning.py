@@ -10,19 +10,16 @@ from .manifest import Object, build_object
 
 __all__ = ["format_check_name", "build_objects", "list_queued_pools"]
 
-# GKE's queued provisioning: cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest.
-_PROVISIONING_CLASS = "queued-provisioning.gke.io"
 _CONTROLLER = "kueue.x-k8s.io/provisioning-request"
 
 
 def list_queued_pools(plan: Plan) -> list[PoolPlan]:
     """Return pools whose first kind of capacity is a queue of the cloud."""
+    service = require_kubernetes_plan(plan).service
+    if service is None or service.provisioning_class is None:
+        return []
     first = {pool.name: pool.capacity[0] for pool in plan.spec.pools if pool.capacity}
-    return [
-        pool
-        for pool in plan.pools
-        if plan.site.kind == "gcp" and pool.name in first and first[pool.name].kind == "flex-start"
-    ]
+    return [pool for pool in plan.pools if pool.name in first and first[pool.name].kind == "flex-start"]
 
 
 def format_check_name(pool: PoolPlan) -> str:
@@ -32,14 +29,14 @@ def format_check_name(pool: PoolPlan) -> str:
 
 def build_objects(plan: Plan) -> Iterator[Object]:
     """The check and its configuration for each such pool."""
-    kueue = require_kubernetes_plan(plan).kueue
-    if kueue is None:
+    kueue, service = require_kubernetes_plan(plan).kueue, require_kubernetes_plan(plan).service
+    if kueue is None or service is None:
         return
     for pool in list_queued_pools(plan):
         resource = pool.accelerator.kubernetes if pool.accelerator else None
         declared = next(item for item in plan.spec.pools if item.name == pool.name).capacity[0]
         most = getattr(declared, "max_run", None)
-        spec: Object = {"provisioningClassName": _PROVISIONING_CLASS}
+        spec: Object = {"provisioningClassName": service.provisioning_class}
         if resource:
             spec["managedResources"] = [resource]
         if most:

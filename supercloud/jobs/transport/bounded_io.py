@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import IO
 
-from .base import SubmissionUnknownError
+from ...errors import SubmissionUnknownError
 
 __all__ = [
     "RESPONSE_LIMITS",
@@ -43,8 +43,8 @@ class ResponseLimits:
 RESPONSE_LIMITS = ResponseLimits(2**27, 900)
 """slurmrestd sends about 10 kB per job, and a controller keeps 10,000 of them by default (MaxJobCount); squeue and
 sacct print about 300 bytes per job or task, and the database takes minutes to find them. Kubernetes sends 500 objects
-per page. Parsing takes several times the size of the answer in memory: :mod:`.responses` limits the number of
-values."""
+per page. Parsing takes several times the size of the answer in memory: :mod:`supercloud.primitives.responses` limits
+the number of values."""
 
 POLL_TIMEOUT = 30.0
 """Seconds that the broker waits for all of its clusters together, in each phase of a cycle. A cluster that has not
