@@ -5,11 +5,19 @@ from __future__ import annotations
 import os
 import pwd
 import stat
+import threading
 from pathlib import Path
 
 from ...errors import EngineError, StoreError
 
-__all__ = ["create_private_folder", "create_private_file", "read_own_file", "require_own_folder", "write"]
+__all__ = [
+    "create_private_folder",
+    "create_private_file",
+    "read_own_file",
+    "require_own_folder",
+    "write",
+    "write_atomically",
+]
 
 _OTHERS_WRITE, _OTHERS = 0o022, 0o077
 
@@ -68,6 +76,13 @@ def write(path: Path, text: str) -> None:
     """Write a file that only its user can read and write."""
     create_private_file(path)
     path.write_text(text)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file that only its user can read and write; its readers get the old or the new text, never a part."""
+    new = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.new")
+    write(new, text)
+    new.replace(path)
 
 
 def read_own_file(path: Path, offset: int, size: int) -> bytes:

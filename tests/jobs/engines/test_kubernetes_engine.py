@@ -17,6 +17,7 @@ from jobs.engines.kubernetes_jobs import is_list, list_of
 
 from supercloud.errors import EngineConfigurationError, EngineError
 from supercloud.jobs.engines.base import SubmissionUnknownError
+from supercloud.jobs.engines.kubernetes import plugins
 from supercloud.jobs.engines.kubernetes.api import ApiClient, ApiStatusError, ClusterTransport
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.submission import Submission
@@ -283,3 +284,46 @@ def test_a_client_that_is_not_there_or_does_not_load_says_how_to_install_it(monk
         monkeypatch.setitem(sys.modules, "kubernetes", module)
         with pytest.raises(EngineConfigurationError, match=f"{words}.*pip install"):
             ClusterTransport().load_client()
+
+
+def write_plugin_config(path: Path, script: str) -> Path:
+    """A kubeconfig whose credentials a shell script prints."""
+    plugin = {"apiVersion": PLUGIN_VERSION, "command": "sh", "args": ["-c", script], "interactiveMode": "Never"}
+    config = {
+        "current-context": "here",
+        "contexts": [{"name": "here", "context": {"cluster": "one", "user": "ann"}}],
+        "users": [{"name": "ann", "user": {"exec": plugin}}],
+        "clusters": [{"name": "one", "cluster": {"server": "http://127.0.0.1:9"}}],
+    }
+    path.write_text(json.dumps(config))
+    return path
+
+
+PLUGIN_VERSION = "client.authentication.k8s.io/v1"
+
+
+def test_a_credential_plugin_that_does_not_end_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugins, "_TIMEOUT", 0.05)
+    config = write_plugin_config(tmp_path / "config", "sleep 1000 & sleep 1000")
+    with pytest.raises(EngineError, match="the credential plugin sh of the kubeconfig did not end within 0.05 s"):
+        ClusterTransport(config_file=config).load_client()
+
+
+@pytest.mark.parametrize(
+    "script, said",
+    [
+        ("echo who are you >&2; exit 3", "failed with exit code 3: who are you"),
+        ("echo '{}'", "did not print credentials: KeyError"),
+        (f"""echo '{{"apiVersion": "{PLUGIN_VERSION}", "status": {{}}}}'""", "neither a token nor a certificate"),
+    ],
+)
+def test_a_credential_plugin_that_fails_is_an_error(tmp_path: Path, script: str, said: str) -> None:
+    with pytest.raises(EngineError, match=f"the credential plugin sh of the kubeconfig .*{said}"):
+        ClusterTransport(config_file=write_plugin_config(tmp_path / "config", script)).load_client()
+
+
+def test_the_token_of_a_credential_plugin_is_used(tmp_path: Path) -> None:
+    status = json.dumps({"apiVersion": PLUGIN_VERSION, "status": {"token": "from-plugin"}})
+    transport = ClusterTransport(config_file=write_plugin_config(tmp_path / "config", f"echo '{status}'"))
+    [credentials] = transport._client.configuration.auth_settings().values()
+    assert credentials["value"] == "Bearer from-plugin"

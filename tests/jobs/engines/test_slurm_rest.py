@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from supercloud.errors import EngineError
+from supercloud.errors import EngineConfigurationError, EngineError
 from supercloud.jobs.engines.base import JobCopies, SubmissionUnknownError
 from supercloud.jobs.engines.slurm import bodies, commands, copies, rest, tokens
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
@@ -372,3 +372,11 @@ def test_a_refused_token_is_reported_with_how_to_replace_it(engine: SlurmEngine)
     Server.is_expired = True
     with pytest.raises(EngineError, match="refused: .*401.*scontrol token.*SLURM_JWT"):
         engine.poll(["1"])
+
+
+def test_a_refused_token_is_not_an_answer_of_the_accounts(engine: SlurmEngine) -> None:
+    assert engine.controller.read_accounts(["1"]) == [], "its data format is known now"
+    Server.is_expired = True
+    for ask in (lambda: engine.controller.read_accounts(["1"]), lambda: engine.controller.read_older_jobs(9999)):
+        with pytest.raises(EngineConfigurationError, match="renew the secret or SLURM_JWT"):
+            ask()

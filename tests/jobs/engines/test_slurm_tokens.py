@@ -232,3 +232,18 @@ def test_a_secret_ends_with_one_line_end_at_most(folder: Path) -> None:
     for name, text, value in (("a", "x\n", "x"), ("b", "x\r\n", "x"), ("c", "x\n\n", "x\n"), ("d", "x", "x")):
         keep(folder, name, "").write_bytes(text.encode())
         assert secrets.read_secrets({"V": name}) == {"V": value}
+
+
+def test_the_file_of_addresses_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens.bind_tokens(A, tmp_path)
+
+    def fail(self: Path, text: str) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(Path, "write_text", fail)
+    with pytest.raises(OSError, match="full"):
+        tokens.bind_tokens(B, tmp_path)
+    monkeypatch.undo()
+    assert tokens._read_bound_addresses(tmp_path) == [A]
+    tokens.bind_tokens(B, tmp_path)
+    assert tokens._read_bound_addresses(tmp_path) == [A, B]

@@ -17,7 +17,7 @@ from ....errors import EngineConfigurationError, EngineError
 from ....primitives.responses import Shape, parse_json, parse_response, replace_surrogates
 from ...transport import http as web
 from ..base import SubmissionUnknownError
-from . import connection, shapes
+from . import connection, plugins, shapes
 
 __all__ = ["ApiClient", "ClusterTransport", "ApiStatusError", "Transport"]
 
@@ -119,11 +119,7 @@ class ClusterTransport:
             if not (file or self.context) and "KUBERNETES_SERVICE_HOST" in os.environ:
                 kubeconfig.load_incluster_config(client_configuration=settings)
             else:
-                kubeconfig.load_kube_config(
-                    config_file=file and str(file),
-                    context=self.context,
-                    client_configuration=settings,
-                )
+                plugins.load_kubeconfig(file and str(file), self.context, settings)
             # a proxy-url takes precedence
             settings.proxy = settings.proxy or web.find_proxy(settings.host, speaks_tls=True) or None
             found = client.ApiClient(settings)
@@ -136,7 +132,7 @@ class ClusterTransport:
                 "connect: {engine: kubernetes, context: …}) with a context that kubectl config get-contexts lists; to "
                 "simulate the cluster on this machine use --engine local"
             ) from None
-        except EngineConfigurationError:
+        except EngineError:
             raise
         except Exception as error:  # wrong types in a kubeconfig, missing certificates, a proxy without address
             where = file or ("~/.kube/config" if self.context else "the kubeconfig or the pod's service account")

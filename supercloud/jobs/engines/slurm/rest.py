@@ -147,11 +147,16 @@ class RestController:
             raise EngineError(f"{self.address}: {error}") from None
 
     def read_accounts(self, refs: Sequence[str]) -> Sequence[copies.Row]:
-        """From the accounts; unknown jobs are omitted."""
+        """From the accounts; unknown jobs are omitted.
+
+        Raises :class:`EngineConfigurationError` if the token is refused: that is no answer about any job.
+        """
         found: list[copies.Row] = []
         for ref in refs:
             try:
                 answer = self.request("GET", f"slurmdb/job/{int(ref)}", shapes.ACCOUNTS_RESPONSE)
+            except EngineConfigurationError:
+                raise
             except EngineError:
                 continue
             found += bodies.iter_account_rows(self._select_own_jobs(answer["jobs"]))
@@ -173,6 +178,8 @@ class RestController:
             # v0.0.38 parses times as sbatch does, and with start_time it omits jobs without a start time
             asked = f"submit_time=uts{since}" if self.data_format == older.DATA_FORMAT else f"start_time={since}"
             answer = self.request("GET", f"slurmdb/jobs/?{asked}", shapes.ACCOUNTS_RESPONSE)
+        except EngineConfigurationError:  # an expired token
+            raise
         except EngineError:
             return None
         if any(

@@ -82,10 +82,8 @@ def bind_tokens(address: str, folder: Path) -> None:
     """
     parts = _parse_address(address)
     private.create_private_folder(folder)
-    path = folder / _ADDRESS_FILE
-    private.create_private_file(path)
     others = [known for known in _read_bound_addresses(folder) if _parse_address(known) != parts]
-    path.write_text("\n".join([*others, address][-_MAX_ADDRESSES:]))
+    private.write_atomically(folder / _ADDRESS_FILE, "\n".join([*others, address][-_MAX_ADDRESSES:]))
 
 
 def _list_bound_addresses(folder: Path) -> list[str]:
