@@ -7,6 +7,7 @@ fits.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import signal
@@ -21,7 +22,7 @@ from ...store.processes import read_boot_id
 from ...store.states import State
 from .bell import open_pipe
 from .queue import Queue, Task
-from .runs import Run, has_leftover_processes, signal_all
+from .runs import Run, build_result_path, has_leftover_processes, signal_all
 from .slots import compute_capacity, lease_slots
 from .tasks import build_task_environment
 from .verdicts import can_retry, compute_time_left, find_exceeded_limit
@@ -218,6 +219,9 @@ class Agent:
                 begun.append(task.ref)
         started = [task for task in self.queue.list_running() if task.ref in set(begun)]
         for task in started:
+            # the result of the previous attempt is not that of this one
+            with contextlib.suppress(OSError):  # of a job that made it a folder, for example
+                build_result_path(self.folder, task.key).unlink(missing_ok=True)
             for run in self.list_runs(task):
                 self.spawn(run, task)
         return started
