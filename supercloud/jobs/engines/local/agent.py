@@ -32,6 +32,7 @@ _HEARTBEAT = 1.0  # seconds between two steps without a wake-up or the end of a 
 _HEARTBEAT_WITHOUT_PIDFD = 0.05  # the same if the system cannot notify of the end of a process
 _MAX_WAITING_TASKS = 256
 _WAKE_UP_DELAY = 0.005  # seconds after a wake-up to wait for more: one write to disk serves them all
+_KILL_TIMEOUT = 10.0  # seconds after SIGKILL until the wrappers are killed too, which otherwise record the exit code
 _MAX_REASON_LENGTH = 300
 
 
@@ -200,8 +201,11 @@ class Agent:
         """Finish the termination of a job."""
         if task.ref not in self.kill_deadlines:  # the agent that started the termination is gone
             return self.begin_termination(task, State(task.termination_state), task.reason, task.exit_code)
-        hard = time.monotonic() >= self.kill_deadlines[task.ref]
+        overdue = time.monotonic() - self.kill_deadlines[task.ref]
+        hard = overdue >= 0
         remain = self.signal_task(task, signal.SIGKILL if hard else 0)
+        if overdue > _KILL_TIMEOUT:  # a program that cannot be found or killed: the job ends without its wrappers
+            signal_all(self.folder, task.key, task.attempt, signal.SIGKILL)
         if alive or (remain and not hard):
             return True
         del self.kill_deadlines[task.ref]
