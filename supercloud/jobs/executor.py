@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from ..catalog import Catalog
 from ..errors import InputError, JobFailedError
@@ -45,6 +45,7 @@ from .fleet.state import Fleet
 from .job import Job
 from .placement.arguments import require_destination
 from .runtime import remote_call as remote
+from .runtime.epochs import compute_previous_epoch
 from .runtime.remote_call import SCRIPT_MODULE, RemoteTracebackError
 from .store.states import State
 from .store.store import Store
@@ -73,16 +74,22 @@ class FunctionJob(Job):
             return self._build_failure()
         sys.modules.setdefault(SCRIPT_MODULE, sys.modules["__main__"])  # the module name of its classes in an answer
         try:
-            kind, value, text = _parse_answer(data)
+            answer = _parse_answer(data)
         except Exception as problem:  # loading runs code of the classes of the result
             return self._build_unreadable_error(problem)
-        if kind == "returned":
-            self._value = value
+        if answer.has_returned:
+            if state is not State.COMPLETED:  # another task of the job failed, or a later attempt
+                return self._build_failure()
+            self._value = answer.value
             return None
-        if value is None:
-            return JobFailedError(f"{self._build_failure()}\n{text}", state, self.record.exit_code)
-        value.__cause__ = RemoteTracebackError(text)
-        return value  # type: ignore[no-any-return]
+        first_epoch = compute_previous_epoch(self.record.engine_key)
+        is_stale = 0 < answer.epoch < first_epoch + self.record.attempt
+        # SystemExit and KeyboardInterrupt are not Exceptions: raised here, they would end this program
+        if is_stale or not isinstance(answer.value, Exception):
+            origin = "\na previous attempt raised:" if is_stale else ""
+            return JobFailedError(f"{self._build_failure()}{origin}\n{answer.traceback}", state, self.record.exit_code)
+        answer.value.__cause__ = RemoteTracebackError(answer.traceback)
+        return answer.value
 
     def _build_unreadable_error(self, problem: Exception) -> JobFailedError:
         engine = self._open_engine()
@@ -113,6 +120,11 @@ class Executor:
         **fields: Any,
     ):
         require_destination(destination, (Plan, Fleet), "Executor requires a plan or a fleet")
+        if fields.get("array"):
+            raise InputError(
+                "Executor does not support array: the tasks of an array have one result file; call executor.map, which "
+                "submits a job for each value"
+            )
         self._where, self._engine, self._store, self._catalog = destination, engine, store, catalog
         self._python = python or ("python3" if fields.get("image") else sys.executable)
         self._name, self._fields = name, fields
@@ -162,16 +174,26 @@ class Executor:
             wait_for(self._calls)
 
 
-def _parse_answer(data: bytes) -> tuple[str, Any, str]:
-    """``returned`` with the value, or ``raised`` with the exception (None if it cannot be pickled) and the traceback.
+class _Answer(NamedTuple):
+    """What the program of a function wrote."""
 
-    Raises the errors of the pickle, and :class:`ValueError` if it contains something else.
-    """
+    has_returned: bool
+    value: Any
+    """The return value or the exception; None if the exception cannot be pickled."""
+    traceback: str = ""
+    epoch: int = 0
+    """Of the attempt that raised it; 0 if unknown."""
+
+
+def _parse_answer(data: bytes) -> _Answer:
+    """Raises the errors of the pickle, and :class:`ValueError` if it contains something else."""
     match pickle.loads(data):
         case ("returned", value):
-            return "returned", value, ""
+            return _Answer(True, value)
         case ("raised", (BaseException() | None) as error, str(text)):
-            return "raised", error, text
+            return _Answer(False, error, text)
+        case ("raised", (BaseException() | None) as error, str(text), int(epoch)):
+            return _Answer(False, error, text, epoch)
     raise ValueError("it is not the result of a function")
 
 

@@ -93,6 +93,8 @@ def _refresh(jobs: Collection[Job]) -> list[EngineError | StoreError]:
         except StoreLockedError as error:  # another process is writing: the next poll succeeds
             problems.append(error)
             continue
+        if missing := mine.keys() - {record.id for record in records}:
+            mine[min(missing)].reload()  # raises, as it was pruned
         for record in records:
             if record.state in (State.SUBMITTING, State.UNKNOWN) and record.reason:  # it may remain so for long
                 warn_once(f"job {record.id} ({record.name}, key {record.key}) is {record.state}: {record.reason}")

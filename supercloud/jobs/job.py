@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-from ..errors import EngineError, JobFailedError, StoreError, SupercloudError
+from ..errors import EngineError, JobFailedError, StoreError, SupercloudError, UnknownNameError
 from ..spec.fleet import Connection
 from .copies import build_known_identity, find_copies, select_resubmitted
 from .engines.base import DistinguishesJobs, Engine, JobCopies, KeepsResults, StreamsLogs, open_engine
@@ -82,8 +82,11 @@ class Job:
         return problems
 
     def reload(self) -> JobRecord:
-        """Its record in the store, without polling its engine."""
-        self.record = self.store.get(self.id)
+        """Its record in the store, without polling its engine; raises :class:`StoreError` if it is gone."""
+        try:
+            self.record = self.store.get(self.id)
+        except UnknownNameError:
+            raise StoreError(f"job {self.id} ({self.record.name}) is no longer in the store") from None
         return self.record
 
     def done(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError, StoreError
-from .runtime.epochs import build_engine_key
+from .runtime.epochs import build_engine_key, parse_record_key
 from .store.database import Database, strip_advice
 from .store.job_reader import parse_records
 from .store.presence import lock_exclusively
@@ -256,7 +257,7 @@ def prune(store: Store, ended_before: float) -> PruneResult:
             "prune again"
         )
         return PruneResult(total, _describe_kept(store, ended_before, damaged), problem)
-    failed = _prune_queue(store.folder, ended_before) or (_compact(store) if total else "")
+    failed = _prune_queue(store, ended_before) or (_compact(store) if total else "")
     return PruneResult(
         total,
         _describe_kept(store, ended_before, damaged),
@@ -298,9 +299,12 @@ def _describe_kept(store: Store, ended_before: float, damaged: Sequence[StoreErr
     return (*reasons, *(f"1 job kept: {error}" for error in damaged))
 
 
-def _prune_queue(folder: Path, ended_before: float) -> str:
-    """Delete such jobs of the local engine; returns why that failed, or an empty text."""
-    place = folder / "local/queue.db"
+def _prune_queue(store: Store, ended_before: float) -> str:
+    """Delete such jobs of the local engine whose records are deleted; returns why that failed, or an empty text.
+
+    The store may not have seen yet how a job ended: only the queue has its outcome then.
+    """
+    place = store.folder / "local/queue.db"
     if not place.exists():
         return ""
     from .engines.local.queue import Queue
@@ -308,12 +312,27 @@ def _prune_queue(folder: Path, ended_before: float) -> str:
     try:
         queue = Queue(place.parent)
         try:
-            queue.prune(ended_before)
+            keys = queue.list_ended_keys(ended_before)
+            for start in range(0, len(keys), _BATCH_SIZE):
+                queue.delete_ended(_select_unrecorded(store, keys[start : start + _BATCH_SIZE]), ended_before)
         finally:
             queue.close()
     except StoreError as error:
         return f"the local engine has not deleted its jobs: {strip_advice(error)}; run supercloud store prune again"
     return ""
+
+
+def _select_unrecorded(store: Store, engine_keys: Sequence[str]) -> list[str]:
+    """Those of an engine's keys that belong to no record of the store, in any launch."""
+    names = {key: {key, parse_record_key(key)} for key in engine_keys}
+    recorded = {
+        row["key"]
+        for row in store.read(
+            "SELECT key FROM jobs WHERE key IN (SELECT value FROM json_each(?))",
+            (json.dumps(sorted(set().union(*names.values()))),),
+        )
+    }
+    return [key for key in engine_keys if not names[key] & recorded]
 
 
 def _compact(store: Store) -> str:

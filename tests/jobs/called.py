@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,27 @@ def fail_oddly() -> None:
 
 def end() -> None:
     os._exit(7)
+
+
+def leave(code: int) -> None:
+    sys.exit(code)
+
+
+def fail_on_rank_1() -> int:
+    """Rank 0 has returned before."""
+    if os.environ["RANK"] == "0":
+        return 42
+    result = Path(os.environ["SUPERCLOUD_RESULT"])
+    while not result.exists():
+        time.sleep(0.01)
+    raise RuntimeError("rank 1 lost its data")
+
+
+def raise_then_exit() -> None:
+    """The second attempt ends without an answer."""
+    if os.environ["SUPERCLOUD_EPOCH"] == "1":
+        raise ValueError("attempt 1")
+    os._exit(77)
 
 
 def packed_arguments() -> list[str]:

@@ -91,6 +91,40 @@ def test_an_exception_that_cannot_be_pickled_is_reported(executor: Executor) -> 
         executor.submit(called.fail_unpicklable).result(30)
 
 
+def test_a_failed_task_fails_the_function_that_has_returned(plan: Plan, store: Store) -> None:
+    with Executor(plan, engine="local", store=store, nodes=2) as executor:
+        future = executor.submit(called.fail_on_rank_1)
+        with pytest.raises(JobFailedError, match="ended as FAILED"):
+            future.result(60)
+        assert isinstance(future.exception(), JobFailedError)
+
+
+def test_an_exception_of_an_earlier_attempt_is_not_that_of_the_job(plan: Plan, store: Store) -> None:
+    rules = [{"exit_codes": [1], "action": "retry"}]
+    with Executor(plan, engine="local", store=store, retries=1, retry_rules=rules) as executor:
+        future = executor.submit(called.raise_then_exit)
+        with pytest.raises(JobFailedError, match="exit code 77$"):
+            future.result(60)
+    # an engine that kept the answer of the first attempt
+    path = build_result_path(store.folder / "local", future.record.engine_key)
+    path.write_bytes(pickle.dumps(("raised", ValueError("attempt 1"), "its traceback", 1)))
+    with pytest.raises(JobFailedError, match="exit code 77\na previous attempt raised:\nits traceback"):
+        future.result()
+    path.write_bytes(pickle.dumps(("raised", ValueError("attempt 2"), "its traceback", 2)))
+    with pytest.raises(ValueError, match="attempt 2"):
+        future.result()
+
+
+def test_a_function_that_exits_does_not_end_the_caller(executor: Executor) -> None:
+    with pytest.raises(JobFailedError, match="SystemExit: 3"):
+        executor.submit(called.leave, 3).result(30)
+
+
+def test_arrays_of_functions_are_refused(plan: Plan, store: Store) -> None:
+    with pytest.raises(InputError, match="executor.map"):
+        Executor(plan, engine="local", store=store, array=4)
+
+
 def test_a_closed_executor_takes_nothing(plan: Plan, store: Store) -> None:
     with Executor(plan, engine="local", store=store) as executor:
         call = executor.submit(called.add, 1)

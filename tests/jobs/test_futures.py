@@ -13,6 +13,7 @@ from supercloud.jobs import api
 from supercloud.jobs import futures as futures_module
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.futures import as_completed, wait
+from supercloud.jobs.maintenance import prune
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store import database
 from supercloud.jobs.store.states import State
@@ -39,6 +40,17 @@ def test_the_first_and_the_first_failure(submit: Callable[..., api.Job]) -> None
     slow, quick, bad = submit("RUNNING"), submit("COMPLETED"), submit("RUNNING", "RUNNING", "FAILED:1")
     assert wait([slow, quick, bad], 10, "FIRST_COMPLETED") == ({quick}, {slow, bad})
     assert wait([slow, quick, bad], 10, "FIRST_EXCEPTION").not_done == {slow}
+
+
+def test_a_job_that_is_pruned_meanwhile_is_reported(submit: Callable[..., api.Job], store: Store) -> None:
+    pruned, other = submit("RUNNING"), submit("RUNNING")
+    assert not wait([pruned, other], 0).done
+    store.record_statuses({pruned.id: Status(State.COMPLETED, 1, exit_code=0, started=1e9, ended=1e9)})
+    assert prune(store, 2e9).pruned_jobs == 1
+    with pytest.raises(StoreError, match=f"job {pruned.id} .* is no longer in the store"):
+        wait([pruned, other], 30)
+    with pytest.raises(StoreError, match=f"job {pruned.id} .* is no longer in the store"):
+        pruned.wait(30)
 
 
 def test_time_is_up(submit: Callable[..., api.Job]) -> None:

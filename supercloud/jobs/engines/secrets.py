@@ -29,17 +29,27 @@ DEFAULT_FOLDER = ".config/supercloud/secrets"
 NAME_PATTERN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
 
-def read_secrets(names: Mapping[str, str]) -> dict[str, str]:
-    """Variable -> value for variable -> name of secret; raises :class:`EngineConfigurationError` for missing ones."""
+def read_secrets(names: Mapping[str, str], folder: Path | None = None) -> dict[str, str]:
+    """Variable -> value for variable -> name of secret; raises :class:`EngineConfigurationError` for missing ones and
+    those that cannot be the value of a variable.
+
+    ``folder`` is that of the user who submitted the job; without it that of this process.
+    """
+    folder = folder or locate_folder()
     found = {}
     for variable, name in names.items():
         if not NAME_PATTERN.fullmatch(name):
             raise EngineConfigurationError(
                 f"{name!r} is not a valid secret name: use letters, digits, dots, dashes and underscores"
             )
-        if (value := find_secret(name)) is None:
+        if (value := find_secret(name, folder)) is None:
             raise EngineConfigurationError(
-                f"secret {locate_folder() / name} not found; create it, readable only by its user (chmod 600)"
+                f"secret {folder / name} not found; create it, readable only by its user (chmod 600)"
+            )
+        if "\0" in value:
+            raise EngineConfigurationError(
+                f"the secret {folder / name} has a NUL byte, which no variable can have; write it as text, for example "
+                "in base64"
             )
         found[variable] = value
     return found
@@ -61,12 +71,12 @@ def strip_line_end(text: str) -> str:
     return text.removesuffix("\n").removesuffix("\r")
 
 
-def find_secret(name: str) -> str | None:
+def find_secret(name: str, folder: Path | None = None) -> str | None:
     """A secret without the line end of its file; None if there is none. ``name`` is the file name.
 
     Raises :class:`EngineConfigurationError` if other users can read it, or it cannot be read.
     """
-    path = locate_folder() / name
+    path = (folder or locate_folder()) / name
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
     except OSError:

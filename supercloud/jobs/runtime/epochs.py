@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["build_engine_key", "compute_previous_epoch", "parse_launch"]
+__all__ = ["build_engine_key", "compute_previous_epoch", "parse_launch", "parse_record_key"]
 
 _LAUNCH_PATTERN = re.compile(r"(.*)\.e(\d+)")
 _STARTS_PER_LAUNCH = 10_000
@@ -25,6 +25,12 @@ def parse_launch(key: str) -> int:
     """The launch number in an engine's key; 0 for the first."""
     match = _LAUNCH_PATTERN.fullmatch(key)
     return int(match[2]) if match else 0
+
+
+def parse_record_key(key: str) -> str:
+    """The key of the record that an engine's key with a launch number belongs to; others are returned as they are."""
+    match = _LAUNCH_PATTERN.fullmatch(key)
+    return match[1] if match else key
 
 
 def compute_previous_epoch(key: str) -> int:

@@ -60,15 +60,21 @@ def main(packed_call: str) -> int:
     except BaseException as error:
         text = traceback.format_exc()
         sys.stderr.write(text)
+        epoch = _read_epoch()  # a later attempt may end without an answer
         try:
-            data = pickle.dumps(("raised", error, text))
+            data = pickle.dumps(("raised", error, text, epoch))
             pickle.loads(data)  # some exceptions can be pickled but not unpickled
         except Exception:
-            data = pickle.dumps(("raised", None, text))
+            data = pickle.dumps(("raised", None, text, epoch))
         _write_result(data)
         return 1
     _write_result(data)
     return 0
+
+
+def _read_epoch() -> int:
+    """The epoch of this attempt; 0 if it is not reliable: Kubernetes does not count the starts of the job."""
+    return int(os.environ.get("SUPERCLOUD_EPOCH") or 0) if os.environ.get("SUPERCLOUD_STARTS", "1") else 0
 
 
 def _call_function(packed_call: str) -> Any:

@@ -7,12 +7,13 @@ another container with the same home directory) runs is unknown: ``is_alive`` is
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
-__all__ = ["ProcessId", "read_boot_id", "find_by_environment", "read_namespace"]
+__all__ = ["ProcessId", "find_by_environment", "find_related", "read_boot_id", "read_namespace"]
 
 _PROC = Path("/proc")
 
@@ -26,14 +27,30 @@ def read_boot_id() -> str:
         return "-"
 
 
-def _read_start_time(pid: int | str) -> str | None:
-    """When a process started, in ticks since boot; None if there is no such process, or it is a zombie."""
+class _Entry(NamedTuple):
+    """A process in /proc."""
+
+    state: str
+    parent: int
+    group: int
+    session: int
+    start_time: str
+    """In ticks since boot."""
+
+
+def _read_entry(pid: int | str) -> _Entry | None:
     try:
-        stat = (_PROC / str(pid) / "stat").read_text()
+        stat = (_PROC / str(pid) / "stat").read_text(errors="replace")
     except OSError:
         return None
     fields = stat.rpartition(")")[2].split()  # the name before it may contain any character
-    return None if fields[0] in "ZX" else fields[19]
+    return _Entry(fields[0], int(fields[1]), int(fields[2]), int(fields[3]), fields[19])
+
+
+def _read_start_time(pid: int | str) -> str | None:
+    """When a process started, in ticks since boot; None if there is no such process, or it is a zombie."""
+    entry = _read_entry(pid)
+    return None if entry is None or entry.state in "ZX" else entry.start_time
 
 
 def read_namespace() -> str:
@@ -115,3 +132,37 @@ def find_by_environment(variable: str, prefix: str) -> Iterator[int]:
             continue  # it has ended, or is another user's
         if any(item.startswith(mark) for item in environment.split(b"\0")):
             yield int(entry.name)
+
+
+def find_related(leaders: Iterable[ProcessId], pids: Collection[int], separate_pids: Collection[int] = ()) -> set[int]:
+    """``pids`` and the processes of the sessions of ``leaders``, with their descendants, without ``separate_pids`` and
+    the descendants of those.
+
+    A program can clear or overwrite its environment, in which :func:`find_by_environment` searches. A leader may have
+    ended: its ID is not used again while its session or process group has members.
+    """
+    table = {
+        int(entry.name): found
+        for entry in os.scandir(_PROC)
+        if entry.name.isdigit()
+        and (found := _read_entry(entry.name))
+        and found.state not in "ZX"
+        and int(entry.name) not in separate_pids
+    }
+    sessions = {leader.pid for leader in leaders if _is_session_of(leader, table.get(leader.pid))}
+    members = {pid for pid, entry in table.items() if pid in pids or {pid, entry.session, entry.group} & sessions}
+    children: dict[int, list[int]] = {}
+    for pid, entry in table.items():
+        children.setdefault(entry.parent, []).append(pid)
+    new = list(members)
+    while new:
+        begotten = [child for child in children.get(new.pop(), ()) if child not in members]
+        members.update(begotten)
+        new += begotten
+    return members
+
+
+def _is_session_of(leader: ProcessId, present: _Entry | None) -> bool:
+    """Whether the session with the ID of a process that once led it is still its session."""
+    is_here = leader.boot_id == read_boot_id() and leader.namespace in ("", read_namespace()) and _has_own_proc()
+    return leader.pid > 1 and is_here and (present is None or present.start_time == leader.start_time)

@@ -13,7 +13,12 @@ from jobs.waiting import eventually
 
 from supercloud.errors import EngineError, InputError
 from supercloud.jobs import api
+from supercloud.jobs.engines.local.agent import Agent
+from supercloud.jobs.engines.local.bell import open_pipe
 from supercloud.jobs.engines.local.engine import LocalEngine
+from supercloud.jobs.engines.local.queue import Task
+from supercloud.jobs.engines.submission import Submission
+from supercloud.jobs.store.private_files import create_private_folder
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
 from supercloud.plan.model.plan import Plan
@@ -120,6 +125,70 @@ def test_secrets_are_read_where_it_runs_and_kept_nowhere(
     for name, problem in (("loose", "is readable by other users"), ("none", "secret")):
         held = submit("true", secrets=[{"env": "TOKEN", "name": name}])
         assert held.wait(20) is State.FAILED and problem in held.record.reason and "chmod 600" in held.record.reason
+
+
+def test_each_job_gets_the_secrets_of_its_submitter(
+    submit: Callable[..., api.Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both are run by the agent that the first submission started."""
+    shown = {}
+    for name in ("one", "other"):
+        folder = tmp_path / name
+        folder.mkdir()
+        monkeypatch.setenv("SUPERCLOUD_SECRETS", str(folder))
+        (folder / "token").write_text(name)
+        (folder / "token").chmod(0o600)
+        shown[name] = submit("printf %s $TOKEN", secrets=[{"env": "TOKEN", "name": "token"}])
+    for name, held in shown.items():
+        assert held.wait(30) is State.COMPLETED and "".join(held.logs()) == name
+
+
+def test_a_secret_with_a_nul_byte_fails_its_job_only(
+    submit: Callable[..., api.Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUPERCLOUD_SECRETS", str(tmp_path))
+    (tmp_path / "token").write_bytes(b"a\0b")
+    (tmp_path / "token").chmod(0o600)
+    bad, good = submit("true", secrets=[{"env": "TOKEN", "name": "token"}]), submit("true")
+    assert bad.wait(30) is State.FAILED and "has a NUL byte" in bad.record.reason
+    assert good.wait(30) is State.COMPLETED
+
+
+def test_a_job_that_breaks_the_agent_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "local"
+    agent = Agent(folder, open_pipe_in(folder), idle=0.0)
+    refs = [agent.queue.add(Submission(key, ("true",), settings={"nodes": 1, "tasks_per_node": 1})) for key in "ab"]
+    for ref in refs:
+        agent.queue.record_start(int(ref), (), False)
+
+    def update(task: Task) -> bool:
+        if task.key == "a":
+            raise ZeroDivisionError("no such number")
+        agent.unrecorded_ends.append((task.ref, State.COMPLETED, "", 0))
+        return False
+
+    monkeypatch.setattr(agent, "update_task", update)
+    agent.serve()
+    found = agent.queue.read_statuses(refs)
+    agent.queue.close()
+    assert [found[ref].state for ref in refs] == [State.FAILED, State.COMPLETED]
+    assert "cannot run it: ZeroDivisionError: no such number" in found[refs[0]].reason
+
+
+def test_text_that_no_program_can_get_fails_its_job(tmp_path: Path) -> None:
+    folder = tmp_path / "local"
+    agent = Agent(folder, open_pipe_in(folder), idle=0.0)
+    settings = {"nodes": 1, "tasks_per_node": 1, "port": 1, "workdir": "/"}
+    ref = agent.queue.add(Submission("a", ("a\0b",), settings=settings))
+    agent.serve()
+    status = agent.queue.read_statuses([ref])[ref]
+    agent.queue.close()
+    assert status.state is State.FAILED and "null byte" in status.reason
+
+
+def open_pipe_in(folder: Path) -> int:
+    create_private_folder(folder)
+    return open_pipe(folder)
 
 
 def test_an_image_needs_something_that_runs_it(

@@ -7,12 +7,14 @@ fits.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -21,7 +23,7 @@ from ...store.processes import read_boot_id
 from ...store.states import State
 from .bell import open_pipe
 from .queue import Queue, Task
-from .runs import Run, has_leftover_processes, signal_all
+from .runs import Run, build_result_path, has_leftover_processes, signal_all
 from .slots import compute_capacity, lease_slots
 from .tasks import build_task_environment
 from .verdicts import can_retry, compute_time_left, find_exceeded_limit
@@ -30,6 +32,8 @@ _HEARTBEAT = 1.0  # seconds between two steps without a wake-up or the end of a 
 _HEARTBEAT_WITHOUT_PIDFD = 0.05  # the same if the system cannot notify of the end of a process
 _MAX_WAITING_TASKS = 256
 _WAKE_UP_DELAY = 0.005  # seconds after a wake-up to wait for more: one write to disk serves them all
+_KILL_TIMEOUT = 10.0  # seconds after SIGKILL until the wrappers are killed too, which otherwise record the exit code
+_MAX_REASON_LENGTH = 300
 
 
 class Agent:
@@ -52,7 +56,7 @@ class Agent:
         """Run until the queue has been idle for a while."""
         busy_at = time.monotonic()
         while True:
-            running = [task for task in self.queue.list_running() if self.update_task(task)]
+            running = [task for task in self.queue.list_running() if self.try_update_task(task)]
             self.record_ends()
             running += self.start_tasks(running)
             self.reap(running)
@@ -90,6 +94,20 @@ class Agent:
         """All tasks of the current attempt."""
         count = int(task.get_number("nodes") * task.get_number("tasks_per_node"))
         return [Run(self.folder, task.key, task.attempt, rank) for rank in range(count)]
+
+    def try_update_task(self, task: Task) -> bool:
+        """Update the state of a job; one whose update fails is ended, so that the others continue."""
+        try:
+            return self.update_task(task)
+        except (StoreError, MemoryError):  # of the whole queue or machine: the next agent continues
+            raise
+        except Exception as error:
+            traceback.print_exc()
+            self.kill_deadlines.pop(task.ref, None)
+            signal_all(self.folder, task.key, task.attempt, signal.SIGKILL)
+            reason = f"the agent of this machine cannot run it: {type(error).__name__}: {error}"
+            self.unrecorded_ends.append((task.ref, State.FAILED, reason[:_MAX_REASON_LENGTH], None))
+            return False
 
     def update_task(self, task: Task) -> bool:
         """Update the state of a job; False when it no longer runs."""
@@ -183,8 +201,11 @@ class Agent:
         """Finish the termination of a job."""
         if task.ref not in self.kill_deadlines:  # the agent that started the termination is gone
             return self.begin_termination(task, State(task.termination_state), task.reason, task.exit_code)
-        hard = time.monotonic() >= self.kill_deadlines[task.ref]
+        overdue = time.monotonic() - self.kill_deadlines[task.ref]
+        hard = overdue >= 0
         remain = self.signal_task(task, signal.SIGKILL if hard else 0)
+        if overdue > _KILL_TIMEOUT:  # a program that cannot be found or killed: the job ends without its wrappers
+            signal_all(self.folder, task.key, task.attempt, signal.SIGKILL)
         if alive or (remain and not hard):
             return True
         del self.kill_deadlines[task.ref]
@@ -218,19 +239,26 @@ class Agent:
                 begun.append(task.ref)
         started = [task for task in self.queue.list_running() if task.ref in set(begun)]
         for task in started:
+            # the result of the previous attempt is not that of this one
+            with contextlib.suppress(OSError):  # of a job that made it a folder, for example
+                build_result_path(self.folder, task.key).unlink(missing_ok=True)
             for run in self.list_runs(task):
                 self.spawn(run, task)
         return started
 
     def spawn(self, run: Run, task: Task) -> None:
         """Start a task's wrapper; has no effect if it was started before."""
-        workdir = str(task.submission.settings["workdir"])
         try:
+            workdir = str(task.submission.settings["workdir"])
             self.children[run] = run.spawn(task.submission.argv, workdir, build_task_environment(task, run.rank))
         except OSError as error:  # arguments too long, no more processes, a full disk
             self.start_failures[task.ref] = f"it could not be started: {error.strerror}"
         except (EngineError, StoreError) as error:  # a missing secret, a log of another user
             self.start_failures[task.ref] = f"it could not be started: {error}"
+        except Exception as error:  # text that cannot be an argument or a variable
+            traceback.print_exc()
+            reason = f"it could not be started: {type(error).__name__}: {error}"
+            self.start_failures[task.ref] = reason[:_MAX_REASON_LENGTH]
         else:
             self.watch_process(self.children[run].pid)
 

@@ -18,8 +18,10 @@ from pathlib import Path
 
 from ...store.private_files import create_private_file
 
-__all__ = ["open_pipe", "wake_agent", "ensure_agent"]
+__all__ = ["AGENT_VARIABLE", "open_pipe", "wake_agent", "ensure_agent"]
 
+AGENT_VARIABLE = "SUPERCLOUD_AGENT"
+"""Set for agents: they are not ended with the job that started them."""
 _START_TIMEOUT = 2.0  # seconds that an exiting agent may take
 
 
@@ -71,6 +73,7 @@ def _start_agent(folder: Path, idle_timeout: float) -> bool:
         command = [sys.executable, "-m", module, str(folder), str(lock), str(pipe), str(idle_timeout)]
         # an agent started by a job is not part of that job
         env = {name: value for name, value in os.environ.items() if name != "SUPERCLOUD_RUN"}
+        env[AGENT_VARIABLE] = str(folder)
         # an intermediate shell that exits immediately: the agent has no parent here, and outlives all submitters
         detach = 'log=$1; shift; "$@" </dev/null >>"$log" 2>&1 &'
         subprocess.run(

@@ -19,6 +19,7 @@ from ...store.status import Status
 from ..base import SubmissionUnknownError, SubmittedJob
 from ..environment import build_job_environment, compute_rendezvous_port
 from ..retries import list_retried_exit_codes
+from ..secrets import locate_folder
 from ..shebang import parse_shebang
 from ..submission import JobIdentity, Submission
 from .bell import ensure_agent
@@ -129,6 +130,7 @@ class LocalEngine:
             ("begin", placement.begin),
             ("deadline", job.deadline.to("s") if job.deadline else 0),
             ("secrets", " ".join(f"{secret.env}={secret.name}" for secret in job.secrets)),
+            ("secrets_folder", str(locate_folder().absolute()) if job.secrets else ""),
         ):
             if value:
                 settings[name] = value

@@ -58,6 +58,12 @@ _MIGRATIONS = (
     "ALTER TABLE tasks ADD COLUMN ticks REAL",
 )
 
+_JOB_KEY_SQL = "substr(tasks.key, 1, instr(tasks.key || '[', '[') - 1)"  # the key of a job, also of a task of an array
+_AWAITED_SQL = "SELECT a.value FROM tasks t, json_each(t.after) a WHERE t.state = 'QUEUED'"
+_ENDED_SQL = (
+    f"SELECT {_JOB_KEY_SQL} AS job FROM tasks GROUP BY job"
+    f" HAVING count(*) = count(ended) AND max(ended) < ? AND max(ref IN ({_AWAITED_SQL})) = 0"
+)
 _SIMULATED_REASON = "its accelerators are simulated: this machine has none"
 
 
@@ -246,13 +252,19 @@ class Queue:
                 (State.CANCELLED, time.time(), numbers, numbers),
             )
 
-    def prune(self, ended_before: float) -> None:
-        """Delete jobs that ended before a date, unless another job depends on them."""
+    def list_ended_keys(self, ended_before: float) -> list[str]:
+        """The keys of jobs that ended before a date, arrays with all of their tasks, unless another job depends on
+        them.
+        """
+        return [row["job"] for row in self._database.read(_ENDED_SQL, (ended_before,))]
+
+    def delete_ended(self, keys: Sequence[str], ended_before: float) -> None:
+        """Delete those of the jobs that :meth:`list_ended_keys` still lists."""
         with self.transaction() as connection:
             connection.execute(
-                "DELETE FROM tasks WHERE ended < ? AND ref NOT IN"
-                " (SELECT a.value FROM tasks t, json_each(t.after) a WHERE t.state = 'QUEUED')",
-                (ended_before,),
+                f"DELETE FROM tasks WHERE {_JOB_KEY_SQL} IN (SELECT job FROM ({_ENDED_SQL})) AND"
+                f" {_JOB_KEY_SQL} IN (SELECT value FROM json_each(?))",
+                (ended_before, json.dumps(list(keys))),
             )
 
     # -- for the agent -----------------------------------------------------------------------------------------------

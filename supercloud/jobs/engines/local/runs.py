@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...store.private_files import create_private_file, write
-from ...store.processes import ProcessId, find_by_environment, read_namespace
+from ...store.processes import ProcessId, find_by_environment, find_related, read_namespace
+from .bell import AGENT_VARIABLE
 
 __all__ = [
     "RUNS",
@@ -121,16 +122,30 @@ class Run:
 
 
 def signal_all(folder: Path, key: str, attempt: int, signal_number: int, excluded_pids: Collection[int] = ()) -> int:
-    """Send a signal to all processes of an attempt except ``excluded_pids``; returns their number."""
-    found = [
-        pid
-        for pid in find_by_environment(_RUN_VARIABLE, f"{folder / 'runs' / key / str(attempt)}/")
-        if pid not in excluded_pids
+    """Send a signal to all processes of an attempt except ``excluded_pids``; returns the number of those that got it.
+
+    They are those with the variable of the attempt, those in the sessions of its wrappers, and their descendants.
+    """
+    place = folder / RUNS / key / str(attempt)
+    marked = set(find_by_environment(_RUN_VARIABLE, f"{place}/"))
+    wrappers = [
+        process
+        for rank in _list_ranks(place)
+        if (process := Run(folder, key, attempt, rank).read_process()) is not None
     ]
-    for pid in found:
-        with contextlib.suppress(ProcessLookupError):
+    separate = {os.getpid(), *find_by_environment(AGENT_VARIABLE, "")}
+    count = 0
+    for pid in find_related(wrappers, marked, separate).difference(excluded_pids):
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or is another user's
             os.kill(pid, signal_number)
-    return len(found)
+            count += 1
+    return count
+
+
+def _list_ranks(place: Path) -> list[int]:
+    with contextlib.suppress(OSError):
+        return [int(name) for name in os.listdir(place) if name.isdecimal()]
+    return []
 
 
 def has_leftover_processes(runs: Sequence[Run]) -> bool:

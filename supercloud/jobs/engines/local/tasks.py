@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ...runtime.epochs import compute_previous_epoch
 from ..secrets import read_secrets
 from .queue import Task
@@ -33,7 +35,9 @@ def build_task_environment(task: Task, rank: int) -> dict[str, str]:
             "SUPERCLOUD_ARRAY_INDEX": str(task.array_index),
         }
     if wanted := str(settings.get("secrets") or ""):
-        env |= read_secrets(dict(item.split("=", 1) for item in wanted.split()))  # read here, never written
+        # read here, never written; the agent may have been started with another folder than that of the submitter
+        folder = Path(str(settings["secrets_folder"])) if "secrets_folder" in settings else None
+        env |= read_secrets(dict(item.split("=", 1) for item in wanted.split()), folder)
     if name := str(settings.get("visible_env") or ""):
         env[name] = ",".join(map(str, _select_visible_accelerators(task, node, nodes)))
     return env
