@@ -21,7 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--reuse-results", action="store_true", help="leave out tests that passed with the same inputs")
 
 
-def part_of(path: str) -> str:
+def get_part(path: str) -> str:
     """The folder under tests/real that a test belongs to."""
     return Path(path).resolve().relative_to(HERE).parts[0]
 
@@ -30,9 +30,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--essential"):
         _keep(config, items, [item for item in items if item.get_closest_marker("extended") is None])
     if config.getoption("--reuse-results"):
-        passed = {part: history.passed_with(history.digest_of_inputs(part)) for part in map(_part, items)}
-        kept = [item for item in items if item.nodeid not in passed[_part(item)]]
-        reused = Counter(_part(item) for item in items) - Counter(map(_part, kept))
+        passed = {part: history.list_passed(history.compute_digest(part)) for part in map(_get_part_of_item, items)}
+        kept = [item for item in items if item.nodeid not in passed[_get_part_of_item(item)]]
+        reused = Counter(_get_part_of_item(item) for item in items) - Counter(map(_get_part_of_item, kept))
         config.stash[REUSED] = dict(reused)
         _keep(config, items, kept)
 
@@ -41,8 +41,8 @@ REUSED = pytest.StashKey[dict[str, int]]()
 FLAKY = pytest.StashKey[dict[str, str]]()
 
 
-def _part(item: pytest.Item) -> str:
-    return part_of(str(item.path))
+def _get_part_of_item(item: pytest.Item) -> str:
+    return get_part(str(item.path))
 
 
 def _keep(config: pytest.Config, items: list[pytest.Item], kept: list[pytest.Item]) -> None:
@@ -84,8 +84,8 @@ class Recorder:
             self.repeated.discard(name)
 
     def _write(self, name: str) -> None:
-        part = part_of(str(self.root / name.split("::", maxsplit=1)[0]))
-        inputs, error = history.digest_of_inputs(part), self.errors.get(name, "")
+        part = get_part(str(self.root / name.split("::", maxsplit=1)[0]))
+        inputs, error = history.compute_digest(part), self.errors.get(name, "")
         passed = name not in self.failed
         history.append(
             [history.Outcome(RUN, time.time(), part, name, inputs, passed, self.seconds[name], error[-2000:])]

@@ -22,7 +22,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-__all__ = ["Outcome", "append", "digest_of_inputs", "passed_with", "read"]
+__all__ = ["Outcome", "append", "compute_digest", "list_passed", "read"]
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -75,7 +75,7 @@ def read() -> list[Outcome]:
     return found
 
 
-def passed_with(inputs: str) -> set[str]:
+def list_passed(inputs: str) -> set[str]:
     """The tests whose last result with these inputs is a pass, not older than ``KEPT_DAYS``."""
     since = time.time() - KEPT_DAYS * 86_400
     last = {item.test: item for item in read() if item.inputs == inputs and item.when > since}
@@ -83,14 +83,14 @@ def passed_with(inputs: str) -> set[str]:
 
 
 @cache
-def digest_of_inputs(part: str) -> str:
+def compute_digest(part: str) -> str:
     """A digest of all that the result of a part depends on: the project's files, Python, its packages, the system.
 
     Left out are documents, golden files, benchmarks, other parts, and tests that the part does not run itself.
     """
     own = "".join(path.read_text(errors="replace") for path in sorted((HERE / part).rglob("*")) if path.suffix == ".py")
     digest = hashlib.sha256()
-    for name in _files():
+    for name in _list_files():
         if part in WHOLE_PROJECT or _is_input(part, name, own):
             digest.update(f"{name}\0".encode() + hashlib.sha256((ROOT / name).read_bytes()).digest())
     packages = sorted(f"{item.name} {item.version}" for item in metadata.distributions())
@@ -100,7 +100,7 @@ def digest_of_inputs(part: str) -> str:
 
 
 @cache
-def _files() -> list[str]:
+def _list_files() -> list[str]:
     """The project's files as a clone has them, without generated folders; in order."""
     found = []
     for folder, folders, names in os.walk(ROOT):
@@ -121,7 +121,7 @@ def _is_input(part: str, name: str, own: str) -> bool:
     return path.suffix != ".md" and path.parts[0] not in ("docs",)
 
 
-def table(since: float = 0) -> str:
+def format_table(since: float = 0) -> str:
     """The durations of the last result of each test, by part and file; none that ended before ``since`` (1970)."""
     last = {item.test: item for item in read() if item.when >= since}
     files: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
@@ -136,7 +136,7 @@ def table(since: float = 0) -> str:
     return "\n".join(rows)
 
 
-def flaky(runs: int) -> str:
+def format_flaky(runs: int) -> str:
     """Tests that passed only at the second attempt, or failed, in the last runs; the most frequent first."""
     outcomes = read()
     recent = set(list(dict.fromkeys(item.run for item in outcomes))[-runs:])
@@ -152,4 +152,4 @@ def flaky(runs: int) -> str:
 if __name__ == "__main__":
     wanted = sys.argv[1:] or ["table"]
     number = float(wanted[1]) if len(wanted) > 1 else None
-    print(table(number or 0) if wanted[0] == "table" else flaky(int(number or 20)))
+    print(format_table(number or 0) if wanted[0] == "table" else format_flaky(int(number or 20)))

@@ -59,7 +59,7 @@ class Lab:
         self.spaces = [*self.views, *self.nodes, *self.servers]
         run("ip", "-batch", "-", stdin="".join(f"netns add {self.tag}{name}\n" for name in self.spaces))
         for name in self.spaces:
-            self.within(
+            self.run_in(
                 name,
                 "sysctl",
                 "-qw",
@@ -70,18 +70,18 @@ class Lab:
                 "net.ipv6.conf.all.forwarding=1",
                 "net.ipv4.fib_multipath_hash_policy=1",
             )
-        run("ip", "-batch", "-", stdin="".join(self._links()))
+        run("ip", "-batch", "-", stdin="".join(self._iter_links()))
         for name in self.spaces:
             ups = [
-                line.split(":")[1].split("@")[0].strip() for line in self.within(name, "ip", "-o", "link").splitlines()
+                line.split(":")[1].split("@")[0].strip() for line in self.run_in(name, "ip", "-o", "link").splitlines()
             ]
-            self.within(name, "ip", "-batch", "-", stdin="".join(f"link set {port} up\n" for port in ups))
+            self.run_in(name, "ip", "-batch", "-", stdin="".join(f"link set {port} up\n" for port in ups))
         for name in self.views:
-            self._daemons(name)
+            self._start_daemons(name)
         for view in self.views.values():
             self._configure(view)
 
-    def _links(self) -> Iterator[str]:
+    def _iter_links(self) -> Iterator[str]:
         made: set[tuple[str, str]] = set()
         for view in self.views.values():
             for peer in view.peer_ports:
@@ -107,14 +107,14 @@ class Lab:
                     here = self.tag + view.name
                     yield f"link add {port.port} netns {here} type veth peer name far-{port.port} netns {here}\n"
 
-    def _daemons(self, name: str) -> None:
+    def _start_daemons(self, name: str) -> None:
         place = self.folder / name
         place.mkdir()
         (place / "vtysh.conf").write_text("")
         shutil.chown(place, "frr", "frr")
         for daemon in ("zebra", "bgpd", "bfdd"):
             (place / f"{daemon}.conf").write_text("")
-            self.within(
+            self.run_in(
                 name,
                 str(SBIN / daemon),
                 "-d",
@@ -132,31 +132,31 @@ class Lab:
     def _configure(self, view: SwitchView) -> None:
         place = self.folder / view.name
         (place / "frr.conf").write_text(render_routing(view, self.underlay))
-        out = self.within(
+        out = self.run_in(
             view.name, "vtysh", "--vty_socket", str(place), "--config_dir", str(place), "-f", str(place / "frr.conf")
         )
         assert "%" not in out and "nknown command" not in out, f"{view.name}: {out}"
 
-    def within(self, name: str, *command: str, stdin: str | None = None, check: bool = True) -> str:
+    def run_in(self, name: str, *command: str, stdin: str | None = None, check: bool = True) -> str:
         """A command inside a namespace."""
         return run("ip", "netns", "exec", self.tag + name, *command, stdin=stdin, check=check)
 
-    def vtysh(self, name: str, command: str) -> str:
+    def run_vtysh(self, name: str, command: str) -> str:
         """What FRR says."""
         place = str(self.folder / name)
-        return self.within(name, "vtysh", "--vty_socket", place, "--config_dir", place, "-c", command)
+        return self.run_in(name, "vtysh", "--vty_socket", place, "--config_dir", place, "-c", command)
 
     def stop_switch(self, name: str) -> None:
         """A switch dies: its links go down at both ends."""
-        self._ports(name, "down")
+        self._set_ports(name, "down")
 
     def start_switch(self, name: str) -> None:
         """It comes back."""
-        self._ports(name, "up")
+        self._set_ports(name, "up")
 
-    def _ports(self, name: str, state: str) -> None:
+    def _set_ports(self, name: str, state: str) -> None:
         ports = (peer.port for peer in self.views[name].peer_ports)
-        self.within(name, "ip", "-batch", "-", stdin="".join(f"link set {port} {state}\n" for port in ports))
+        self.run_in(name, "ip", "-batch", "-", stdin="".join(f"link set {port} {state}\n" for port in ports))
 
     def close(self) -> None:
         """Everything ends that was started here."""
@@ -171,7 +171,7 @@ class Lab:
 
 
 @contextmanager
-def running(plan: Plan, underlay: Underlay, nodes: dict[str, int]) -> Iterator[Lab]:
+def start_lab(plan: Plan, underlay: Underlay, nodes: dict[str, int]) -> Iterator[Lab]:
     """A lab that is up, and gone afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="supercloud-frr-"))
     folder.chmod(0o755)
@@ -184,7 +184,7 @@ def running(plan: Plan, underlay: Underlay, nodes: dict[str, int]) -> Iterator[L
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def eventually(what: str, check: Callable[[], object]) -> float:
+def wait_until_right(what: str, check: Callable[[], object]) -> float:
     """Wait until ``check()`` returns nothing wrong; how long that took, in seconds."""
     start, wrong = time.monotonic(), [object()]
 

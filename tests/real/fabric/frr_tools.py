@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 @cache
-def debian(*programs_and_packages: tuple[str, str]) -> None:
+def install_debian_packages(*programs_and_packages: tuple[str, str]) -> None:
     """Programs (path or name, package) that must be there; what is missing is installed."""
     there = (shutil.which(program) or Path(program).exists() for program, _ in programs_and_packages)
     missing = [package for (_, package), found in zip(programs_and_packages, there, strict=True) if not found]
@@ -21,7 +21,7 @@ def debian(*programs_and_packages: tuple[str, str]) -> None:
 
 
 @cache
-def python_tools() -> Path:
+def install_python_tools() -> Path:
     """The folder of programs of an environment with ansible-core and pyavd, kept in the cache."""
     place = Path(os.environ.get("SUPERCLOUD_CACHE") or Path.home() / ".cache" / "supercloud") / "fabric-tools"
     if not (place / ".ready").exists():

@@ -44,7 +44,7 @@ class Network:
         assert one not in self.links and other not in self.links
         self.links[one], self.links[other] = other, one
 
-    def text(self) -> str:
+    def format(self) -> str:
         rows: dict[str, list[str]] = {name: [] for name in self.devices}
         for (name, port), (other, other_port) in sorted(self.links.items()):
             rows[name].append(f'[{port}]\t"{other}"[{other_port}]')
@@ -52,7 +52,7 @@ class Network:
         return "\n\n".join(blocks) + "\n"
 
 
-def socket_of(folder: Path) -> str:
+def format_socket_name(folder: Path) -> str:
     """Name of an ibsim's socket, so that several may run."""
     return f"{folder.parent.name}-{folder.name}-{os.getpid()}"[-40:]
 
@@ -68,7 +68,7 @@ class Running:
             "SIM_HOST": host,
             "OSM_TMP_DIR": "./",
             "OSM_CACHE_DIR": "./",
-            "IBSIM_SOCKNAME": socket_of(folder),
+            "IBSIM_SOCKNAME": format_socket_name(folder),
         }
 
     def run(self, *command: str) -> str:
@@ -92,7 +92,7 @@ class Running:
         found.write_text(self.run("ibnetdiscover"))
         return found
 
-    def tables(self, devices: Iterable[str]) -> dict[str, list[int]]:
+    def read_key_tables(self, devices: Iterable[str]) -> dict[str, list[int]]:
         """The P_Key table of the port of each device, from index 0, without empty entries."""
         lids = dict(re.findall(r'"([^"]+)" lid (\d+)', self.discover().read_text()))
         found: dict[str, list[int]] = {}
@@ -103,7 +103,7 @@ class Running:
 
 
 @contextmanager
-def simulated(folder: Path, network: str, host: str) -> Iterator[Running]:
+def simulate(folder: Path, network: str, host: str) -> Iterator[Running]:
     """Ibsim over a network file; it is stopped by its process id."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "fabric.net").write_text(network)
@@ -111,7 +111,7 @@ def simulated(folder: Path, network: str, host: str) -> Iterator[Running]:
         ibsim = subprocess.Popen(
             ["ibsim", "-s", "-n", "-N", "8192", "-S", "1024", "-P", "262144", "fabric.net"],
             cwd=folder,
-            env={**os.environ, "IBSIM_SOCKNAME": socket_of(folder)},
+            env={**os.environ, "IBSIM_SOCKNAME": format_socket_name(folder)},
             stdout=log,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
@@ -121,7 +121,7 @@ def simulated(folder: Path, network: str, host: str) -> Iterator[Running]:
 
         def is_ready() -> bool:
             assert ibsim.poll() is None, log_text()
-            return "Max" in log_text() and Path("/proc/net/unix").read_text().count(socket_of(folder)) > 0
+            return "Max" in log_text() and Path("/proc/net/unix").read_text().count(format_socket_name(folder)) > 0
 
         wait_for("ibsim listens", is_ready, interval=0.05, show=log_text)
         yield Running(folder, host)

@@ -44,7 +44,7 @@ exit 0
 
 @pytest.fixture(scope="module", autouse=True)
 def _parts() -> None:
-    frr_tools.debian(
+    frr_tools.install_debian_packages(
         ("dnsmasq", "dnsmasq-base"),
         ("ip", "iproute2"),
         ("dig", "bind9-dnsutils"),
@@ -105,11 +105,11 @@ def server(site: Path) -> Iterator[str]:
         stderr=subprocess.DEVNULL,
     )
 
-    def listens() -> bool:
+    def is_listening() -> bool:
         assert daemon.poll() is None, "dnsmasq ended at once: run dnsmasq --test on its file"
         return ":67 " in run("ip", "netns", "exec", f"{name}s", "ss", "-lun")
 
-    wait_for("dnsmasq listens", listens)
+    wait_for("dnsmasq listens", is_listening)
     yield name
     daemon.terminate()
     daemon.wait(10)
@@ -133,7 +133,7 @@ def test_dnsmasq_and_kea_accept_the_files(site: Path) -> None:
     ]
 
 
-def asked(server: str, site: Path, *options: str) -> list[str]:
+def request_lease(server: str, site: Path, *options: str) -> list[str]:
     """What a client is given: address, mask, router, name, domain."""
     script, found = site / "bound.sh", site / "found"
     script.write_text(SCRIPT)
@@ -168,37 +168,37 @@ def asked(server: str, site: Path, *options: str) -> list[str]:
 
 def test_a_host_is_identified_by_its_mac(server: str, site: Path) -> None:
     run("ip", "-n", f"{server}c", "link", "set", "wire", "address", "02:00:00:00:01:01")
-    assert asked(server, site) == ["10.1.0.1", "255.255.0.0", "10.1.0.254", "train-0001", "roce-small.example"]
+    assert request_lease(server, site) == ["10.1.0.1", "255.255.0.0", "10.1.0.254", "train-0001", "roce-small.example"]
 
 
 def test_a_host_without_a_mac_is_identified_by_its_name(server: str, site: Path) -> None:
     run("ip", "-n", f"{server}c", "link", "set", "wire", "address", "02:00:00:00:09:09")
-    assert asked(server, site, "-x", "hostname:train-0016")[0] == "10.1.0.16"
+    assert request_lease(server, site, "-x", "hostname:train-0016")[0] == "10.1.0.16"
 
 
 def test_a_stranger_gets_nothing(server: str, site: Path) -> None:
     run("ip", "-n", f"{server}c", "link", "set", "wire", "address", "02:00:00:00:0a:0a")
-    assert asked(server, site) == []
+    assert request_lease(server, site) == []
 
 
 def test_names_and_addresses(server: str) -> None:
-    def dig(*question: str) -> str:
+    def query(*question: str) -> str:
         return run("ip", "netns", "exec", f"{server}s", "dig", "+short", "+time=2", "@127.0.0.1", *question).strip()
 
-    assert dig("train-0016.roce-small.example") == "10.1.0.16"
-    assert dig("-x", "10.1.0.16") == "train-0016.roce-small.example."
-    assert dig("bmc-train-0002.roce-small.example") == "100.64.0.2"
-    assert dig("compute-spine-004.roce-small.example").startswith("100.80.")
-    assert dig("home-nfs-0001.roce-small.example") == "10.255.252.1"
-    assert dig("mgmt-02.roce-small.example") == "10.0.255.2"
-    assert dig("pdu-03.roce-small.example") == "100.112.0.3"
+    assert query("train-0016.roce-small.example") == "10.1.0.16"
+    assert query("-x", "10.1.0.16") == "train-0016.roce-small.example."
+    assert query("bmc-train-0002.roce-small.example") == "100.64.0.2"
+    assert query("compute-spine-004.roce-small.example").startswith("100.80.")
+    assert query("home-nfs-0001.roce-small.example") == "10.255.252.1"
+    assert query("mgmt-02.roce-small.example") == "10.0.255.2"
+    assert query("pdu-03.roce-small.example") == "100.112.0.3"
     for name in ("home-nfs-0001-compute", "home-nfs-0001-compute-2", "bmc-mgmt-01", "pdu-16"):
-        assert dig("-x", dig(f"{name}.roce-small.example")) == f"{name}.roce-small.example."
-    assert dig("nobody.roce-small.example") == ""
+        assert query("-x", query(f"{name}.roce-small.example")) == f"{name}.roce-small.example."
+    assert query("nobody.roce-small.example") == ""
 
 
 def test_ansible_reads_the_inventory(site: Path) -> None:
-    bin_ = frr_tools.python_tools()
+    bin_ = frr_tools.install_python_tools()
     said = run(str(bin_ / "ansible-inventory"), "-i", str(site / "hosts" / "inventory.yaml"), "--list")
     listed = json.loads(said)
     assert listed["pool_train"]["hosts"] == [f"train-{number:04d}" for number in range(1, 17)]

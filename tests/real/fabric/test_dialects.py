@@ -30,7 +30,7 @@ fabrics:
 """
 
 
-def structured(plan: Plan, view: SwitchView, underlay: Underlay) -> dict[str, Any]:
+def build_facts(plan: Plan, view: SwitchView, underlay: Underlay) -> dict[str, Any]:
     """The same facts as Arista's validated designs spell them."""
     contract = underlay.qos_policy
     marks = contract.ecn[view.run.tier.name]
@@ -161,7 +161,7 @@ def structured(plan: Plan, view: SwitchView, underlay: Underlay) -> dict[str, An
     }
 
 
-def lines(text: str) -> set[tuple[str, str]]:
+def list_lines(text: str) -> set[tuple[str, str]]:
     """(what it stands under, line) for every line that says something."""
     found = set()
     path: list[str] = []
@@ -185,15 +185,15 @@ def test_eos_configuration_matches_arista_avd() -> None:
         (own,) = eos.render_routed_switch(view, underlay).values()
         (shared,) = eos.render_routed_tier(view.run, underlay, list_used_ports(plan, view.run, underlay)).values()
         done = subprocess.run(
-            [str(frr_tools.python_tools() / "python"), str(HERE / "frr_avd.py")],
-            input=json.dumps(structured(plan, view, underlay)),
+            [str(frr_tools.install_python_tools() / "python"), str(HERE / "frr_avd.py")],
+            input=json.dumps(build_facts(plan, view, underlay)),
             capture_output=True,
             text=True,
             check=True,
         )
         answer = json.loads(done.stdout)
         assert answer["violations"] == []
-        ours, theirs = lines(own) | lines(shared), lines(answer["text"])
+        ours, theirs = list_lines(own) | list_lines(shared), list_lines(answer["text"])
         assert ours - theirs == set()
         assert theirs - ours == set()
 
@@ -211,14 +211,14 @@ fabrics:
 """
 
 
-def port_facts(trunk: Trunk) -> dict[str, Any]:
+def build_port_facts(trunk: Trunk) -> dict[str, Any]:
     if trunk.vlan:
         return {"switchport": {"enabled": True, "mode": "access", "access_vlan": trunk.vlan.number}}
     allowed = ",".join(str(vlan.number) for vlan in trunk.tagged)
     return {"switchport": {"enabled": True, "mode": "trunk", "trunk": {"allowed_vlan": allowed}}}
 
 
-def bridged_facts(view: BridgeSwitch) -> dict[str, Any]:
+def build_bridged_facts(view: BridgeSwitch) -> dict[str, Any]:
     """A bridged switch as Arista's validated designs spell it."""
     edge = {"spanning_tree_portfast": "edge", "spanning_tree_bpduguard": "enabled"}
     ports: list[dict[str, Any]] = []
@@ -228,7 +228,7 @@ def bridged_facts(view: BridgeSwitch) -> dict[str, Any]:
         for port in trunk.ports:
             row: dict[str, Any] = {"name": port, "description": trunk.description} | host
             if not trunk.number or host:
-                row |= port_facts(trunk)
+                row |= build_port_facts(trunk)
             if trunk.number:
                 row["channel_group"] = {"id": trunk.number, "mode": "active"}
             ports.append(row)
@@ -237,7 +237,7 @@ def bridged_facts(view: BridgeSwitch) -> dict[str, Any]:
             if trunk.kind == "peer":
                 row["switchport"] = {"enabled": True, "mode": "trunk", "trunk": {"groups": ["MLAG"]}}
             else:
-                row |= port_facts(trunk)
+                row |= build_port_facts(trunk)
             if host:
                 row |= {"lacp_fallback_mode": "individual", "lacp_fallback_timeout": 5}
             if trunk.is_mlag:
@@ -301,14 +301,14 @@ def test_bridged_eos_configuration_matches_arista_avd() -> None:
             (own,) = eos.render_bridged_switch(view, network).values()
             assert isinstance(own, str)
             done = subprocess.run(
-                [str(frr_tools.python_tools() / "python"), str(HERE / "frr_avd.py")],
-                input=json.dumps(bridged_facts(view)),
+                [str(frr_tools.install_python_tools() / "python"), str(HERE / "frr_avd.py")],
+                input=json.dumps(build_bridged_facts(view)),
                 capture_output=True,
                 text=True,
                 check=True,
             )
             answer = json.loads(done.stdout)
             assert answer["violations"] == []
-            ours, theirs = lines(own), lines(answer["text"])
+            ours, theirs = list_lines(own), list_lines(answer["text"])
             assert ours - theirs == set()
             assert theirs - ours == set()

@@ -72,7 +72,9 @@ modes: [{ports: 8, speed: 400 Gb/s}]
 
 @pytest.fixture(scope="module", autouse=True)
 def _parts() -> None:
-    frr_tools.debian(("/usr/lib/frr/bgpd", "frr"), ("ip", "iproute2"), ("ping", "iputils-ping"), ("sysctl", "procps"))
+    frr_tools.install_debian_packages(
+        ("/usr/lib/frr/bgpd", "frr"), ("ip", "iproute2"), ("ping", "iputils-ping"), ("sysctl", "procps")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -80,17 +82,17 @@ def clos(tmp_path_factory: pytest.TempPathFactory) -> Iterator[frr_lab.Lab]:
     folder = tmp_path_factory.mktemp("clos")
     (folder / "catalog" / "switches").mkdir(parents=True)
     (folder / "catalog" / "switches" / "lab-8.yaml").write_text(SWITCH)
-    yield from _lab(_with_storage(folder, CLOS), [0, 3, 7])
+    yield from _start_lab(_add_storage(folder, CLOS), [0, 3, 7])
 
 
 @pytest.fixture(scope="module")
 def planes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[frr_lab.Lab]:
     folder = tmp_path_factory.mktemp("planes") / "spec"
     shutil.copytree(ROOT / "examples/06-roce-small", folder)
-    yield from _lab(_with_storage(folder, (folder / "cluster.yaml").read_text()), [0, 15])
+    yield from _start_lab(_add_storage(folder, (folder / "cluster.yaml").read_text()), [0, 15])
 
 
-def _with_storage(folder: Path, spec: str) -> Plan:
+def _add_storage(folder: Path, spec: str) -> Plan:
     """Four servers with a port of full speed to each of two leaves, two with one port of half: a splitter's ends."""
     (folder / "catalog" / "machines").mkdir(parents=True, exist_ok=True)
     for name, count, speed in (("lab-store", 2, 400), ("lab-half", 1, 200)):
@@ -100,29 +102,29 @@ def _with_storage(folder: Path, spec: str) -> Plan:
     return sc.resolve(sc.load(folder / "cluster.yaml"))
 
 
-def _lab(plan: Plan, nodes: list[int]) -> Iterator[frr_lab.Lab]:
+def _start_lab(plan: Plan, nodes: list[int]) -> Iterator[frr_lab.Lab]:
     assert not plan.errors, plan.errors
     assert plan.networks is not None
     hosts = list(HostSet(tuple(pool.hosts for pool in plan.pools)))
-    with frr_lab.running(plan, plan.networks.underlays[0], {hosts[node]: node for node in nodes}) as lab:
+    with frr_lab.start_lab(plan, plan.networks.underlays[0], {hosts[node]: node for node in nodes}) as lab:
         bundle = sc.render(plan, "roce")
         fabric = lab.underlay.fabric
         for name in lab.nodes:  # the nodes' own script gives them their addresses and routes
             script = lab.folder / f"{name}.sh"
             script.write_text(bundle[f"{fabric}/nodes/{plan.pools[0].name}/roce-rails.sh"])
-            lab.within(name, "bash", str(script), "ip", name)
+            lab.run_in(name, "bash", str(script), "ip", name)
         for end in lab.ends:  # and so does the servers'
             script = lab.folder / f"{end.host}.sh"
             if not script.exists():
                 script.write_text(bundle[f"{fabric}/servers/{end.links.name}/roce-rails.sh"])
-                lab.within(end.host, "bash", str(script), "ip", end.host)
+                lab.run_in(end.host, "bash", str(script), "ip", end.host)
         yield lab
 
 
 RANK = {"leaf": 0, "spine": 1, "core": 2}
 
 
-def reach(lab: frr_lab.Lab, other: str, without: str) -> tuple[dict[str, int], dict[str, int]]:
+def compute_distances(lab: frr_lab.Lab, other: str, without: str) -> tuple[dict[str, int], dict[str, int]]:
     """Distance to a switch from every other, going down only, and going up first: never down and up again, because
     the spines of a pod share an AS number and so refuse each other's routes.
     """
@@ -145,7 +147,7 @@ def reach(lab: frr_lab.Lab, other: str, without: str) -> tuple[dict[str, int], d
     return down, up
 
 
-def paths(lab: frr_lab.Lab, one: str, down: dict[str, int], up: dict[str, int], without: str) -> int:
+def count_paths(lab: frr_lab.Lab, one: str, down: dict[str, int], up: dict[str, int], without: str) -> int:
     """Links out of a switch that begin a shortest way: counted in the graph of the plan."""
     if one not in up:
         return 0
@@ -157,37 +159,37 @@ def paths(lab: frr_lab.Lab, one: str, down: dict[str, int], up: dict[str, int], 
     )
 
 
-def next_hops(lab: frr_lab.Lab, name: str, prefix: str) -> int:
+def count_next_hops(lab: frr_lab.Lab, name: str, prefix: str) -> int:
     """What the kernel has: next hops of a route."""
-    found = json.loads(lab.within(name, "ip", "-j", "route", "show", prefix) or "[]")
+    found = json.loads(lab.run_in(name, "ip", "-j", "route", "show", prefix) or "[]")
     if not found:
         return 0
     return len(found[0]["nexthops"]) if "nexthops" in found[0] else 1
 
 
-def wrong_routes(lab: frr_lab.Lab, without: str = "") -> list[str]:
+def find_wrong_routes(lab: frr_lab.Lab, without: str = "") -> list[str]:
     """Loopbacks that a switch does not reach over exactly as many links as the wiring has."""
     wrong = []
-    distances = {other: reach(lab, other, without) for other in lab.views if other != without}
+    distances = {other: compute_distances(lab, other, without) for other in lab.views if other != without}
     for one in distances:
         routes = {
             item["dst"]: len(item.get("nexthops", [0]))
-            for item in json.loads(lab.within(one, "ip", "-j", "route", "show", "table", "main"))
+            for item in json.loads(lab.run_in(one, "ip", "-j", "route", "show", "table", "main"))
         }
         for other, (down, up) in distances.items():
             if other != one:
-                wanted = paths(lab, one, down, up, without)
+                wanted = count_paths(lab, one, down, up, without)
                 found = routes.get(lab.views[other].loopback, 0)
                 if found != wanted:
                     wrong.append(f"{one} to {other}: {found} next hops, not {wanted}")
     return wrong
 
 
-def established(lab: frr_lab.Lab) -> list[str]:
+def find_closed_sessions(lab: frr_lab.Lab) -> list[str]:
     """Sessions that are not up."""
     wrong = []
     for name in lab.views:
-        peers = json.loads(lab.vtysh(name, "show bgp ipv4 unicast summary json"))["peers"]
+        peers = json.loads(lab.run_vtysh(name, "show bgp ipv4 unicast summary json"))["peers"]
         if len(peers) != len(lab.views[name].peer_ports):
             wrong.append(f"{name}: {len(peers)} sessions")
         wrong += [f"{name} {port}: {peer['state']}" for port, peer in peers.items() if peer["state"] != "Established"]
@@ -197,8 +199,8 @@ def established(lab: frr_lab.Lab) -> list[str]:
 @pytest.mark.parametrize("which", ["clos", "planes"])
 def test_every_loopback_over_all_paths(which: str, request: pytest.FixtureRequest) -> None:
     lab = request.getfixturevalue(which)
-    frr_lab.eventually("every session is up", lambda: established(lab)[:5])
-    took = frr_lab.eventually("every loopback is reached over all paths", lambda: wrong_routes(lab)[:5])
+    frr_lab.wait_until_right("every session is up", lambda: find_closed_sessions(lab)[:5])
+    took = frr_lab.wait_until_right("every loopback is reached over all paths", lambda: find_wrong_routes(lab)[:5])
     print(
         f"{which}: {len(lab.views)} switches, "
         f"{sum(len(view.peer_ports) for view in lab.views.values()) // 2} links, {took:.1f} s"
@@ -211,30 +213,30 @@ def test_a_node_reaches_every_rail_of_another(which: str, request: pytest.Fixtur
     rails = lab.underlay.rails
     nodes = list(lab.nodes.items())
     (one, first), (_, last) = nodes[0], nodes[-1]
-    frr_lab.eventually("routes are there", lambda: wrong_routes(lab)[:5])
+    frr_lab.wait_until_right("routes are there", lambda: find_wrong_routes(lab)[:5])
     for here in rails.iter_links(first):
         for there in rails.iter_links(last):
             if here.plane == there.plane and (lab.underlay.wiring.tiers[0].count > 8 or here.nic == there.nic):
-                lab.within(one, "ping", "-c1", "-W2", "-I", here.address, there.address)
+                lab.run_in(one, "ping", "-c1", "-W2", "-I", here.address, there.address)
     if lab.underlay.wiring.planes > 1:  # planes are apart
         here, there = rails.build_link(first, 0, 0), rails.build_link(last, 0, 1)
         with pytest.raises(AssertionError):
-            lab.within(one, "ping", "-c1", "-W1", "-I", here.address, there.address)
+            lab.run_in(one, "ping", "-c1", "-W1", "-I", here.address, there.address)
 
 
-def wrong_servers(lab: frr_lab.Lab, without: str = "") -> list[str]:
+def find_wrong_server_routes(lab: frr_lab.Lab, without: str = "") -> list[str]:
     """Ports of storage servers that a leaf does not reach over exactly as many links as the wiring has."""
     wrong = []
     leaves = {view.index: name for name, view in lab.views.items() if view.run.tier.name == "leaf"}
-    distances = {leaf: reach(lab, leaves[leaf], without) for leaf in {end.leaf for end in lab.ends}}
+    distances = {leaf: compute_distances(lab, leaves[leaf], without) for leaf in {end.leaf for end in lab.ends}}
     for one in leaves.values():
         routes = {
             item["dst"]: len(item.get("nexthops", [0]))
-            for item in json.loads(lab.within(one, "ip", "-j", "route", "show", "table", "main"))
+            for item in json.loads(lab.run_in(one, "ip", "-j", "route", "show", "table", "main"))
         }
         for end in lab.ends:
             if leaves[end.leaf] != one:
-                wanted = paths(lab, one, *distances[end.leaf], without)
+                wanted = count_paths(lab, one, *distances[end.leaf], without)
                 found = routes.get(f"{end.gateway}/31", 0)
                 if found != wanted:
                     wrong.append(f"{one} to {end.name} {end.address}: {found} next hops, not {wanted}")
@@ -245,28 +247,28 @@ def wrong_servers(lab: frr_lab.Lab, without: str = "") -> list[str]:
 def test_a_storage_server_is_reached_over_all_paths(which: str, request: pytest.FixtureRequest) -> None:
     lab = request.getfixturevalue(which)
     assert len(lab.ends) == 4 * 2 + 2 and {end.lane for end in lab.ends} == {0, 1, 2}
-    frr_lab.eventually("every server's port is reached over all paths", lambda: wrong_servers(lab)[:5])
+    frr_lab.wait_until_right("every server's port is reached over all paths", lambda: find_wrong_server_routes(lab)[:5])
     hosts = {line.split()[2]: line.split()[0] for line in sc.render(lab.plan, "hosts")["hosts"].splitlines()[3:]}
     rails = lab.underlay.rails
     for name, node in lab.nodes.items():
         for end in lab.ends:
             assert hosts[end.name] == end.address
             here = next(link for link in rails.iter_links(node) if link.plane == end.plane)
-            lab.within(name, "ping", "-c1", "-W2", "-I", here.address, end.address)
-            lab.within(end.host, "ping", "-c1", "-W2", "-I", end.address, here.address)
+            lab.run_in(name, "ping", "-c1", "-W2", "-I", here.address, end.address)
+            lab.run_in(end.host, "ping", "-c1", "-W2", "-I", end.address, here.address)
             if are_rails_joined(lab.underlay):  # programs that bind no address, as clients of storage
-                lab.within(name, "ping", "-c1", "-W2", end.address)
-                lab.within(end.host, "ping", "-c1", "-W2", here.address)
+                lab.run_in(name, "ping", "-c1", "-W2", end.address)
+                lab.run_in(end.host, "ping", "-c1", "-W2", here.address)
     others = [end for end in lab.ends if end.plane == lab.ends[0].plane and end.host != lab.ends[0].host]
     for end in others:  # servers copy to each other, too
-        lab.within(lab.ends[0].host, "ping", "-c1", "-W2", "-I", lab.ends[0].address, end.address)
+        lab.run_in(lab.ends[0].host, "ping", "-c1", "-W2", "-I", lab.ends[0].address, end.address)
 
 
 @pytest.mark.parametrize("which", ["clos", "planes"])
 def test_leaves_announce_one_prefix(which: str, request: pytest.FixtureRequest) -> None:
     lab = request.getfixturevalue(which)
     leaves = [view for view in lab.views.values() if view.prefix]
-    seen = json.loads(lab.within(leaves[0].name, "ip", "-j", "route", "show", "proto", "bgp"))
+    seen = json.loads(lab.run_in(leaves[0].name, "ip", "-j", "route", "show", "proto", "bgp"))
     far = {item["dst"] for item in seen}
     for leaf in leaves[1:]:
         if leaf.run.find_position(leaf.index)[0] == 0:
@@ -275,12 +277,12 @@ def test_leaves_announce_one_prefix(which: str, request: pytest.FixtureRequest) 
 
 
 def test_the_fabric_survives_the_loss_of_a_spine(clos: frr_lab.Lab) -> None:
-    frr_lab.eventually("routes are there", lambda: wrong_routes(clos)[:5])
+    frr_lab.wait_until_right("routes are there", lambda: find_wrong_routes(clos)[:5])
     nodes = list(clos.nodes.items())
     (one, first), (_, last) = nodes[0], nodes[-1]
     here, there = clos.underlay.rails.build_link(first, 0), clos.underlay.rails.build_link(last, 0)
     spine = next(name for name, view in clos.views.items() if view.run.tier.name == "spine")
-    before = next_hops(clos, clos.views[leaf_of(clos)].name, clos.views[far_leaf(clos)].loopback)
+    before = count_next_hops(clos, clos.views[get_first_leaf(clos)].name, clos.views[get_last_leaf(clos)].loopback)
     pinging = subprocess.Popen(
         [
             "ip",
@@ -303,22 +305,22 @@ def test_the_fabric_survives_the_loss_of_a_spine(clos: frr_lab.Lab) -> None:
     )
     clos.stop_switch(spine)
 
-    def wrong() -> list[str]:
-        return (wrong_routes(clos, without=spine) + wrong_servers(clos, without=spine))[:5]
+    def find_wrong() -> list[str]:
+        return (find_wrong_routes(clos, without=spine) + find_wrong_server_routes(clos, without=spine))[:5]
 
-    frr_lab.eventually("routes go round the spine", wrong)
-    after = next_hops(clos, leaf_of(clos), clos.views[far_leaf(clos)].loopback)
+    frr_lab.wait_until_right("routes go round the spine", find_wrong)
+    after = count_next_hops(clos, get_first_leaf(clos), clos.views[get_last_leaf(clos)].loopback)
     clos.start_switch(spine)
-    frr_lab.eventually("routes come back", lambda: (wrong_routes(clos) + wrong_servers(clos))[:5])
+    frr_lab.wait_until_right("routes come back", lambda: (find_wrong_routes(clos) + find_wrong_server_routes(clos))[:5])
     out, _ = pinging.communicate(timeout=60)
     received = int(out.split(" received")[0].split(", ")[-1])
     assert (before, after) == (3, 2)
     assert received >= 54, out[-300:]
 
 
-def leaf_of(lab: frr_lab.Lab) -> str:
+def get_first_leaf(lab: frr_lab.Lab) -> str:
     return next(name for name, view in lab.views.items() if view.run.tier.name == "leaf")
 
 
-def far_leaf(lab: frr_lab.Lab) -> str:
+def get_last_leaf(lab: frr_lab.Lab) -> str:
     return [name for name, view in lab.views.items() if view.run.tier.name == "leaf"][-1]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import frr_tools
 import pytest
-from frr_lab import eventually, run
+from frr_lab import wait_until_right, run
 
 import supercloud as sc
 from supercloud.plan.build.cabling.cables import build_cable_table
@@ -102,7 +102,7 @@ class Wires:
     def ask(self, name: str, *words: str) -> str:
         return run("lldpcli", "-u", f"{self.folder}/{name}.sock", *words, check=False)
 
-    def said(self, form: str) -> Path:
+    def write_answers(self, form: str) -> Path:
         """What every switch says, a file each."""
         place = self.folder / form
         place.mkdir(exist_ok=True)
@@ -110,7 +110,7 @@ class Wires:
             (place / f"{name}.txt").write_text(self.ask(name, *FORMS[form], "show", "neighbors"))
         return place
 
-    def not_heard(self, wires: dict[End, End]) -> list[str]:
+    def list_wrong_neighbors(self, wires: dict[End, End]) -> list[str]:
         """Ends of switches that have not heard who is there, or still know who was."""
         wrong = []
         heard = {name: self.ask(name, "-f", "keyvalue", "show", "neighbors") for name in self.switches}
@@ -134,7 +134,7 @@ class Wires:
 
 @pytest.fixture(scope="module")
 def wires() -> Iterator[Wires]:
-    frr_tools.debian(("lldpd", "lldpd"), ("ip", "iproute2"), ("unshare", "util-linux"))
+    frr_tools.install_debian_packages(("lldpd", "lldpd"), ("ip", "iproute2"), ("unshare", "util-linux"))
     plan = sc.resolve(loads(SPEC, "cluster.yaml"))
     assert not plan.errors, plan.errors
     with tempfile.TemporaryDirectory(prefix="scl") as folder:  # a socket's path must be short
@@ -147,13 +147,13 @@ def wires() -> Iterator[Wires]:
             found.close()
 
 
-def answers(wires: Wires) -> list[VerificationResult]:
-    return [verify_output(wires.plan, wires.said(form)) for form in FORMS]
+def verify_each_form(wires: Wires) -> list[VerificationResult]:
+    return [verify_output(wires.plan, wires.write_answers(form)) for form in FORMS]
 
 
 def test_a_whole_fabric_and_then_with_faults(wires: Wires) -> None:
-    eventually("everybody is heard", lambda: wires.not_heard(wires.links)[:3])
-    for answer in answers(wires):
+    wait_until_right("everybody is heard", lambda: wires.list_wrong_neighbors(wires.links)[:3])
+    for answer in verify_each_form(wires):
         assert answer.differences == () and answer.checked == answer.links == len(wires.links)
     there = dict(wires.links)
     mine = [end for end in there if end[0].startswith("train-0001")]
@@ -168,8 +168,8 @@ def test_a_whole_fabric_and_then_with_faults(wires: Wires) -> None:
         wires.join(one, there[one])
         wires.join(other, there[other])
     del there[up]
-    eventually("everybody is heard again", lambda: wires.not_heard(there)[:3])
-    found = answers(wires)
+    wait_until_right("everybody is heard again", lambda: wires.list_wrong_neighbors(there)[:3])
+    found = verify_each_form(wires)
     for answer in found:
         assert [item.kind for item in answer.differences] == ["swapped", "swapped", "missing"], answer.differences
         swapped = " ".join(item.problem for item in answer.differences[:2])

@@ -15,7 +15,7 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from opensm_lab import Network, Running, simulated  # noqa: E402
+from opensm_lab import Network, Running, simulate  # noqa: E402
 
 import supercloud as sc  # noqa: E402
 from supercloud.plan.build.fabric.partitions import (  # noqa: E402
@@ -46,11 +46,11 @@ def network() -> str:
 
 @pytest.fixture(scope="module")
 def running(network: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with simulated(tmp_path_factory.mktemp("ibsim"), network, HOST) as found:
+    with simulate(tmp_path_factory.mktemp("ibsim"), network, HOST) as found:
         yield found
 
 
-def placed(spec: Path, folder: Path) -> Path:
+def write_files(spec: Path, folder: Path) -> Path:
     """The rendered subnet manager's files, and opensm.conf with their folder for /etc/opensm: nothing else differs."""
     bundle = render(sc.resolve(sc.load(spec)), "infiniband")
     for path, text in bundle.items():
@@ -59,7 +59,7 @@ def placed(spec: Path, folder: Path) -> Path:
     return folder / "compute" / "opensm.conf"
 
 
-def is_up_by_ftree(log: str) -> None:
+def check_is_up(log: str) -> None:
     assert "SUBNET UP" in log
     assert "ftree tables configured on all switches" in log
     assert re.search(r"Fabric has 16 switches at rank 0 \(roots\)", log)
@@ -69,7 +69,7 @@ def is_up_by_ftree(log: str) -> None:
         assert bad.lower() not in log.lower(), next(line for line in log.splitlines() if bad.lower() in line.lower())
 
 
-def verified(spec: Path, output: Path) -> tuple[int, list[dict[str, object]]]:
+def verify(spec: Path, output: Path) -> tuple[int, list[dict[str, object]]]:
     done = subprocess.run(
         [sys.executable, "-m", "supercloud", "verify-cabling", str(spec), str(output), "--json"],
         capture_output=True,
@@ -81,8 +81,8 @@ def verified(spec: Path, output: Path) -> tuple[int, list[dict[str, object]]]:
 
 
 def test_the_fat_tree_comes_up_and_has_our_cables(running: Running, tmp_path: Path) -> None:
-    is_up_by_ftree(running.bring_up(placed(SPEC, tmp_path)))
-    assert verified(SPEC, running.discover()) == (0, [])
+    check_is_up(running.bring_up(write_files(SPEC, tmp_path)))
+    assert verify(SPEC, running.discover()) == (0, [])
 
 
 def test_with_roots_and_partitions_by_guid(running: Running, tmp_path: Path) -> None:
@@ -91,18 +91,18 @@ def test_with_roots_and_partitions_by_guid(running: Running, tmp_path: Path) -> 
     line = next(item for item in text.splitlines() if "manager:" in item)
     spec = tmp_path / "cluster.yaml"
     spec.write_text(text.replace(line, line + RESTRICTED))
-    conf = placed(spec, tmp_path / "etc")
+    conf = write_files(spec, tmp_path / "etc")
     assert len((conf.parent / "root-guids.conf").read_text().split()) == 16
     partitions = (conf.parent / "partitions.conf").read_text()
     assert partitions.count("0x0000") == 1016 + 4, "nodes, and the managers as full members of the default partition"
     log = running.bring_up(conf)
-    is_up_by_ftree(log)
+    check_is_up(log)
     hosts = [f"train-{number:04d}" for number in (1, 2, 63, 64, 65, 66, 126, 127)]
     ports = [f"{host} mlx5_{port}" for host in hosts for port in (11, 0)]
-    matches_the_model(spec, 0, running.tables([*ports, "compute-manager-02 mlx5_0"]), HOST)
+    check_key_tables(spec, 0, running.read_key_tables([*ports, "compute-manager-02 mlx5_0"]), HOST)
 
 
-def matches_the_model(spec: Path, fabric: int, tables: dict[str, list[int]], manager: str) -> None:
+def check_key_tables(spec: Path, fabric: int, tables: dict[str, list[int]], manager: str) -> None:
     """What OpenSM programmed is what ``build_port_keys`` says of every port, and the keys by which two ports match, at
     index 0 and at all, are those that ``find_key_match`` says. ``manager``: the port that OpenSM ran on.
     """
@@ -133,14 +133,14 @@ def test_p_key_tables_are_what_the_plan_says(tmp_path: Path) -> None:
     ports = [f"train-{number:04d} mlx5_{port}" for number in range(1, 17) for port in (11, 5)]
     spec = tmp_path / "cluster.yaml"
     spec.write_text(source)
-    with simulated(tmp_path / "ibsim", render(sc.resolve(sc.load(spec)), "cabling")["compute.net"], HOST) as running:
+    with simulate(tmp_path / "ibsim", render(sc.resolve(sc.load(spec)), "cabling")["compute.net"], HOST) as running:
         (tmp_path / "found.txt").write_text(running.discover().read_text())
         for name, partitions in TENANTS.items():
             more = f"{line}    guids: found.txt\n    partitions: {partitions}\n"
             spec.write_text(source.replace(line, more) + "tenants: [{name: llm}, {name: vision}]\n")
-            assert "SUBNET UP" in running.bring_up(placed(spec, tmp_path / "etc"))
-            tables = running.tables(ports)
-            matches_the_model(spec, 0, tables, HOST)
+            assert "SUBNET UP" in running.bring_up(write_files(spec, tmp_path / "etc"))
+            tables = running.read_key_tables(ports)
+            check_key_tables(spec, 0, tables, HOST)
             apart = len({table[0] for device, table in tables.items() if device != HOST})
             assert apart == (1 if "nobody" in name else 3 if name == "shared nodes" else 2)
 
@@ -153,7 +153,7 @@ def test_the_manager_comes_up_with_an_m_key(tmp_path: Path) -> None:
     line = "    switch: nvidia-qm9700\n"
     source = (SPEC.parents[1] / "01-minimal" / "cluster.yaml").read_text()
     spec.write_text(source.replace(line, f"{line}    m_key: /etc/opensm/m_key\n"))
-    conf = placed(spec, tmp_path / "etc")
+    conf = write_files(spec, tmp_path / "etc")
     (tmp_path / "etc/opensm").mkdir()
     key = tmp_path / "etc/opensm/m_key"
     key.write_text("0x00c0ffee12345678\n")
@@ -162,7 +162,7 @@ def test_the_manager_comes_up_with_an_m_key(tmp_path: Path) -> None:
     # the folder of the rendered files stands for /etc/opensm; one sweep in place of a daemon
     text = script.read_text().replace(str(tmp_path / "etc") + "/m_key", "/etc/opensm/m_key")
     script.write_text(text.replace("exec opensm", "exec opensm -o -f osm.log"))
-    with simulated(tmp_path / "ibsim", render(sc.resolve(sc.load(spec)), "cabling")["compute.net"], HOST) as running:
+    with simulate(tmp_path / "ibsim", render(sc.resolve(sc.load(spec)), "cabling")["compute.net"], HOST) as running:
         [guid] = running.run("ibstat", "-p").split()
         for device, own in (("mlx5_11", guid), ("mlx5_7", "0x00000000000000a0")):  # on compute, and on another fabric
             port = tmp_path / "sys/class/infiniband" / device / "ports/1"
@@ -187,8 +187,8 @@ def test_only_injected_faults_are_found(network: str, tmp_path: Path) -> None:
     moved = ("train-0100 mlx5_11", 1)  # a wrong port
     cables.cut(moved)
     cables.join(moved, ("compute-leaf-032", 32))
-    with simulated(tmp_path / "faults", cables.text(), HOST) as faulty:
-        code, found = verified(SPEC, faulty.discover())
+    with simulate(tmp_path / "faults", cables.format(), HOST) as faulty:
+        code, found = verify(SPEC, faulty.discover())
     assert code == 1
     assert [item["kind"] for item in found] == ["swapped", "wrong", "missing"]
     swapped, wrong, missing = (str(item["problem"]) for item in found)
@@ -208,10 +208,10 @@ def test_networks_with_splitters_come_up_too(fabric: str, host: str, tmp_path: P
         text = files[f"{fabric}/{name}"].replace(f"/etc/opensm/{fabric}", str(tmp_path))
         (tmp_path / name).write_text(text)
     network = render(plan, "cabling")[f"{fabric}.net"]
-    with simulated(tmp_path / "ibsim", network, f"train-0001 {host}") as running:
+    with simulate(tmp_path / "ibsim", network, f"train-0001 {host}") as running:
         log = running.bring_up(tmp_path / "opensm.conf")
         assert "SUBNET UP" in log and "ftree tables configured on all switches" in log
-        assert verified(spec, running.discover()) == (0, [])
+        assert verify(spec, running.discover()) == (0, [])
         assert "SUBNET UP" in running.bring_up(tmp_path / "opensm-standby.conf")
 
 
@@ -222,18 +222,18 @@ def test_servers_of_storage_are_cabled_and_full_members(tmp_path: Path) -> None:
     spec = tmp_path / "cluster.yaml"
     spec.write_text(text)
     network = render(sc.resolve(sc.load(spec)), "cabling")["storage.net"]
-    with simulated(tmp_path / "ibsim", network, "train-0001 mlx5_7") as running:
-        conf = _storage_files(spec, tmp_path)
+    with simulate(tmp_path / "ibsim", network, "train-0001 mlx5_7") as running:
+        conf = _write_storage_files(spec, tmp_path)
         assert "SUBNET UP" in running.bring_up(conf)
         found = running.discover()
-        assert verified(spec, found) == (0, [])
+        assert verify(spec, found) == (0, [])
         (tmp_path / "guids.txt").write_text(found.read_text())
         more = ", guids: guids.txt, partitions: [{tenant: llm, hosts: 'train-[0001-0004]'}]}     # par"
         spec.write_text(text.replace("}     # par", more))
-        assert "SUBNET UP" in running.bring_up(_storage_files(spec, tmp_path))
+        assert "SUBNET UP" in running.bring_up(_write_storage_files(spec, tmp_path))
         nodes = [f"train-{number:04d} mlx5_{port}" for number in (1, 2, 4, 5, 20) for port in (7, 1)]
-        tables = running.tables([*nodes, "scratch-oss-0003 mlx5_0", "fast-backend-0001 mlx5_1"])
-    matches_the_model(spec, 1, tables, "train-0001 mlx5_7")
+        tables = running.read_key_tables([*nodes, "scratch-oss-0003 mlx5_0", "fast-backend-0001 mlx5_1"])
+    check_key_tables(spec, 1, tables, "train-0001 mlx5_7")
     keys = {device.split()[0]: PortKeys(table[0], frozenset(table[1:])) for device, table in tables.items()}
     for node in ("train-0002", "train-0004", "train-0020"):
         assert find_key_match(keys[node], keys["scratch-oss-0003"])[0], "nodes reach storage at index 0"
@@ -243,7 +243,7 @@ def test_servers_of_storage_are_cabled_and_full_members(tmp_path: Path) -> None:
     )
 
 
-def _storage_files(spec: Path, folder: Path) -> Path:
+def _write_storage_files(spec: Path, folder: Path) -> Path:
     files = render(sc.resolve(sc.load(spec)), "infiniband")
     for path, text in files.items():
         if path.startswith("storage/"):

@@ -12,7 +12,7 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from opensm_lab import simulated  # noqa: E402
+from opensm_lab import simulate  # noqa: E402
 
 import supercloud as sc  # noqa: E402
 from supercloud.targets import render  # noqa: E402
@@ -35,7 +35,7 @@ def test_a_small_fabric_comes_up_with_the_planned_cables(nodes: int, switches: i
         (tmp_path / "etc" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "etc" / path).write_text(text.replace("/etc/opensm", str(tmp_path / "etc")))
     network = render(plan, "cabling")["compute.net"]
-    with simulated(tmp_path / "ibsim", network, "train-0001 mlx5_11") as running:
+    with simulate(tmp_path / "ibsim", network, "train-0001 mlx5_11") as running:
         log = running.bring_up(tmp_path / "etc" / "compute" / "opensm.conf")
         assert "SUBNET UP" in log and f"{'ftree' if switches > 1 else 'updn'} tables configured on all switches" in log
         for bad in ("fall back", "falling back", "minhop tables", "ERR "):

@@ -19,7 +19,7 @@ class Block:
     commands: str
 
 
-def blocks(text: str) -> list[Block]:
+def list_blocks(text: str) -> list[Block]:
     """All fenced blocks; one without a line that says where it is run is an error."""
     found: list[Block] = []
     said: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ def blocks(text: str) -> list[Block]:
     return found
 
 
-def named(block: Block, groups: Mapping[str, Sequence[str]]) -> list[str]:
+def list_hosts(block: Block, groups: Mapping[str, Sequence[str]]) -> list[str]:
     """The hosts of a block, each once; ``groups`` are the hosts of ``node``, ``login host`` and ``host``."""
     hosts: list[str] = []
     for word in block.hosts:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from document import blocks, named
+from document import list_blocks, list_hosts
 from real.machines.machines import Machine, MachineError, Machines
 from samples import ROOT
 
@@ -78,7 +78,7 @@ class Cluster:
         return self.machines[name]
 
 
-def described_machine() -> str:
+def describe_machine() -> str:
     """This machine's processors and memory, as the catalog says them."""
     shown = subprocess.run(
         ["lscpu"], capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"}
@@ -96,7 +96,7 @@ def described_machine() -> str:
 def declare(folder: Path) -> Plan:
     """Write the spec and its catalog, and render it."""
     (folder / "catalog" / "machines").mkdir(parents=True)
-    (folder / "catalog" / "machines" / "bare-debian.yaml").write_text(described_machine())
+    (folder / "catalog" / "machines" / "bare-debian.yaml").write_text(describe_machine())
     (folder / "cluster.yaml").write_text(SPEC)
     (folder / "job.yaml").write_text(JOB)
     plan = sc.resolve(sc.load(folder / "cluster.yaml"))
@@ -105,7 +105,7 @@ def declare(folder: Path) -> Plan:
     return plan
 
 
-def addresses(plan: Plan) -> dict[str, str]:
+def list_addresses(plan: Plan) -> dict[str, str]:
     """Host name to address, as the plan has it; the login host is the site's own."""
     assert plan.scheduler.database
     hosts = {host.name: str(host.address) for host in (*plan.scheduler.controllers, plan.scheduler.database)}
@@ -135,7 +135,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("installed")
     folder.chmod(0o755)
     plan = declare(folder)
-    hosts = addresses(plan)
+    hosts = list_addresses(plan)
     home, state = folder / "home", folder / "state"
     (home / "ada" / ".ssh").mkdir(parents=True)
     state.mkdir()
@@ -148,8 +148,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", place], check=True)
             os.chown(place, owner, owner)
         key = Path(f"{folder}/root-key.pub").read_text()
-        machines.each(lambda machine: prepare(machine, hosts[machine.name], key), booted)
-        machines.each(make_accelerators, [cluster[name] for name in plan.pools[0].hosts])
+        machines.run_each(lambda machine: prepare(machine, hosts[machine.name], key), booted)
+        machines.run_each(make_accelerators, [cluster[name] for name in plan.pools[0].hosts])
         (home / "ada" / ".ssh" / "authorized_keys").write_text((home / "ada" / ".ssh" / "id_ed25519.pub").read_text())
         (home / "ada" / ".ssh" / "config").write_text("StrictHostKeyChecking no\nBatchMode yes\nConnectTimeout 60\n")
         for path in (home / "ada", *(home / "ada").rglob("*")):
@@ -173,7 +173,7 @@ def follow(cluster: Cluster) -> None:
     nodes = list(cluster.plan.pools[0].hosts)
     pools = {f"node of {pool.name}": list(pool.hosts) for pool in cluster.plan.pools}
     groups = {**pools, "node": nodes, "login host": ["login1"], "host": list(cluster.machines)}
-    for block in blocks((cluster.folder / "slurm" / "INSTALL.md").read_text()):
+    for block in list_blocks((cluster.folder / "slurm" / "INSTALL.md").read_text()):
 
         def run(name: str, block=block) -> None:  # type: ignore[no-untyped-def]
             try:
@@ -187,11 +187,11 @@ def follow(cluster: Cluster) -> None:
                 raise AssertionError(f"INSTALL.md:{block.line} on {name}: {error}\n{logs[-6000:]}") from None
 
         started = time.monotonic()
-        Machines.each(run, named(block, groups), workers=3)
+        Machines.run_each(run, list_hosts(block, groups), workers=3)
         print(f"INSTALL.md:{block.line} on {', '.join(block.hosts)}: {time.monotonic() - started:.0f} s")
 
 
-def as_ada(cluster: Cluster, *words: str, token: str = "") -> str:
+def run_as_ada(cluster: Cluster, *words: str, token: str = "") -> str:
     """The product's command, given by a user on the login host."""
     environment = {"SUPERCLOUD_STATE": "/home/ada/state", "SLURM_JWT": token}
     command = ["/opt/supercloud/bin/supercloud", *words]
@@ -204,9 +204,9 @@ def test_the_demo_job_completes_over(cluster: Cluster, via: str) -> None:
     if via.startswith("https"):
         token = cluster["login1"].run("scontrol token lifespan=600", user="ada").stdout.strip()
     words = ["submit", f"{folder}/job.yaml", "--on", f"{folder}/cluster.yaml", "--engine", "slurm", "--via", via]
-    number = as_ada(cluster, *words, token=token).strip()
-    assert "COMPLETED" in as_ada(cluster, "wait", number, token=token)
-    assert as_ada(cluster, "logs", number, token=token).splitlines() == ["hello on installed sees 0,1"] * NODES
+    number = run_as_ada(cluster, *words, token=token).strip()
+    assert "COMPLETED" in run_as_ada(cluster, "wait", number, token=token)
+    assert run_as_ada(cluster, "logs", number, token=token).splitlines() == ["hello on installed sees 0,1"] * NODES
 
 
 def test_configuration_and_keys_belong_to_root(cluster: Cluster) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from bundle_world import BUNDLES, Served, by_kind, define, objects_of
+from bundle_world import BUNDLES, Served, by_kind, define_custom_resources, objects_of
 from kube_lab import Lab
 from kube_nodes import Node
 
@@ -30,7 +30,7 @@ def start_lab(folder: Path) -> Iterator[Lab]:
     """The cluster of ONPREM: nodes without labels of the project, then the bundle, applied in its order."""
     people = {"bob": "supercloud:vision"}
     with Lab(folder, [Node(host) for host in HOSTS], KUEUE, people) as lab:
-        define(lab)
+        define_custom_resources(lab)
         served = Served(lab.api)
         for item in objects_of(BUNDLE):
             served.put(item, dry=False)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from kube_binaries import built
+from kube_binaries import build_module
 from kube_lab import Lab
-from kube_managers import documents
+from kube_managers import load_documents
 from samples import ROOT
 
 sys.path.append(str(ROOT / "tests" / "targets" / "kubernetes"))
@@ -26,58 +26,58 @@ from supercloud.primitives.bundle import Bundle  # noqa: E402
 __all__ = [
     "BUNDLES",
     "Served",
-    "all_objects",
+    "list_objects",
     "by_kind",
-    "chart_folder",
-    "charted",
-    "cluster_objects",
-    "define",
+    "find_chart_folder",
+    "list_charts",
+    "list_cluster_objects",
+    "define_custom_resources",
     "objects_of",
     "planned",
-    "templated",
+    "render_chart",
 ]
 
 BUNDLES = bundles()
 
 
-def cluster_objects(bundle: Bundle) -> list[dict[str, Any]]:
+def list_cluster_objects(bundle: Bundle) -> list[dict[str, Any]]:
     """What kustomize makes of the root: no namespaces of charts, and no object that is only there for itself."""
     before = len(objects_of(bundle, "namespaces"))
     local = "config.kubernetes.io/local-config"
     return [item for item in objects_of(bundle)[before:] if local not in item["metadata"].get("annotations", {})]
 
 
-def all_objects(bundle: Bundle) -> list[dict[str, Any]]:
+def list_objects(bundle: Bundle) -> list[dict[str, Any]]:
     """What is applied to a cluster by hand or by a GitOps controller, and what the controller itself is told."""
     wrappers = [path for path in bundle if path.startswith("gitops/")]
     return [*objects_of(bundle), *(item for path in wrappers for item in yaml.safe_load_all(bundle[path]))]
 
 
-def define(lab: Lab) -> None:
+def define_custom_resources(lab: Lab) -> None:
     """Let a server know the custom resources that bundles have besides those of the lab's own managers."""
-    files = sorted((built("tools") / "manifests" / "crds").glob("*/*.yaml"))
-    crds = [item for item in documents(*files) if item["kind"] == "CustomResourceDefinition"]
+    files = sorted((build_module("tools") / "manifests" / "crds").glob("*/*.yaml"))
+    crds = [item for item in load_documents(*files) if item["kind"] == "CustomResourceDefinition"]
     lab.apply(*crds)
     for item in crds:
         group, version = item["spec"]["group"], item["spec"]["versions"][-1]["name"]
-        lab.until(lambda path=f"/apis/{group}/{version}/{item['spec']['names']['plural']}": lab.api.get(path))  # type: ignore[misc]
+        lab.wait_until(lambda path=f"/apis/{group}/{version}/{item['spec']['names']['plural']}": lab.api.get(path))  # type: ignore[misc]
 
 
-def chart_folder(chart: str) -> Path | None:
+def find_chart_folder(chart: str) -> Path | None:
     """The files of a chart; None for those that are not to be had as part of a Go module."""
-    found = [path.parent for path in (built("tools") / "manifests" / "charts" / chart).glob("*/Chart.yaml")]
+    found = [path.parent for path in (build_module("tools") / "manifests" / "charts" / chart).glob("*/Chart.yaml")]
     return found[0] if found else None
 
 
-def templated(chart: Chart, release: str, values: str, folder: Path) -> list[dict[str, Any]]:
+def render_chart(chart: Chart, release: str, values: str, folder: Path) -> list[dict[str, Any]]:
     """What helm makes of a chart with rendered values, for a release of Kubernetes."""
     (folder / "values.yaml").write_text(values)
     env = {**os.environ, **{f"HELM_{part}_HOME": str(folder) for part in ("CACHE", "CONFIG", "DATA")}}
     words = [
-        built("tools") / "bin" / "helm",
+        build_module("tools") / "bin" / "helm",
         "template",
         chart.name,
-        chart_folder(chart.name),
+        find_chart_folder(chart.name),
         "--include-crds",
         "--namespace",
         chart.namespace,
@@ -91,7 +91,7 @@ def templated(chart: Chart, release: str, values: str, folder: Path) -> list[dic
     return [item for item in yaml.load_all(done.stdout, yaml.CSafeLoader) if item]
 
 
-def charted() -> dict[str, tuple[Chart, str, str]]:
+def list_charts() -> dict[str, tuple[Chart, str, str]]:
     """Every chart whose files are here with each distinct rendering of its values, and a release of Kubernetes."""
     found: dict[str, tuple[Chart, str, str]] = {}
     seen: set[tuple[str, str, str]] = set()
@@ -100,7 +100,7 @@ def charted() -> dict[str, tuple[Chart, str, str]]:
         assert facts and facts.release
         for chart in facts.charts:
             item = (chart.name, chart.version, bundle[f"charts/{chart.name}.yaml"].partition("\n")[2])
-            if chart_folder(chart.name) and item not in seen:
+            if find_chart_folder(chart.name) and item not in seen:
                 seen.add(item)
                 found[f"{chart.name}-{name}"] = (chart, facts.release.patch, item[2])
     return found
@@ -113,12 +113,12 @@ class Served:
         self.api = api
         self._groups: dict[str, dict[str, tuple[str, bool]]] = {}
 
-    def path(self, item: dict[str, Any]) -> str | None:
+    def find_path(self, item: dict[str, Any]) -> str | None:
         """Where an object lies; None for kinds the server does not have."""
         version, kind = item["apiVersion"], item["kind"]
         if (version, kind) in kinds():
             return None
-        found = self._kinds(version).get(kind)
+        found = self._list_kinds(version).get(kind)
         if found is None:
             return None
         plural, namespaced = found
@@ -126,7 +126,7 @@ class Served:
         space = f"/namespaces/{item['metadata'].get('namespace', 'default')}" if namespaced else ""
         return f"{root}{space}/{plural}/{item['metadata']['name']}"
 
-    def _kinds(self, version: str) -> dict[str, tuple[str, bool]]:
+    def _list_kinds(self, version: str) -> dict[str, tuple[str, bool]]:
         if version not in self._groups:
             group = version.partition("/")[0] if "/" in version else ""
             served = (
@@ -147,7 +147,7 @@ class Served:
 
     def put(self, item: dict[str, Any], dry: bool) -> bool:
         """Server-side apply with strict validation; False where the server does not have the kind."""
-        path = self.path(item)
+        path = self.find_path(item)
         if path is None:
             return False
         more = {"dryRun": "All"} if dry else {}

@@ -10,7 +10,7 @@ HERE = Path(__file__).resolve().parent
 
 
 @cache
-def built(module: str = ".") -> Path:
+def build_module(module: str = ".") -> Path:
     """The folder with ``bin`` and ``manifests`` of a module: this folder's, or ``tools``. Takes minutes once."""
     done = subprocess.run([HERE / "build.sh", module], capture_output=True, text=True, timeout=3600)
     assert done.returncode == 0, f"build.sh {module} failed:\n{done.stderr[-4000:]}"

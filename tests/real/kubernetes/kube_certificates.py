@@ -37,7 +37,7 @@ class Certificates:
         """The authority, as objects carry it."""
         return base64.b64encode((self.folder / "ca.crt").read_bytes()).decode()
 
-    def kubeconfig(self, path: Path, server: str, token: str, namespace: str = "default") -> Path:
+    def write_kubeconfig(self, path: Path, server: str, token: str, namespace: str = "default") -> Path:
         """A kubeconfig for whoever has a token."""
         path.write_text(
             yaml.safe_dump(
@@ -58,17 +58,17 @@ class Certificates:
         return path
 
 
-def token_of(person: str) -> str:
+def format_token(person: str) -> str:
     """What somebody says who they are."""
     return f"lab-token-of-{person}"
 
 
-def made(folder: Path, people: Mapping[str, str]) -> Certificates:
+def make_certificates(folder: Path, people: Mapping[str, str]) -> Certificates:
     """Fresh ones, with tokens for people and their groups."""
     folder.mkdir(parents=True)
     (folder / "openssl.cnf").write_text(_CONFIG)
     lines = [f'{ADMIN},admin,admin,"system:masters"']
-    lines += [f'{token_of(person)},{person},{person},"{group}"' for person, group in people.items()]
+    lines += [f'{format_token(person)},{person},{person},"{group}"' for person, group in people.items()]
     (folder / "tokens.csv").write_text("\n".join(lines) + "\n")
     curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-config", "openssl.cnf")
     for command in (

@@ -46,10 +46,10 @@ def give_channels(lab: Lab, plan: Plan) -> None:
                     "spec": {"spec": {"devices": {"requests": requests}}},
                 }
             )
-        lab.apply(*(_slice(host) for host in pool.hosts))
+        lab.apply(*(_build_slice(host) for host in pool.hosts))
 
 
-def _slice(host: str) -> Json:
+def _build_slice(host: str) -> Json:
     device = {"name": "channel-0", "attributes": {"type": {"string": "channel"}, "id": {"int": 0}}}
     return {
         "apiVersion": _API,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kube_certificates import ADMIN, Certificates
-from kube_processes import Processes, free_ports
+from kube_processes import Processes, find_free_ports
 
 # what needs a cloud, a network or a kubelet
 _OFF = (
@@ -24,7 +24,7 @@ _FAST = {"kube-api-qps": 500, "kube-api-burst": 1000, "leader-elect": "false"}
 
 def start(processes: Processes, keys: Certificates, data: Path) -> tuple[str, Path]:
     """Start them; the address of the API server, and the administrator's kubeconfig. ``data`` is best on tmpfs."""
-    client, peer, api, manager, scheduler = free_ports(5)
+    client, peer, api, manager, scheduler = find_free_ports(5)
     store, other = f"http://127.0.0.1:{client}", f"http://127.0.0.1:{peer}"
     processes.start(
         "etcd",
@@ -67,8 +67,8 @@ def start(processes: Processes, keys: Certificates, data: Path) -> tuple[str, Pa
             "runtime-config": "admissionregistration.k8s.io/v1beta1=true",
         },
     )
-    processes.ready("kube-apiserver", f"{server}/readyz", ADMIN)
-    kubeconfig = keys.kubeconfig(processes.folder / "admin.kubeconfig", server, ADMIN)
+    processes.wait_ready("kube-apiserver", f"{server}/readyz", ADMIN)
+    kubeconfig = keys.write_kubeconfig(processes.folder / "admin.kubeconfig", server, ADMIN)
     who = {
         "kubeconfig": kubeconfig,
         "authentication-kubeconfig": kubeconfig,

@@ -17,9 +17,9 @@ from typing import Any, Self
 
 import kube_control_plane
 import kube_nodes
-from kube_binaries import built
-from kube_certificates import ADMIN, Certificates, made, token_of
-from kube_managers import Managers, documents
+from kube_binaries import build_module
+from kube_certificates import ADMIN, Certificates, make_certificates, format_token
+from kube_managers import Managers, load_documents
 from kube_nodes import Node
 from kube_processes import Processes
 from real.polling import wait_for
@@ -53,7 +53,7 @@ class Lab:
         people: Mapping[str, str] | None = None,
     ):
         self.folder, self._nodes, self._kueue, self._people = folder, list(nodes), kueue, people or {}
-        self.built = built()
+        self.built = build_module()
         self.processes = Processes(self.built / "bin", folder)
         self.server, self.token = "", ADMIN
         self.kubeconfig = folder / "admin.kubeconfig"
@@ -77,16 +77,16 @@ class Lab:
         shutil.rmtree(self._data, ignore_errors=True)
 
     def _start(self) -> None:
-        self.keys: Certificates = made(self.folder / "pki", self._people)
+        self.keys: Certificates = make_certificates(self.folder / "pki", self._people)
         self.server, self.kubeconfig = kube_control_plane.start(self.processes, self.keys, self._data / "data")
         self.api = ApiClient(ClusterTransport(config_file=self.kubeconfig))
         kube_nodes.start(self.processes, self.built / "manifests", self.keys, self.kubeconfig)
         managers = Managers(self.built / "manifests", self.processes, self.keys)
         for name in _SYSTEM:
             self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        self.define(managers.resources())
+        self.define(managers.iter_resources())
         managers.start(self.kubeconfig, self._kueue)
-        for item in managers.webhooks():
+        for item in managers.iter_webhooks():
             self._apply(item, f"{_HOOKS}/{item['kind'].lower()}s")
         self.add(self._nodes)
 
@@ -95,7 +95,7 @@ class Lab:
     def apply(self, *items: Json) -> None:
         """Server-side apply, with unknown fields refused; kinds are looked up, so custom resources go as well."""
         for item in items:
-            path, namespaced = self._path(item["apiVersion"], item["kind"])
+            path, namespaced = self._find_path(item["apiVersion"], item["kind"])
             space = item["metadata"].get("namespace", "default")
             version, _, plural = path.rpartition("/")
             self._apply(item, f"{version}/namespaces/{space}/{plural}" if namespaced else path)
@@ -110,7 +110,7 @@ class Lab:
             fieldValidation="Strict",
         )
 
-    def _path(self, version: str, kind: str) -> tuple[str, bool]:
+    def _find_path(self, version: str, kind: str) -> tuple[str, bool]:
         if (version, kind) not in self._paths:
             root = f"/apis/{version}" if "/" in version else f"/api/{version}"
             for found in self.api.get(root)["resources"]:
@@ -123,14 +123,14 @@ class Lab:
         for name in names:
             files = sorted((self.built / "manifests" / "crds" / name).glob("*.yaml"))
             assert files, f"crds.txt has no {name}"
-            self.define(item for item in documents(*files) if item["kind"] == "CustomResourceDefinition")
+            self.define(item for item in load_documents(*files) if item["kind"] == "CustomResourceDefinition")
 
     def define(self, items: Iterable[Json]) -> None:
         """Define custom resources, and wait until the server serves them."""
         with ThreadPoolExecutor(4) as threads:
             names = [item["metadata"]["name"] for item in threads.map(lambda item: self._apply(item, _CRDS), items)]
         for name in names:
-            self.until(
+            self.wait_until(
                 lambda name=name: any(  # type: ignore[misc]
                     found["type"] == "Established" and found["status"] == "True"
                     for found in self.api.get(f"{_CRDS}/{name}").get("status", {}).get("conditions") or ()
@@ -143,10 +143,10 @@ class Lab:
         """Add nodes and wait until they take work."""
         names = {node.name for node in nodes}
         with ThreadPoolExecutor(8) as threads:
-            list(threads.map(lambda node: self.api.post("/api/v1/nodes", node.body()), nodes))
-        self.until(lambda: names <= set(self._ready()))
+            list(threads.map(lambda node: self.api.post("/api/v1/nodes", node.build_object()), nodes))
+        self.wait_until(lambda: names <= set(self._iter_ready()))
 
-    def _ready(self) -> Iterator[str]:
+    def _iter_ready(self) -> Iterator[str]:
         for node in self.api.iter_items("/api/v1/nodes"):
             ready = any(
                 item["type"] == "Ready" and item["status"] == "True" for item in node["status"].get("conditions") or ()
@@ -156,7 +156,7 @@ class Lab:
                 yield node["metadata"]["name"]
 
     @contextmanager
-    def without(self, node: str) -> Iterator[None]:
+    def lose_node(self, node: str) -> Iterator[None]:
         """A node is lost for a while: the pods on it are taken off."""
         broken = {"key": "broken", "value": "yes", "effect": "NoExecute"}
         self.api.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": [broken]}})
@@ -167,10 +167,10 @@ class Lab:
 
     # -- people ------------------------------------------------------------------------------------------------------
 
-    def kubeconfig_of(self, person: str, namespace: str) -> Path:
+    def write_kubeconfig(self, person: str, namespace: str) -> Path:
         """How one of ``people`` reaches it."""
         path = self.folder / f"{person}.kubeconfig"
-        return self.keys.kubeconfig(path, self.server, token_of(person), namespace)
+        return self.keys.write_kubeconfig(path, self.server, format_token(person), namespace)
 
     def clear(self, *namespaces: str) -> None:
         """Delete all jobs of namespaces, and wait until their pods are gone.
@@ -181,10 +181,10 @@ class Lab:
         for path in paths:
             self.api.delete(path, {"propagationPolicy": "Background"})
         for path in paths:
-            self.until(lambda path=path: not list(self.api.iter_items(path)))  # type: ignore[misc]
+            self.wait_until(lambda path=path: not list(self.api.iter_items(path)))  # type: ignore[misc]
 
     @staticmethod
-    def until(question: Callable[[], Any]) -> Any:
+    def wait_until(question: Callable[[], Any]) -> Any:
         """The answer, as soon as it is true; a refusal of the API server is an answer that is not."""
         refused: list[ApiStatusError] = []
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 from kube_certificates import Certificates
-from kube_processes import Processes, free_ports
+from kube_processes import Processes, find_free_ports
 
 Json = dict[str, Any]
 
@@ -21,7 +21,7 @@ _WEBHOOKS = {"kueue": "components/webhook", "jobset": "components/webhook", "lws
 _FRAMEWORKS = ["batch/job", "jobset.x-k8s.io/jobset", "leaderworkerset.x-k8s.io/leaderworkerset", "pod"]
 
 
-def documents(*paths: Path) -> Iterator[Json]:
+def load_documents(*paths: Path) -> Iterator[Json]:
     """All objects of some files."""
     for path in paths:
         yield from (item for item in yaml.load_all(path.read_text(), _LOADER) if item)
@@ -32,31 +32,34 @@ class Managers:
 
     def __init__(self, manifests: Path, processes: Processes, keys: Certificates):
         self._manifests, self._processes, self._keys = manifests, processes, keys
-        ports = iter(free_ports(9))
+        ports = iter(find_free_ports(9))
         self._ports = {
             name: {"webhook": next(ports), "health": next(ports), "metrics": next(ports)} for name in _RESOURCES
         }
 
-    def resources(self) -> Iterator[Json]:
+    def iter_resources(self) -> Iterator[Json]:
         """Custom resource definitions; several versions of Kueue's are converted by its webhook."""
         patches = (self._manifests / "kueue/components/crd/patches").glob("webhook_in_*.yaml")
-        converted = {item["metadata"]["name"] for item in documents(*patches)} - {"resourceflavors.kueue.x-k8s.io"}
+        converted = {item["metadata"]["name"] for item in load_documents(*patches)} - {"resourceflavors.kueue.x-k8s.io"}
         for name, folder in _RESOURCES.items():
-            for item in documents(*sorted((self._manifests / name / folder).glob("*.yaml"))):
+            for item in load_documents(*sorted((self._manifests / name / folder).glob("*.yaml"))):
                 if item["kind"] != "CustomResourceDefinition":
                     continue
                 if item["metadata"]["name"] in converted:
-                    convert = {"conversionReviewVersions": ["v1"], "clientConfig": self._client("kueue", "/convert")}
+                    convert = {
+                        "conversionReviewVersions": ["v1"],
+                        "clientConfig": self._build_client("kueue", "/convert"),
+                    }
                     item["spec"]["conversion"] = {"strategy": "Webhook", "webhook": convert}
                 yield item
 
-    def webhooks(self) -> Iterator[Json]:
+    def iter_webhooks(self) -> Iterator[Json]:
         """Webhook configurations that reach the processes by address."""
         for name, folder in _WEBHOOKS.items():
-            for item in documents(self._manifests / name / folder / "manifests.yaml"):
+            for item in load_documents(self._manifests / name / folder / "manifests.yaml"):
                 item["metadata"]["name"] = f"{name}-{item['metadata']['name']}"
                 for hook in item["webhooks"]:
-                    hook["clientConfig"] = self._client(name, hook["clientConfig"]["service"]["path"])
+                    hook["clientConfig"] = self._build_client(name, hook["clientConfig"]["service"]["path"])
                     if name in _PODS_OF and hook["name"] in ("mpod.kb.io", "vpod.kb.io"):
                         hook["objectSelector"] = {"matchExpressions": [{"key": _PODS_OF[name], "operator": "Exists"}]}
                     groups = {group for rule in hook["rules"] for group in rule["apiGroups"]}
@@ -84,7 +87,7 @@ class Managers:
                 name, {"config": folder / f"{name}.yaml", "kubeconfig": kubeconfig}, {"KUBECONFIG": str(kubeconfig)}
             )
         for name, ports in self._ports.items():
-            self._processes.ready(name, f"http://127.0.0.1:{ports['health']}/readyz")
+            self._processes.wait_ready(name, f"http://127.0.0.1:{ports['health']}/readyz")
 
     def _write(self, name: str, said: Json, metrics: str, rate: int) -> None:
         ports = self._ports[name]
@@ -101,5 +104,5 @@ class Managers:
         )
         (self._processes.folder / f"{name}.yaml").write_text(text)
 
-    def _client(self, name: str, path: str) -> Json:
+    def _build_client(self, name: str, path: str) -> Json:
         return {"url": f"https://127.0.0.1:{self._ports[name]['webhook']}{path}", "caBundle": self._keys.bundle}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kube_certificates import Certificates
-from kube_processes import Processes, free_ports
+from kube_processes import Processes, find_free_ports
 
 Json = dict[str, Any]
 
@@ -111,7 +111,7 @@ class Node:
     taints: Sequence[Mapping[str, str]] = ()
     allocatable: Mapping[str, str] = field(default_factory=lambda: _GPU_NODE)
 
-    def body(self) -> Json:
+    def build_object(self) -> Json:
         """The object."""
         has = {"pods": "110", "ephemeral-storage": "10Ti", **self.allocatable}
         labels = {HOSTNAME: self.name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", **self.labels}
@@ -131,7 +131,7 @@ def start(processes: Processes, manifests: Path, keys: Certificates, kubeconfig:
     log.write_text("2026-01-01T00:00:00.000000000Z stdout F hello\n2026-01-01T00:00:01.000000000Z stdout F loss 2.5\n")
     stages = [(manifests / f"kwok/stage/{name}.yaml").read_text() for name in _STAGES]
     (folder / "stages.yaml").write_text("\n---\n".join([*stages, _DELETED, _COMPLETE, _LOGS.replace("FILE", str(log))]))
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     processes.start(
         "kwok",
         {

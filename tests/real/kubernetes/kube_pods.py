@@ -12,12 +12,12 @@ _FIELD = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]")
 _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
 
-def variables(pod: Json) -> dict[str, str]:
+def list_variables(pod: Json) -> dict[str, str]:
     """The environment of a pod's container; what refers to a Secret is left out."""
     found: dict[str, str] = {}
     for item in pod["spec"]["containers"][0]["env"]:
         if "value" in item:
-            found[item["name"]] = expanded(item["value"], found)
+            found[item["name"]] = expand(item["value"], found)
         elif "fieldRef" in item["valueFrom"]:
             match = _FIELD.fullmatch(item["valueFrom"]["fieldRef"]["fieldPath"])
             assert match, item
@@ -25,16 +25,16 @@ def variables(pod: Json) -> dict[str, str]:
     return found
 
 
-def expanded(text: str, known: dict[str, str]) -> str:
+def expand(text: str, known: dict[str, str]) -> str:
     """``$$`` is one, ``$(NAME)`` a variable where there is one, else as it stands."""
     return _REFERENCE.sub(lambda hit: "$" if hit[0] == "$$" else known.get(hit[1], hit[0]), text)
 
 
 def run(pod: Json, check: bool = True) -> str:
     """What the command of a pod's container prints, run here."""
-    known = variables(pod)
+    known = list_variables(pod)
     container = pod["spec"]["containers"][0]
-    words = [expanded(word, known) for word in (*container["command"], *container.get("args", ()))]
+    words = [expand(word, known) for word in (*container["command"], *container.get("args", ()))]
     done = subprocess.run(words, env={"PATH": "/usr/bin:/bin", **known}, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 or not check, done.stderr
     return done.stdout

@@ -17,7 +17,7 @@ from real.polling import wait_for
 _GRACE = 3.0  # the API server drains watches for a minute once etcd is gone; its state is thrown away anyway
 
 
-def free_ports(count: int) -> list[int]:
+def find_free_ports(count: int) -> list[int]:
     """Ports that nobody has, all different."""
     sockets = [socket.socket() for _ in range(count)]
     for item in sockets:
@@ -49,16 +49,16 @@ class Processes:
                 env={**os.environ, "GOGC": "200", **(env or {})},
             )
 
-    def ready(self, name: str, url: str, token: str = "") -> None:
+    def wait_ready(self, name: str, url: str, token: str = "") -> None:
         """Wait until a program answers 200."""
 
         def is_ready() -> bool:
-            assert self.running[name].poll() is None, f"{name} ended:\n{self.log(name)}"
-            return _answers(url, token)
+            assert self.running[name].poll() is None, f"{name} ended:\n{self.read_log(name)}"
+            return _is_answering(url, token)
 
-        wait_for(f"{name} is ready", is_ready, interval=0.05, show=lambda: self.log(name))
+        wait_for(f"{name} is ready", is_ready, interval=0.05, show=lambda: self.read_log(name))
 
-    def log(self, name: str, lines: int = 30) -> str:
+    def read_log(self, name: str, lines: int = 30) -> str:
         """The end of what it printed."""
         text = (self.folder / f"{name}.log").read_text(errors="replace")
         return "\n".join(text.splitlines()[-lines:])
@@ -76,7 +76,7 @@ class Processes:
                 process.wait()
 
 
-def _answers(url: str, token: str) -> bool:
+def _is_answering(url: str, token: str) -> bool:
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
     context = ssl._create_unverified_context() if url.startswith("https") else None
     try:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from kube_binaries import built
+from kube_binaries import build_module
 from kube_lab import Lab
-from kube_managers import documents
-from kube_processes import Processes, free_ports
+from kube_managers import load_documents
+from kube_processes import Processes, find_free_ports
 
 Json = dict[str, Any]
 
@@ -31,7 +31,7 @@ class Volcano:
 
     def __init__(self, lab: Lab, scheduler: str):
         self._lab = lab
-        self.built = built("volcano")
+        self.built = build_module("volcano")
         self.processes = Processes(self.built / "bin", lab.folder)
         self._scheduler = lab.folder / "volcano-scheduler.conf"
         self._scheduler.write_text(scheduler)
@@ -39,10 +39,10 @@ class Volcano:
     def start(self) -> None:
         """Resources, then programs; the webhooks are last, as they answer for objects of the programs themselves."""
         crds = sorted((self.built / "manifests" / "crds").glob("*.yaml"))
-        self._lab.define(item for item in documents(*crds) if item)
+        self._lab.define(item for item in load_documents(*crds) if item)
         self._lab.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}})
-        port, *health = free_ports(4)
-        self._lab.apply(*self._hooks(port))
+        port, *health = find_free_ports(4)
+        self._lab.apply(*self._iter_webhooks(port))
         keys = self._lab.keys.folder
         common = {"kubeconfig": self._lab.kubeconfig, "enable-healthz": "true"}
         addresses = dict(zip(("webhook-manager", "controller-manager", "scheduler"), health, strict=True))
@@ -64,11 +64,11 @@ class Volcano:
             self.processes.start(name, {**common, **more, "healthz-address": f"127.0.0.1:{addresses[name]}"})
         for name, number in addresses.items():
             scheme = "https" if name == "webhook-manager" else "http"
-            self.processes.ready(name, f"{scheme}://127.0.0.1:{number}/healthz")
+            self.processes.wait_ready(name, f"{scheme}://127.0.0.1:{number}/healthz")
         # the scheduler makes the queue that all others stand under
-        self._lab.until(lambda: self._lab.api.get("/apis/scheduling.volcano.sh/v1beta1/queues/root"))
+        self._lab.wait_until(lambda: self._lab.api.get("/apis/scheduling.volcano.sh/v1beta1/queues/root"))
 
-    def _hooks(self, port: int) -> Iterator[Json]:
+    def _iter_webhooks(self, port: int) -> Iterator[Json]:
         for path, (api, resource, operations) in _HOOKS.items():
             group, _, version = api.partition("/")
             mutates = path.endswith("/mutate")
@@ -100,7 +100,7 @@ class Volcano:
         self.processes.stop()
 
 
-def scheduler_of(bundle: Path) -> str:
+def read_scheduler(bundle: Path) -> str:
     """The scheduler's configuration in a rendered bundle."""
     values = yaml.safe_load((bundle / "charts" / "volcano.yaml").read_text())
     return str(values["custom"]["scheduler_config_override"])

@@ -13,9 +13,9 @@ from typing import Any
 import yaml
 from kube_channels import give_channels
 from kube_lab import Lab
-from kube_managers import documents
+from kube_managers import load_documents
 from kube_nodes import Node
-from kube_volcano import Volcano, scheduler_of
+from kube_volcano import Volcano, read_scheduler
 
 import supercloud as sc
 from supercloud.jobs.engines.kubernetes.kinds import KINDS
@@ -62,11 +62,13 @@ class World:
         assert isinstance(scheduler, KubernetesScheduler)
         self.kind = next(kind for kind in KINDS.values() if kind.queue == scheduler.queue)
         self._volcano: Volcano | None = None
-        nodes = [Node(host, allocatable=_has(self.plan, pool)) for pool in self.plan.pools for host in pool.hosts]
+        nodes = [
+            Node(host, allocatable=_list_resources(self.plan, pool)) for pool in self.plan.pools for host in pool.hosts
+        ]
         (folder / "lab").mkdir()
-        self.lab = Lab(folder / "lab", nodes, self._kueue(), people)
+        self.lab = Lab(folder / "lab", nodes, self._read_kueue(), people)
 
-    def _kueue(self) -> Json:
+    def _read_kueue(self) -> Json:
         """What the bundle says to Kueue; it is not asked for anything where Volcano is the queue."""
         path = self.bundle / "charts" / "kueue.yaml"
         if not path.exists():
@@ -79,7 +81,7 @@ class World:
         self.lab.__enter__()
         try:
             if self.kind.queue == "volcano":
-                self._volcano = Volcano(self.lab, scheduler_of(self.bundle))
+                self._volcano = Volcano(self.lab, read_scheduler(self.bundle))
                 self._volcano.start()
             self.apply()
         except BaseException:
@@ -95,20 +97,20 @@ class World:
     def apply(self) -> None:
         """What install.sh does after the charts, and one run of the job that labels nodes."""
         for folder in _APPLIED:
-            self.lab.apply(*self._objects(folder))
+            self.lab.apply(*self._iter_objects(folder))
         give_channels(self.lab, self.plan)
         for tenant in self.plan.tenants:
-            self.lab.until(lambda name=tenant.name: self._active(name))  # type: ignore[misc]
+            self.lab.wait_until(lambda name=tenant.name: self._is_active(name))  # type: ignore[misc]
         self._label()
 
-    def _objects(self, folder: str) -> Iterator[Json]:
+    def _iter_objects(self, folder: str) -> Iterator[Json]:
         """In the order of its kustomization; a CronJob would run where there are kubelets."""
         listed = yaml.safe_load((self.bundle / folder / "kustomization.yaml").read_text())["resources"]
-        for item in documents(*(self.bundle / folder / name for name in listed)):
+        for item in load_documents(*(self.bundle / folder / name for name in listed)):
             if item["kind"] != "CronJob":
                 yield item
 
-    def _active(self, queue: str) -> bool:
+    def _is_active(self, queue: str) -> bool:
         if self.kind.queue == "volcano":
             state = self.lab.api.get(f"/apis/scheduling.volcano.sh/v1beta1/queues/{queue}").get("status", {})
             return bool(state.get("state") == "Open")
@@ -122,7 +124,7 @@ class World:
         """The rendered script, on the rendered table, with the rights of nobody but an administrator here."""
         table = self.folder / "table"
         table.mkdir(exist_ok=True)
-        for item in documents(self.bundle / "nodes" / "labels.yaml"):
+        for item in load_documents(self.bundle / "nodes" / "labels.yaml"):
             if item["kind"] == "ConfigMap":
                 for name, text in item["data"].items():
                     (table / name).write_text(text)
@@ -141,7 +143,7 @@ class World:
 
     # -- the product -------------------------------------------------------------------------------------------------
 
-    def supercloud(self, *words: str, check: bool = True, kubeconfig: Path | None = None) -> str:
+    def run_supercloud(self, *words: str, check: bool = True, kubeconfig: Path | None = None) -> str:
         """What the command line prints; its state folder is this world's."""
         env = {
             **os.environ,
@@ -157,52 +159,58 @@ class World:
     def submit(self, kubeconfig: Path | None = None, **job: Any) -> int:
         """Submit a job by its fields; its number."""
         return int(
-            self.supercloud(
-                "submit", str(self.job(**job)), "--on", str(self.spec), "--engine", "kubernetes", kubeconfig=kubeconfig
+            self.run_supercloud(
+                "submit",
+                str(self.write_job(**job)),
+                "--on",
+                str(self.spec),
+                "--engine",
+                "kubernetes",
+                kubeconfig=kubeconfig,
             )
         )
 
-    def job(self, **fields: Any) -> Path:
+    def write_job(self, **fields: Any) -> Path:
         """A job file."""
         path = self.folder / f"{fields.get('name', 'job')}.yaml"
         said = {"name": "job", "image": "registry.example.com/train:1", "command": ["sleep", "600"], "tenant": "llm"}
         path.write_text(yaml.safe_dump(said | fields))
         return path
 
-    def record(self, number: int) -> JobRecord:
+    def get_record(self, number: int) -> JobRecord:
         """What the store says of a job, after asking the cluster as ``supercloud jobs`` does."""
         with Store(self.folder / "state") as store:
             problems = reconcile(store, [number])
             assert not problems, problems
             return store.get(number)
 
-    def listed(self, number: int) -> Json:
+    def get_row(self, number: int) -> Json:
         """What ``supercloud jobs`` prints of a job."""
-        rows: list[Json] = json.loads(self.supercloud("jobs", "--json", "--limit", "1000"))
+        rows: list[Json] = json.loads(self.run_supercloud("jobs", "--json", "--limit", "1000"))
         return next(row for row in rows if row["id"] == number)
 
-    def reaches(self, number: int, state: str, attempt: int = 0) -> JobRecord:
+    def wait_state(self, number: int, state: str, attempt: int = 0) -> JobRecord:
         """The job as it is once it is in a state, and in a later start than before."""
 
         def look() -> JobRecord | None:
-            found = self.record(number)
+            found = self.get_record(number)
             return found if found.state == state and found.attempt >= attempt else None
 
-        reached: JobRecord = self.lab.until(look)
+        reached: JobRecord = self.lab.wait_until(look)
         return reached
 
-    def objects(self, number: int) -> Json:
+    def get_object(self, number: int) -> Json:
         """A job's JobSet or Volcano job."""
-        key = self.record(number).key
+        key = self.get_record(number).key
         plural = self.kind.build_path("").rpartition("/")[2]
         for item in self.lab.api.iter_items(f"/apis/{self.kind.api_version}/{plural}"):
             if item["metadata"]["annotations"].get("supercloud.dev/key") == key:
                 return item
         raise AssertionError(f"job {number} has no object")
 
-    def hosts(self, number: int) -> list[str]:
+    def wait_hosts(self, number: int) -> list[str]:
         """The nodes its pods run on, as soon as all of them are on one."""
-        body = self.objects(number)
+        body = self.get_object(number)
         space, name = body["metadata"]["namespace"], body["metadata"]["name"]
         spec = body["spec"]
         count = spec.get("minAvailable") or spec["replicatedJobs"][0]["template"]["spec"]["parallelism"]
@@ -218,9 +226,9 @@ class World:
             )
             return found if len(found) == count else None
 
-        return list(self.lab.until(look))
+        return list(self.lab.wait_until(look))
 
-    def groups(self, level: str, hosts: list[str]) -> dict[str, int]:
+    def count_groups(self, level: str, hosts: list[str]) -> dict[str, int]:
         """Groups of a level that hosts lie in, by the labels of the real nodes, with the number of hosts in each."""
         found: dict[str, int] = {}
         for host in hosts:
@@ -238,7 +246,7 @@ class World:
         self.lab.clear(*spaces)
 
 
-def _has(plan: Plan, pool: PoolPlan) -> dict[str, str]:
+def _list_resources(plan: Plan, pool: PoolPlan) -> dict[str, str]:
     """What the kubelet of a node of a pool would say it has, with the ports that device plugins find."""
     cpu, memory = pool.machine.cpu, pool.machine.memory
     has = {"cpu": str(cpu.threads if cpu else 8), "memory": f"{int(memory.base) if memory else 2**36}"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from bundle_world import BUNDLES, Served, define, objects_of, templated
+from bundle_world import BUNDLES, Served, define_custom_resources, objects_of, render_chart
 from kube_lab import Lab
 from kube_nodes import Node
 
@@ -30,23 +30,23 @@ def domains(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     driver = facts.find_chart("nvidia-dra-driver")
     assert driver is not None
     with Lab(folder, [Node(host, allocatable=NODE) for host in HOSTS], yaml.safe_load(values)) as lab:
-        define(lab)
+        define_custom_resources(lab)
         served = Served(lab.api)
         for item in objects_of(BUNDLE):
             served.put(item, dry=False)
-        chart = templated(driver, facts.release.patch, BUNDLE["charts/nvidia-dra-driver.yaml"], folder)
+        chart = render_chart(driver, facts.release.patch, BUNDLE["charts/nvidia-dra-driver.yaml"], folder)
         lab.apply(*(item for item in chart if item["kind"] == "DeviceClass"))
         for name, class_name in (
             ("train-nvlink-channel", "compute-domain-default-channel.nvidia.com"),
             ("another", "compute-domain-daemon.nvidia.com"),
         ):
-            lab.apply(_template(name, class_name))
+            lab.apply(_build_template(name, class_name))
         for host in HOSTS:
-            lab.api.patch(f"/api/v1/nodes/{host}", {"metadata": {"labels": _place(host)}})
+            lab.api.patch(f"/api/v1/nodes/{host}", {"metadata": {"labels": _list_labels(host)}})
         yield lab
 
 
-def _template(name: str, class_name: str) -> Json:
+def _build_template(name: str, class_name: str) -> Json:
     requests = [{"name": "channel", "exactly": {"deviceClassName": class_name}}]
     return {
         "apiVersion": "resource.k8s.io/v1",
@@ -56,7 +56,7 @@ def _template(name: str, class_name: str) -> Json:
     }
 
 
-def _place(host: str) -> dict[str, str]:
+def _list_labels(host: str) -> dict[str, str]:
     levels = build_topology(PLAN, PLAN.pools[0]).levels
     found = {
         format_level_label(level.name): group.name
@@ -67,7 +67,7 @@ def _place(host: str) -> dict[str, str]:
     return {POOL_LABEL: "train", **found}
 
 
-def _job(name: str, pods: int, template: str) -> Json:
+def _build_job(name: str, pods: int, template: str) -> Json:
     near = {"kueue.x-k8s.io/podset-required-topology": format_level_label("scale-up")}
     main = {
         "name": "main",
@@ -92,13 +92,13 @@ def _job(name: str, pods: int, template: str) -> Json:
     }
 
 
-def _workloads(lab: Lab, job: str) -> list[Json]:
+def _list_workloads(lab: Lab, job: str) -> list[Json]:
     return [item for item in lab.api.iter_items(_WORKLOADS) if item["metadata"]["ownerReferences"][0]["name"] == job]
 
 
-def _said(lab: Lab, job: str, status: str) -> str | None:
+def _find_message(lab: Lab, job: str, status: str) -> str | None:
     """What Kueue says of a job's quota, as soon as it is of this status."""
-    for item in _workloads(lab, job):
+    for item in _list_workloads(lab, job):
         for found in item.get("status", {}).get("conditions", []):
             if (found["type"], found["status"]) == ("QuotaReserved", status):
                 return str(found["message"])
@@ -115,9 +115,9 @@ JOBS = [
 @pytest.mark.parametrize("name, pods, template, status, said", JOBS, ids=[job[0] for job in JOBS])
 def test_jobs_with_claims(domains: Lab, name: str, pods: int, template: str, status: str, said: str) -> None:
     """A whole domain is admitted, more than a domain waits, and what nobody counts is not let in."""
-    domains.api.post("/apis/batch/v1/namespaces/llm/jobs", _job(name, pods, template))
+    domains.api.post("/apis/batch/v1/namespaces/llm/jobs", _build_job(name, pods, template))
     try:
-        assert said in domains.until(lambda: _said(domains, name, status))
+        assert said in domains.wait_until(lambda: _find_message(domains, name, status))
     finally:
         domains.api.delete(f"/apis/batch/v1/namespaces/llm/jobs/{name}")
-        domains.until(lambda: not _workloads(domains, name))
+        domains.wait_until(lambda: not _list_workloads(domains, name))

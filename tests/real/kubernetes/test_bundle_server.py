@@ -29,13 +29,13 @@ from bundle_lab import (
 from bundle_world import (
     BUNDLES,
     Served,
-    all_objects,
+    list_objects,
     by_kind,
-    charted,
-    cluster_objects,
+    list_charts,
+    list_cluster_objects,
     objects_of,
     planned,
-    templated,
+    render_chart,
 )
 from kube_lab import Lab
 
@@ -68,7 +68,7 @@ def test_every_object_is_accepted(lab: Lab, name: str) -> None:
     """Every field is one the server knows, and no webhook objects."""
     served = Served(lab.api)
     refused, asked = [], 0
-    for item in all_objects(BUNDLES[name][1]):
+    for item in list_objects(BUNDLES[name][1]):
         if item["kind"] in FIXED:
             item["metadata"]["name"] = f"{name}-{item['metadata']['name']}"
         try:
@@ -92,10 +92,10 @@ def test_rendered_charts_are_accepted(lab: Lab, tmp_path: Path) -> None:
     """With rendered values, by the server the charts are made for; the rest needs resources of charts not to be had."""
     served = Served(lab.api)
     unknown, refused, asked = set(), [], 0
-    for key, (chart, release, values) in charted().items():
+    for key, (chart, release, values) in list_charts().items():
         if PLAN.scheduler.kubernetes is None or chart not in PLAN.scheduler.kubernetes.charts:
             continue
-        for item in templated(chart, release, values, tmp_path):
+        for item in render_chart(chart, release, values, tmp_path):
             if item["kind"] == "CustomResourceDefinition":  # they are there, with the lab's address for conversions
                 continue
             item["metadata"].setdefault("namespace", chart.namespace)
@@ -119,8 +119,8 @@ def test_kinds_that_the_api_server_does_not_serve_are_listed(lab: Lab) -> None:
     missing = {
         item["apiVersion"]
         for _, bundle in BUNDLES.values()
-        for item in all_objects(bundle)
-        if served.path(item) is None
+        for item in list_objects(bundle)
+        if served.find_path(item) is None
     }
     from kube_schemas import kinds
 
@@ -164,8 +164,8 @@ def test_volumes_follow_a_store_that_grows_and_gets_clients(lab: Lab) -> None:
         items = list(yaml.safe_load_all(render(plan, "kubernetes").files["storage/volumes.yaml"].text))
         for item in items:
             assert served.put(item, dry=False)
-        (claim,) = (served.path(item) for item in items if item["kind"] == "PersistentVolumeClaim")
-        lab.until(lambda path=claim: lab.api.get(path).get("status", {}).get("phase") == "Bound")  # type: ignore[misc]
+        (claim,) = (served.find_path(item) for item in items if item["kind"] == "PersistentVolumeClaim")
+        lab.wait_until(lambda path=claim: lab.api.get(path).get("status", {}).get("phase") == "Bound")  # type: ignore[misc]
         assert lab.api.get(str(claim))["spec"]["resources"]["requests"]["storage"] in (
             f"{terabytes}Ti",
             f"{terabytes * 1024}Gi",
@@ -174,11 +174,13 @@ def test_volumes_follow_a_store_that_grows_and_gets_clients(lab: Lab) -> None:
 
 def test_queues_are_active(lab: Lab) -> None:
     for name in ("llm", "vision"):
-        queue = lab.until(lambda name=name: _ready(lab.api.get(f"/apis/kueue.x-k8s.io/v1beta2/clusterqueues/{name}")))  # type: ignore[misc]
+        queue = lab.wait_until(
+            lambda name=name: _find_active(lab.api.get(f"/apis/kueue.x-k8s.io/v1beta2/clusterqueues/{name}"))  # type: ignore[misc]
+        )
         assert queue["status"]["conditions"][0]["reason"] == "Ready"
 
 
-def _ready(item: Json) -> Json | None:
+def _find_active(item: Json) -> Json | None:
     conditions = item.get("status", {}).get("conditions", [])
     return item if any(found["type"] == "Active" and found["status"] == "True" for found in conditions) else None
 
@@ -198,18 +200,18 @@ def test_nodes_get_their_labels_and_taints(lab: Lab, labelled: str) -> None:
 def test_a_gang_is_placed_within_one_unit(lab: Lab, labelled: str) -> None:
     """Labels, taints, topology, flavor, quota and queues agree: only then do all pods run, and under one unit."""
     lab.api.post("/apis/batch/v1/namespaces/llm/jobs", build_job("near", 32, "su"))
-    pods = lab.until(lambda: list_running(lab, 32))
+    pods = lab.wait_until(lambda: list_running(lab, 32))
     nodes = {item["metadata"]["name"]: item["metadata"]["labels"] for item in lab.api.iter_items("/api/v1/nodes")}
     units = {nodes[pod["spec"]["nodeName"]][format_level_label("su")] for pod in pods}
     assert len(units) == 1 and len({pod["spec"]["nodeName"] for pod in pods}) == 32
     lab.api.delete("/apis/batch/v1/namespaces/llm/jobs/near")
-    lab.until(lambda: not list(lab.api.iter_items("/api/v1/namespaces/llm/pods")))
+    lab.wait_until(lambda: not list(lab.api.iter_items("/api/v1/namespaces/llm/pods")))
 
 
 def test_a_gang_larger_than_a_unit_waits(lab: Lab, labelled: str) -> None:
     lab.api.post("/apis/batch/v1/namespaces/llm/jobs", build_job("far", 33, "su"))
     try:
-        said = lab.until(lambda: find_wait_reason(lab, "far"))
+        said = lab.wait_until(lambda: find_wait_reason(lab, "far"))
         assert "allows to fit only 32 out of 33" in said
     finally:
         lab.api.delete("/apis/batch/v1/namespaces/llm/jobs/far")
@@ -266,7 +268,7 @@ def limited(lab: Lab) -> Iterator[int]:
     space, key, longest = "/api/v1/namespaces/vision", "supercloud.dev/longest-seconds", 3600
     lab.api.patch(space, {"metadata": {"labels": {key: str(longest)}}})
     try:
-        lab.until(lambda: get_refusal(lab, build_bare_pod()))  # policies read a copy of the namespace
+        lab.wait_until(lambda: get_refusal(lab, build_bare_pod()))  # policies read a copy of the namespace
         yield longest
     finally:
         lab.api.patch(space, {"metadata": {"labels": {key: None}}})
@@ -298,12 +300,12 @@ def test_pods_of_an_admitted_job_need_no_limit_of_their_own(lab: Lab, labelled: 
     lab.api.post("/apis/batch/v1/namespaces/vision/jobs", job)
     path = "/api/v1/namespaces/vision/pods"
     try:
-        [pod] = lab.until(lambda: list(lab.api.iter_items(path, labelSelector="job-name=child")))
-        user = ApiClient(ClusterTransport(config_file=lab.kubeconfig_of("bob", "vision")))
+        [pod] = lab.wait_until(lambda: list(lab.api.iter_items(path, labelSelector="job-name=child")))
+        user = ApiClient(ClusterTransport(config_file=lab.write_kubeconfig("bob", "vision")))
         user.patch(f"{path}/{pod['metadata']['name']}", {"metadata": {"labels": {"note": "mine"}}})
     finally:
         lab.api.delete("/apis/batch/v1/namespaces/vision/jobs/child")
-        lab.until(lambda: not list(lab.api.iter_items(path, labelSelector="job-name=child")))
+        lab.wait_until(lambda: not list(lab.api.iter_items(path, labelSelector="job-name=child")))
 
 
 def test_folders_build(lab: Lab, tmp_path: Path) -> None:
@@ -313,4 +315,4 @@ def test_folders_build(lab: Lab, tmp_path: Path) -> None:
         done = subprocess.run(["kubectl", "kustomize", tmp_path / name], capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         built = [item for item in yaml.load_all(done.stdout, yaml.CSafeLoader) if item]
-        assert len(built) == len(cluster_objects(bundle)), name
+        assert len(built) == len(list_cluster_objects(bundle)), name

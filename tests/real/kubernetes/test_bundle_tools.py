@@ -10,8 +10,16 @@ from typing import Any
 
 import pytest
 import yaml
-from bundle_world import BUNDLES, by_kind, chart_folder, charted, cluster_objects, objects_of, templated
-from kube_binaries import built
+from bundle_world import (
+    BUNDLES,
+    by_kind,
+    find_chart_folder,
+    list_charts,
+    list_cluster_objects,
+    objects_of,
+    render_chart,
+)
+from kube_binaries import build_module
 
 from supercloud.plan.model.plan import Plan
 from supercloud.primitives.bundle import Bundle
@@ -21,13 +29,13 @@ Json = dict[str, Any]
 each = pytest.mark.parametrize("plan, bundle", list(BUNDLES.values()), ids=list(BUNDLES))
 
 
-def ran(*words: object, cwd: Path | None = None) -> str:
+def run_program(*words: object, cwd: Path | None = None) -> str:
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=300, cwd=cwd)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-def rules_of(bundle: Bundle, folder: Path) -> tuple[Path, list[Json]]:
+def write_rules(bundle: Bundle, folder: Path) -> tuple[Path, list[Json]]:
     """The file of rules, and all alerts in it."""
     [found] = by_kind(objects_of(bundle), "PrometheusRule").values()
     path = folder / "rules.yaml"
@@ -37,19 +45,21 @@ def rules_of(bundle: Bundle, folder: Path) -> tuple[Path, list[Json]]:
 
 @each
 def test_promtool_takes_the_rules(plan: Plan, bundle: Bundle, tmp_path: Path) -> None:
-    path, rules = rules_of(bundle, tmp_path)
-    assert f"{len(rules)} rules found" in ran(built("tools") / "bin" / "promtool", "check", "rules", path)
+    path, rules = write_rules(bundle, tmp_path)
+    assert f"{len(rules)} rules found" in run_program(
+        build_module("tools") / "bin" / "promtool", "check", "rules", path
+    )
 
 
-def gpu(metric: str, **labels: str) -> str:
+def format_gpu_series(metric: str, **labels: str) -> str:
     words = {"Hostname": "train-0001", "gpu": "3", **labels}
     return metric + "{" + ",".join(f'{key}="{value}"' for key, value in words.items()) + "}"
 
 
-def fired(tmp_path: Path, bundle: Bundle, series: list[tuple[str, str]], at: str, wanted: list[str]) -> None:
+def check_alerts(tmp_path: Path, bundle: Bundle, series: list[tuple[str, str]], at: str, wanted: list[str]) -> None:
     """Promtool's own unit test: these samples fire exactly these alerts, and no other."""
-    path, rules = rules_of(bundle, tmp_path)
-    promtool = built("tools") / "bin" / "promtool"
+    path, rules = write_rules(bundle, tmp_path)
+    promtool = build_module("tools") / "bin" / "promtool"
     # ALERTS has one series for each alert that is pending or firing
     asked = 'count by (alertname) (ALERTS{alertstate="firing"})'
     test = {
@@ -70,37 +80,44 @@ def fired(tmp_path: Path, bundle: Bundle, series: list[tuple[str, str]], at: str
         ],
     }
     (tmp_path / "test.yaml").write_text(yaml.safe_dump(test))
-    ran(promtool, "test", "rules", "test.yaml", cwd=tmp_path)
+    run_program(promtool, "test", "rules", "test.yaml", cwd=tmp_path)
 
 
-def port(metric: str) -> str:
+def format_port_series(metric: str) -> str:
     return metric + '{instance="train-0001",device="mlx5_0",port="1"}'
 
 
 BUSY = [
-    (gpu("DCGM_FI_DEV_GPU_UTIL"), "98x60"),
-    (gpu("DCGM_FI_DEV_FB_USED"), "70000x60"),
-    (gpu("DCGM_FI_DEV_GPU_TEMP"), "61x60"),
-    (gpu("DCGM_FI_DEV_XID_ERRORS"), "0x60"),
-    (gpu("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"), "0x60"),
+    (format_gpu_series("DCGM_FI_DEV_GPU_UTIL"), "98x60"),
+    (format_gpu_series("DCGM_FI_DEV_FB_USED"), "70000x60"),
+    (format_gpu_series("DCGM_FI_DEV_GPU_TEMP"), "61x60"),
+    (format_gpu_series("DCGM_FI_DEV_XID_ERRORS"), "0x60"),
+    (format_gpu_series("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"), "0x60"),
 ]
 SAMPLES: list[tuple[str, list[tuple[str, str]], list[str]]] = [
     ("a busy GPU", [], []),
-    ("fallen off the bus", [(gpu("DCGM_FI_DEV_XID_ERRORS", gpu="4"), "79x60")], ["GpuXid79"]),
-    ("an application's fault", [(gpu("DCGM_FI_DEV_XID_ERRORS", gpu="4"), "43x60")], ["GpuXid43"]),
-    ("an error of NVLink", [(gpu("DCGM_FI_DEV_XID_ERRORS", gpu="4"), "149x60")], ["GpuXid149"]),
-    ("hot", [(gpu("DCGM_FI_DEV_GPU_TEMP", gpu="4"), "86x60")], ["GpuHot"]),
-    ("too hot", [(gpu("DCGM_FI_DEV_GPU_TEMP", gpu="4"), "93x60")], ["GpuHot", "GpuTooHot"]),
-    ("memory", [(gpu("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", gpu="4"), "0x10 1x50")], ["GpuMemoryDoubleBitError"]),
-    ("rows", [(gpu("DCGM_FI_DEV_ROW_REMAP_FAILURE", gpu="4"), "1x60")], ["GpuRowRemapFailed"]),
+    ("fallen off the bus", [(format_gpu_series("DCGM_FI_DEV_XID_ERRORS", gpu="4"), "79x60")], ["GpuXid79"]),
+    ("an application's fault", [(format_gpu_series("DCGM_FI_DEV_XID_ERRORS", gpu="4"), "43x60")], ["GpuXid43"]),
+    ("an error of NVLink", [(format_gpu_series("DCGM_FI_DEV_XID_ERRORS", gpu="4"), "149x60")], ["GpuXid149"]),
+    ("hot", [(format_gpu_series("DCGM_FI_DEV_GPU_TEMP", gpu="4"), "86x60")], ["GpuHot"]),
+    ("too hot", [(format_gpu_series("DCGM_FI_DEV_GPU_TEMP", gpu="4"), "93x60")], ["GpuHot", "GpuTooHot"]),
+    (
+        "memory",
+        [(format_gpu_series("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", gpu="4"), "0x10 1x50")],
+        ["GpuMemoryDoubleBitError"],
+    ),
+    ("rows", [(format_gpu_series("DCGM_FI_DEV_ROW_REMAP_FAILURE", gpu="4"), "1x60")], ["GpuRowRemapFailed"]),
     (
         "links of NVLink",
-        [(gpu("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", gpu="4"), "0+5x60")],
+        [(format_gpu_series("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", gpu="4"), "0+5x60")],
         ["GpuNvlinkErrors"],
     ),
     (
         "stalled",
-        [(gpu("DCGM_FI_DEV_GPU_UTIL", gpu="4"), "1x60"), (gpu("DCGM_FI_DEV_FB_USED", gpu="4"), "60000x60")],
+        [
+            (format_gpu_series("DCGM_FI_DEV_GPU_UTIL", gpu="4"), "1x60"),
+            (format_gpu_series("DCGM_FI_DEV_FB_USED", gpu="4"), "60000x60"),
+        ],
         ["GpuStalled"],
     ),
     (
@@ -118,24 +135,40 @@ SAMPLES: list[tuple[str, list[tuple[str, str]], list[str]]] = [
         [('kueue_cluster_queue_status{cluster_queue="llm",status="active"}', "0x60")],
         ["QueueInactive"],
     ),
-    ("slowed by heat", [(gpu("DCGM_FI_DEV_THERMAL_VIOLATION", gpu="4"), "0+1000000x60")], ["GpuThrottledByHeat"]),
-    ("rows to remap", [(gpu("DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", gpu="4"), "0x20 1x40")], ["GpuRowRemapPending"]),
+    (
+        "slowed by heat",
+        [(format_gpu_series("DCGM_FI_DEV_THERMAL_VIOLATION", gpu="4"), "0+1000000x60")],
+        ["GpuThrottledByHeat"],
+    ),
+    (
+        "rows to remap",
+        [(format_gpu_series("DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", gpu="4"), "0x20 1x40")],
+        ["GpuRowRemapPending"],
+    ),
     (
         "replays of NVLink",
-        [(gpu("DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL", gpu="4"), "0+5x60")],
+        [(format_gpu_series("DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL", gpu="4"), "0+5x60")],
         ["GpuNvlinkErrors"],
     ),
     (
         "a link of NVLink began anew",
-        [(gpu("DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", gpu="4"), "0x20 1x40")],
+        [(format_gpu_series("DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", gpu="4"), "0x20 1x40")],
         ["GpuNvlinkRecovery"],
     ),
-    ("replays of the bus", [(gpu("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", gpu="4"), "0+120x60")], ["GpuPcieReplays"]),
-    ("symbols", [(port("node_infiniband_symbol_error_total"), "0+120x60")], ["FabricSymbolErrors"]),
-    ("a link recovered", [(port("node_infiniband_link_error_recovery_total"), "0x20 1x40")], ["FabricLinkRecoveries"]),
+    (
+        "replays of the bus",
+        [(format_gpu_series("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", gpu="4"), "0+120x60")],
+        ["GpuPcieReplays"],
+    ),
+    ("symbols", [(format_port_series("node_infiniband_symbol_error_total"), "0+120x60")], ["FabricSymbolErrors"]),
+    (
+        "a link recovered",
+        [(format_port_series("node_infiniband_link_error_recovery_total"), "0x20 1x40")],
+        ["FabricLinkRecoveries"],
+    ),
     (
         "a stranger in a partition",
-        [(port("node_infiniband_port_constraint_errors_received_total"), "0+5x60")],
+        [(format_port_series("node_infiniband_port_constraint_errors_received_total"), "0+5x60")],
         ["FabricPartitionViolations"],
     ),
     (
@@ -145,21 +178,21 @@ SAMPLES: list[tuple[str, list[tuple[str, str]], list[str]]] = [
     ),
 ]
 QUIET: list[tuple[str, str]] = [
-    (gpu("DCGM_FI_DEV_GPU_TEMP", gpu="5"), "83x60"),
-    (gpu("DCGM_FI_DEV_THERMAL_VIOLATION"), "1000x60"),
-    (gpu("DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS"), "2x60"),
-    (gpu("DCGM_FI_DEV_ROW_REMAP_FAILURE"), "0x60"),
-    (gpu("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL"), "7x60"),
-    (gpu("DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL"), "7x60"),
-    (gpu("DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL"), "7x60"),
-    (gpu("DCGM_FI_DEV_PCIE_REPLAY_COUNTER"), "0+30x60"),
-    (gpu("DCGM_FI_DEV_GPU_UTIL", gpu="6"), "0x60"),
-    (gpu("DCGM_FI_DEV_FB_USED", gpu="6"), "80x60"),
-    (port("node_infiniband_physical_state_id"), "5x60"),
-    (port("node_infiniband_link_downed_total"), "0x20 1x40"),
-    (port("node_infiniband_symbol_error_total"), "0+30x60"),
-    (port("node_infiniband_link_error_recovery_total"), "3x60"),
-    (port("node_infiniband_port_constraint_errors_received_total"), "3x60"),
+    (format_gpu_series("DCGM_FI_DEV_GPU_TEMP", gpu="5"), "83x60"),
+    (format_gpu_series("DCGM_FI_DEV_THERMAL_VIOLATION"), "1000x60"),
+    (format_gpu_series("DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS"), "2x60"),
+    (format_gpu_series("DCGM_FI_DEV_ROW_REMAP_FAILURE"), "0x60"),
+    (format_gpu_series("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL"), "7x60"),
+    (format_gpu_series("DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL"), "7x60"),
+    (format_gpu_series("DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL"), "7x60"),
+    (format_gpu_series("DCGM_FI_DEV_PCIE_REPLAY_COUNTER"), "0+30x60"),
+    (format_gpu_series("DCGM_FI_DEV_GPU_UTIL", gpu="6"), "0x60"),
+    (format_gpu_series("DCGM_FI_DEV_FB_USED", gpu="6"), "80x60"),
+    (format_port_series("node_infiniband_physical_state_id"), "5x60"),
+    (format_port_series("node_infiniband_link_downed_total"), "0x20 1x40"),
+    (format_port_series("node_infiniband_symbol_error_total"), "0+30x60"),
+    (format_port_series("node_infiniband_link_error_recovery_total"), "3x60"),
+    (format_port_series("node_infiniband_port_constraint_errors_received_total"), "3x60"),
     ('kueue_cluster_queue_status{cluster_queue="llm",status="active"}', "1x60"),
     ('kueue_evicted_workloads_total{cluster_queue="llm",reason="Preempted"}', "0+5x60"),
     ('kueue_evicted_workloads_total{cluster_queue="llm",reason="PodsReadyTimeout"}', "0x20 8x40"),
@@ -169,33 +202,35 @@ QUIET: list[tuple[str, str]] = [
 
 @pytest.mark.parametrize("series, alerts", [item[1:] for item in SAMPLES], ids=[item[0] for item in SAMPLES])
 def test_samples_fire_the_alert_that_is_meant(series: list[tuple[str, str]], alerts: list[str], tmp_path: Path) -> None:
-    fired(tmp_path, BUNDLES["onprem"][1], BUSY + series, "30m", alerts)
+    check_alerts(tmp_path, BUNDLES["onprem"][1], BUSY + series, "30m", alerts)
 
 
 def test_values_just_below_a_limit_fire_no_alert(tmp_path: Path) -> None:
-    fired(tmp_path, BUNDLES["onprem"][1], BUSY + QUIET, "30m", [])
+    check_alerts(tmp_path, BUNDLES["onprem"][1], BUSY + QUIET, "30m", [])
 
 
 def test_every_rule_has_a_sample_that_fires_it(tmp_path: Path) -> None:
     """Errors of the driver by number, all of them; the others are in SAMPLES."""
     bundle = BUNDLES["onprem"][1]
-    rules = {rule["alert"] for rule in rules_of(bundle, tmp_path)[1]}
+    rules = {rule["alert"] for rule in write_rules(bundle, tmp_path)[1]}
     numbers = sorted(name for name in rules if name.startswith("GpuXid"))
     assert len(numbers) > 30
     assert rules - set(numbers) == {name for _, _, wanted in SAMPLES for name in wanted if name not in numbers}
-    series = [(gpu("DCGM_FI_DEV_XID_ERRORS", gpu=name), f"{name.removeprefix('GpuXid')}x60") for name in numbers]
-    fired(tmp_path, bundle, BUSY + series, "30m", numbers)
+    series = [
+        (format_gpu_series("DCGM_FI_DEV_XID_ERRORS", gpu=name), f"{name.removeprefix('GpuXid')}x60") for name in numbers
+    ]
+    check_alerts(tmp_path, bundle, BUSY + series, "30m", numbers)
 
 
 @pytest.mark.parametrize("watts, alerts", [(600, []), (5000, ["SitePower"])])
 def test_a_site_over_its_budget(watts: int, alerts: list[str], tmp_path: Path) -> None:
     plan, bundle = BUNDLES["powered"]
     series = [
-        (gpu("DCGM_FI_DEV_POWER_USAGE", Hostname=host, gpu=str(index)), f"{watts}x60")
+        (format_gpu_series("DCGM_FI_DEV_POWER_USAGE", Hostname=host, gpu=str(index)), f"{watts}x60")
         for host in plan.pools[0].hosts
         for index in range(plan.pools[0].accelerators_per_node)
     ]
-    fired(tmp_path, bundle, series, "30m", alerts)
+    check_alerts(tmp_path, bundle, series, "30m", alerts)
 
 
 @pytest.mark.parametrize("watts, alerts", [(600, []), (900, ["RackPowerTrain"])])
@@ -211,15 +246,20 @@ def test_a_rack_over_its_limit(watts: int, alerts: list[str], tmp_path: Path) ->
         host = f"train-000{number}"
         labels = f'node="{host}",label_supercloud_dev_pool="train",label_supercloud_dev_rack="r1-1"'
         series.append((f"kube_node_labels{{{labels}}}", "1x60"))
-        series += [(gpu("DCGM_FI_DEV_POWER_USAGE", Hostname=host, gpu=str(index)), f"{watts}x60") for index in range(8)]
-    fired(tmp_path, bundle, series, "30m", alerts)
+        series += [
+            (format_gpu_series("DCGM_FI_DEV_POWER_USAGE", Hostname=host, gpu=str(index)), f"{watts}x60")
+            for index in range(8)
+        ]
+    check_alerts(tmp_path, bundle, series, "30m", alerts)
 
 
 @each
 def test_kustomize_builds_the_tree(plan: Plan, bundle: Bundle, tmp_path: Path) -> None:
     bundle.write(tmp_path / "tree")
-    found = yaml.load_all(ran(built("tools") / "bin" / "kustomize", "build", tmp_path / "tree"), yaml.CSafeLoader)
-    assert len([item for item in found if item]) == len(cluster_objects(bundle))
+    found = yaml.load_all(
+        run_program(build_module("tools") / "bin" / "kustomize", "build", tmp_path / "tree"), yaml.CSafeLoader
+    )
+    assert len([item for item in found if item]) == len(list_cluster_objects(bundle))
 
 
 def test_identifiers_are_filled_in(tmp_path: Path) -> None:
@@ -235,7 +275,7 @@ def test_identifiers_are_filled_in(tmp_path: Path) -> None:
         "data.bucketName": "corpus",
     }
     handles.write_text(yaml.safe_dump(said))
-    built_tree = ran(built("tools") / "bin" / "kustomize", "build", tmp_path / "tree" / "storage")
+    built_tree = run_program(build_module("tools") / "bin" / "kustomize", "build", tmp_path / "tree" / "storage")
     items = list(yaml.load_all(built_tree, yaml.CSafeLoader))
     volumes = by_kind(items, "PersistentVolume")
     assert "default/storage-handles" not in by_kind(items, "ConfigMap")
@@ -245,18 +285,18 @@ def test_identifiers_are_filled_in(tmp_path: Path) -> None:
     assert volumes["llm-data"]["spec"]["csi"]["volumeAttributes"]["bucketName"] == "corpus"
 
 
-CHARTED = charted()
+CHARTED = list_charts()
 
 
 @pytest.mark.parametrize("key", list(CHARTED))
 def test_helm_takes_the_values(key: str, tmp_path: Path) -> None:
     """Of the charts whose files could be had: they render, and know every value we give."""
     chart, release, values = CHARTED[key]
-    assert len(templated(chart, release, values, tmp_path)) > 10
-    folder = chart_folder(chart.name)
+    assert len(render_chart(chart, release, values, tmp_path)) > 10
+    folder = find_chart_folder(chart.name)
     assert folder is not None
     known = yaml.safe_load((folder / "values.yaml").read_text())
-    assert not list(unknown(yaml.safe_load(values) or {}, known))
+    assert not list(iter_unknown(yaml.safe_load(values) or {}, known))
 
 
 @pytest.mark.parametrize("key", [key for key, (chart, _, _) in CHARTED.items() if chart.name == "volcano"])
@@ -264,7 +304,7 @@ def test_volcano_can_read_the_configuration_that_its_chart_renders(key: str, tmp
     """A template may quote a text once more, and the program then reads a text where it looks for fields."""
     found = {
         name: yaml.safe_load(text)
-        for item in by_kind(templated(*CHARTED[key], tmp_path), "ConfigMap").values()
+        for item in by_kind(render_chart(*CHARTED[key], tmp_path), "ConfigMap").values()
         for name, text in (item.get("data") or {}).items()
         if name.endswith(".conf")
     }
@@ -273,17 +313,17 @@ def test_volcano_can_read_the_configuration_that_its_chart_renders(key: str, tmp
     assert (found.get("volcano-controller.conf") or {}) == given.get("controller_config_override", {})
 
 
-def unknown(given: Json, known: Json, path: str = "") -> Iterator[str]:
+def iter_unknown(given: Json, known: Json, path: str = "") -> Iterator[str]:
     """Values that a chart's own do not have; below an empty default anything goes."""
     for name, value in given.items():
         if name not in known:
             yield f"{path}{name}"
         elif isinstance(value, dict) and isinstance(known[name], dict) and known[name]:
-            yield from unknown(value, known[name], f"{path}{name}.")
+            yield from iter_unknown(value, known[name], f"{path}{name}.")
 
 
 def test_a_wrong_value_is_reported() -> None:
-    assert list(unknown({"a": {"b": 1, "c": {"d": 2}}, "x": 1}, {"a": {"b": 0, "c": {}}})) == ["x"]
+    assert list(iter_unknown({"a": {"b": 1, "c": {"d": 2}}, "x": 1}, {"a": {"b": 0, "c": {}}})) == ["x"]
 
 
 def test_charts_that_helm_renders() -> None:
@@ -295,7 +335,7 @@ def test_charts_that_helm_renders() -> None:
         if line.startswith("charts/")
     }
     assert set(taken) == {"cilium", "jobset", "kueue", "lws", "nvidia-dra-driver", "volcano"}
-    folder = chart_folder("volcano")
+    folder = find_chart_folder("volcano")
     assert folder is not None
     # the module of 1.14.0 is not to be had; the chart in 1.14.1 is the same, and says so
     taken["volcano"] = yaml.safe_load((folder / "Chart.yaml").read_text())["version"]
@@ -317,7 +357,7 @@ def test_kubeadm_takes_its_configuration(plan: Plan, bundle: Bundle, tmp_path: P
         if release.name != "1.36":  # kubeadm refuses releases far from its own; the format is the same
             said = said.replace(f"v{release.patch}", "v1.36.3")
         (tmp_path / "config.yaml").write_text(said)
-        ran(built() / "bin" / "kubeadm", "config", "validate", "--config", tmp_path / "config.yaml")
+        run_program(build_module() / "bin" / "kubeadm", "config", "validate", "--config", tmp_path / "config.yaml")
 
 
 @each
@@ -325,4 +365,4 @@ def test_scripts_are_sound(plan: Plan, bundle: Bundle, tmp_path: Path) -> None:
     bundle.write(tmp_path / "tree")
     scripts = [tmp_path / "tree" / path for path in bundle if path.endswith(".sh")]
     assert scripts
-    ran(Path(sys.executable).with_name("shellcheck"), *scripts)
+    run_program(Path(sys.executable).with_name("shellcheck"), *scripts)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kube_binaries import built
+from kube_binaries import build_module
 from kube_lab import Lab
 from samples import ROOT
 
@@ -47,11 +47,11 @@ QUIET: Json = {"securityContext": {"capabilities": {"add": ["IPC_LOCK"], "drop":
 class Judge:
     lab: Lab
 
-    def controller(self) -> ApiClient:
+    def connect_controller(self) -> ApiClient:
         """As whoever may make claims everywhere, and no quotas: a controller."""
-        return ApiClient(ClusterTransport(config_file=self.lab.kubeconfig_of("controller", "default")))
+        return ApiClient(ClusterTransport(config_file=self.lab.write_kubeconfig("controller", "default")))
 
-    def refusal(
+    def get_refusal(
         self, space: str, spec: Json, kind: str = "Pod", asker: ApiClient | None = None, **metadata: Any
     ) -> str:
         """Why an object is not let in; empty where it is. ``asker``: the administrator where it is left out."""
@@ -91,16 +91,18 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
                 if "policyName" in item["spec"]:
                     item["spec"]["policyName"] += f"-{space}"
                 lab.apply(item)
-            lab.until(lambda space=space: "hostPID" in found.refusal(space, _pod(MAIN, hostPID=True)))  # type: ignore[misc]
-            lab.until(
+            lab.wait_until(lambda space=space: "hostPID" in found.get_refusal(space, _build_pod(MAIN, hostPID=True)))  # type: ignore[misc]
+            lab.wait_until(
                 lambda space=space: (
                     "resource quotas"
-                    in found.refusal(  # type: ignore[misc]
-                        space, CLAIM, "PersistentVolumeClaim", found.controller()
+                    in found.get_refusal(  # type: ignore[misc]
+                        space, CLAIM, "PersistentVolumeClaim", found.connect_controller()
                     )
                 )
             )
-            lab.until(lambda space=space: "NodePort" in found.refusal(space, _service(type="NodePort"), "Service"))  # type: ignore[misc]
+            lab.wait_until(
+                lambda space=space: "NodePort" in found.get_refusal(space, _build_service(type="NodePort"), "Service")  # type: ignore[misc]
+            )
         lab.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "free"}})
         for name in ("nvidia", "habana"):  # as operators make them
             lab.apply(
@@ -109,24 +111,24 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
         yield found
 
 
-def _pod(*containers: Json, **more: Any) -> Json:
+def _build_pod(*containers: Json, **more: Any) -> Json:
     return {"containers": list(containers), "restartPolicy": "Never", **more}
 
 
-def _service(**more: Any) -> Json:
+def _build_service(**more: Any) -> Json:
     return {"selector": {"app": "x"}, "ports": [{"port": 80}], **more}
 
 
-def _samples(verdict: str) -> Iterator[Any]:
-    for path in sorted((built() / "manifests" / "pod-security" / verdict).glob("*.yaml")):
+def _iter_samples(verdict: str) -> Iterator[Any]:
+    for path in sorted((build_module() / "manifests" / "pod-security" / verdict).glob("*.yaml")):
         yield path.stem, yaml.safe_load(path.read_text())
 
 
 @pytest.mark.parametrize("space", SPACES)
 def test_pods_that_violate_the_baseline_are_rejected(judge: Judge, space: str) -> None:
     found = {
-        name: judge.refusal(space, item["spec"], annotations=item["metadata"].get("annotations", {}))
-        for name, item in _samples("fail")
+        name: judge.get_refusal(space, item["spec"], annotations=item["metadata"].get("annotations", {}))
+        for name, item in _iter_samples("fail")
     }
     assert len(found) > 30
     assert all(found.values())
@@ -137,8 +139,8 @@ def test_pods_that_violate_the_baseline_are_rejected(judge: Judge, space: str) -
 @pytest.mark.parametrize("space", SPACES)
 def test_pods_that_meet_the_baseline_are_admitted(judge: Judge, space: str) -> None:
     found = {
-        name: judge.refusal(space, item["spec"], annotations=item["metadata"].get("annotations", {}))
-        for name, item in _samples("pass")
+        name: judge.get_refusal(space, item["spec"], annotations=item["metadata"].get("annotations", {}))
+        for name, item in _iter_samples("pass")
     }
     assert len(found) > 10
     stricter = {name: refusal for name, refusal in found.items() if refusal}
@@ -171,20 +173,25 @@ REFUSED: list[tuple[str, Json, str]] = [
 def test_each_rule_applies_to_each_kind_of_container(judge: Judge, place: str) -> None:
     """Ephemeral ones are added to a pod that runs, by a request of their own."""
     judge.lab.apply(
-        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "there", "namespace": "pinned"}, "spec": _pod(MAIN)}
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "there", "namespace": "pinned"},
+            "spec": _build_pod(MAIN),
+        }
     )
     wrong = {}
     for name, more, message in REFUSED:
         other = MAIN | {"name": "other"} | more
         if place == "containers":
-            refusal = judge.refusal("pinned", _pod(other, terminationGracePeriodSeconds=1))
+            refusal = judge.get_refusal("pinned", _build_pod(other, terminationGracePeriodSeconds=1))
         elif place == "initContainers":
             always = (
                 {"restartPolicy": "Always"}
                 if {"livenessProbe", "readinessProbe", "startupProbe", "lifecycle"} & {*more}
                 else {}
             )
-            refusal = judge.refusal("pinned", _pod(MAIN, initContainers=[other | always]))
+            refusal = judge.get_refusal("pinned", _build_pod(MAIN, initContainers=[other | always]))
         elif {*more} <= {"securityContext"}:  # they have no probes, hooks and ports
             path = "/api/v1/namespaces/pinned/pods/there/ephemeralcontainers"
             try:
@@ -238,20 +245,20 @@ def test_each_rule_applies_to_each_kind_of_container(judge: Judge, place: str) -
 )
 def test_rules_for_a_pod_as_a_whole(judge: Judge, more: Json, message: str) -> None:
     for space in ("plain", "pinned"):
-        assert message in judge.refusal(space, _pod(MAIN, **more))
+        assert message in judge.get_refusal(space, _build_pod(MAIN, **more))
 
 
 def test_memory_is_locked_only_where_a_fabric_needs_it(judge: Judge) -> None:
-    locked = _pod(MAIN | {"securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}})
-    assert "capabilities that may be added" in judge.refusal("plain", locked)
-    assert not judge.refusal("pinned", locked) and not judge.refusal("roce", locked)
+    locked = _build_pod(MAIN | {"securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}})
+    assert "capabilities that may be added" in judge.get_refusal("plain", locked)
+    assert not judge.get_refusal("pinned", locked) and not judge.get_refusal("roce", locked)
 
 
 RAILED = MAIN | RAIL | QUIET
 HELD = {"securityContext": {"capabilities": {"drop": ["ALL"]}}}
 
 
-def _limited(rails: str) -> Json:
+def _request_rails(rails: str) -> Json:
     """A container that asks for this quantity of rails."""
     return RAILED | {"resources": {"limits": {"rdma/compute": rails, "nvidia.com/gpu": "8"}}}
 
@@ -259,55 +266,62 @@ def _limited(rails: str) -> Json:
 @pytest.mark.parametrize(
     "spec, message",
     [
-        (_pod(RAILED, hostNetwork=True), ""),
-        (_pod(RAILED, MAIN | {"name": "log"} | HELD, hostNetwork=True), ""),
-        (_pod(RAILED | {"ports": [{"containerPort": 29500}]}, hostNetwork=True), ""),
-        (_pod(MAIN | QUIET, hostNetwork=True), "only for pods that request rdma/compute"),
+        (_build_pod(RAILED, hostNetwork=True), ""),
+        (_build_pod(RAILED, MAIN | {"name": "log"} | HELD, hostNetwork=True), ""),
+        (_build_pod(RAILED | {"ports": [{"containerPort": 29500}]}, hostNetwork=True), ""),
+        (_build_pod(MAIN | QUIET, hostNetwork=True), "only for pods that request rdma/compute"),
         (
-            _pod(MAIN | QUIET | {"resources": {"limits": {"nvidia.com/gpu": "8"}}}, hostNetwork=True),
+            _build_pod(MAIN | QUIET | {"resources": {"limits": {"nvidia.com/gpu": "8"}}}, hostNetwork=True),
             "only for pods that",
         ),
-        (_pod(_limited("0"), hostNetwork=True), "only for pods that request rdma/compute"),
-        (_pod(_limited("0k"), hostNetwork=True), "only for pods that request rdma/compute"),
+        (_build_pod(_request_rails("0"), hostNetwork=True), "only for pods that request rdma/compute"),
+        (_build_pod(_request_rails("0k"), hostNetwork=True), "only for pods that request rdma/compute"),
         (
-            _pod(_limited("0"), MAIN | {"name": "log"} | HELD, hostNetwork=True),
+            _build_pod(_request_rails("0"), MAIN | {"name": "log"} | HELD, hostNetwork=True),
             "only for pods that request rdma/compute",
         ),
-        (_pod(_limited("1k"), hostNetwork=True), ""),
-        (_pod(_limited("0"), RAILED | {"name": "log"}, hostNetwork=True), ""),
-        (_pod(MAIN | RAIL, hostNetwork=True), "must drop the capability NET_RAW"),
-        (_pod(RAILED, MAIN | {"name": "log"}, hostNetwork=True), "must drop the capability NET_RAW"),
-        (_pod(RAILED, initContainers=[MAIN | {"name": "first"}], hostNetwork=True), "must drop the capability NET_RAW"),
-        (_pod(RAILED | {"ports": [{"containerPort": 80, "hostPort": 80}]}), "hostPort is not allowed"),
-        (_pod(RAILED, hostNetwork=True, hostPID=True), "hostPID"),
-        (_pod(RAILED, hostNetwork=True, nodeName="cp1"), "nodeName"),
+        (_build_pod(_request_rails("1k"), hostNetwork=True), ""),
+        (_build_pod(_request_rails("0"), RAILED | {"name": "log"}, hostNetwork=True), ""),
+        (_build_pod(MAIN | RAIL, hostNetwork=True), "must drop the capability NET_RAW"),
+        (_build_pod(RAILED, MAIN | {"name": "log"}, hostNetwork=True), "must drop the capability NET_RAW"),
+        (
+            _build_pod(RAILED, initContainers=[MAIN | {"name": "first"}], hostNetwork=True),
+            "must drop the capability NET_RAW",
+        ),
+        (_build_pod(RAILED | {"ports": [{"containerPort": 80, "hostPort": 80}]}), "hostPort is not allowed"),
+        (_build_pod(RAILED, hostNetwork=True, hostPID=True), "hostPID"),
+        (_build_pod(RAILED, hostNetwork=True, nodeName="cp1"), "nodeName"),
     ],
 )
 def test_the_hosts_network_is_only_for_pods_on_its_rails(judge: Judge, spec: Json, message: str) -> None:
-    refusal = judge.refusal("roce", spec)
+    refusal = judge.get_refusal("roce", spec)
     assert message in refusal if message else not refusal
-    assert judge.refusal("pinned", spec), "no fabric there needs it"
+    assert judge.get_refusal("pinned", spec), "no fabric there needs it"
 
 
 def test_unnamed_rails_are_identified_by_accelerators(judge: Judge) -> None:
     asked = MAIN | QUIET | {"resources": {"limits": {"amd.com/gpu": "8"}}}
-    assert not judge.refusal("host-way", _pod(asked, hostNetwork=True))
+    assert not judge.get_refusal("host-way", _build_pod(asked, hostNetwork=True))
     none = MAIN | QUIET | {"resources": {"limits": {"amd.com/gpu": "0"}}}
-    assert "only for pods that request amd.com/gpu" in judge.refusal("host-way", _pod(none, hostNetwork=True))
-    assert "only for pods that request amd.com/gpu" in judge.refusal("host-way", _pod(MAIN | QUIET, hostNetwork=True))
+    assert "only for pods that request amd.com/gpu" in judge.get_refusal("host-way", _build_pod(none, hostNetwork=True))
+    assert "only for pods that request amd.com/gpu" in judge.get_refusal(
+        "host-way", _build_pod(MAIN | QUIET, hostNetwork=True)
+    )
 
 
 def test_a_runtime_class_brings_no_devices(judge: Judge) -> None:
     """With NVIDIA's a variable of the pod would name all GPUs of the node. Gaudi's is for pods that ask for them."""
     for asked in (MAIN, MAIN | RAIL):
-        assert "runtimeClassName is not allowed" in judge.refusal("pinned", _pod(asked, runtimeClassName="nvidia"))
+        assert "runtimeClassName is not allowed" in judge.get_refusal(
+            "pinned", _build_pod(asked, runtimeClassName="nvidia")
+        )
     gaudi = MAIN | {"resources": {"limits": {"habana.ai/gaudi": "1"}}}
-    assert not judge.refusal("plain", _pod(gaudi, runtimeClassName="habana"))
-    for wrong in (_pod(gaudi, runtimeClassName="nvidia"), _pod(MAIN, runtimeClassName="habana")):
-        assert "except habana for pods that request habana.ai/gaudi" in judge.refusal("plain", wrong)
+    assert not judge.get_refusal("plain", _build_pod(gaudi, runtimeClassName="habana"))
+    for wrong in (_build_pod(gaudi, runtimeClassName="nvidia"), _build_pod(MAIN, runtimeClassName="habana")):
+        assert "except habana for pods that request habana.ai/gaudi" in judge.get_refusal("plain", wrong)
 
 
-def _asking(name: str = "main", gpus: int = 0, **rails: int) -> Json:
+def _request_gpus(name: str = "main", gpus: int = 0, **rails: int) -> Json:
     """A container that asks for GPUs and for so many of each rail."""
     limits = {f"nvidia.com/compute-{rail}": str(number) for rail, number in rails.items()}
     return MAIN | {"name": name, "resources": {"limits": limits | {"nvidia.com/gpu": str(gpus)}}}
@@ -319,37 +333,39 @@ EVERY = {f"rail{rail}": 1 for rail in range(8)}
 @pytest.mark.parametrize(
     "spec, admitted",
     [
-        (_pod(_asking(gpus=8, **EVERY)), True),
-        (_pod(_asking(gpus=8)), True),
-        (_pod(_asking("first", gpus=4), _asking("second", gpus=4, **EVERY)), True),
-        (_pod(_asking(**EVERY)), False),
-        (_pod(_asking(rail3=1)), False),
-        (_pod(_asking(rail3=0)), True),
-        (_pod(_asking(gpus=1, **EVERY)), False),
-        (_pod(_asking("first", gpus=8, rail0=1), _asking("second", rail0=1)), False),
-        (_pod(MAIN, initContainers=[_asking("first", gpus=8, **EVERY)]), False),
-        (_pod(_asking(gpus=8), initContainers=[_asking("first", **EVERY)]), True),
+        (_build_pod(_request_gpus(gpus=8, **EVERY)), True),
+        (_build_pod(_request_gpus(gpus=8)), True),
+        (_build_pod(_request_gpus("first", gpus=4), _request_gpus("second", gpus=4, **EVERY)), True),
+        (_build_pod(_request_gpus(**EVERY)), False),
+        (_build_pod(_request_gpus(rail3=1)), False),
+        (_build_pod(_request_gpus(rail3=0)), True),
+        (_build_pod(_request_gpus(gpus=1, **EVERY)), False),
+        (_build_pod(_request_gpus("first", gpus=8, rail0=1), _request_gpus("second", rail0=1)), False),
+        (_build_pod(MAIN, initContainers=[_request_gpus("first", gpus=8, **EVERY)]), False),
+        (_build_pod(_request_gpus(gpus=8), initContainers=[_request_gpus("first", **EVERY)]), True),
     ],
 )
 def test_rails_go_with_the_accelerators_of_their_node(judge: Judge, spec: Json, admitted: bool) -> None:
     """No quota counts them: a pod that pays for no GPU would hold the adapters of a whole node."""
-    refusal = judge.refusal("pinned", spec)
+    refusal = judge.get_refusal("pinned", spec)
     assert not refusal if admitted else "at most 1 of each per 8 accelerators" in refusal
 
 
 def test_shares_of_ports_go_with_some_accelerators(judge: Judge) -> None:
-    assert not judge.refusal("roce", _pod(MAIN | {"resources": {"limits": {"rdma/compute": 1, "nvidia.com/gpu": 1}}}))
-    alone = _pod(MAIN | {"resources": {"limits": {"rdma/compute": "1"}}})
-    assert "rdma/compute: only for pods that request accelerators" in judge.refusal("roce", alone)
+    assert not judge.get_refusal(
+        "roce", _build_pod(MAIN | {"resources": {"limits": {"rdma/compute": 1, "nvidia.com/gpu": 1}}})
+    )
+    alone = _build_pod(MAIN | {"resources": {"limits": {"rdma/compute": "1"}}})
+    assert "rdma/compute: only for pods that request accelerators" in judge.get_refusal("roce", alone)
 
 
 def test_controllers_make_no_claims_for_tenants(judge: Judge) -> None:
     """From templates in what a tenant writes; administrators still make them, and anybody elsewhere."""
     kind = "PersistentVolumeClaim"
     for space in SPACES:
-        assert "resource quotas" in judge.refusal(space, CLAIM, kind, judge.controller())
-        assert not judge.refusal(space, CLAIM, kind)
-    assert not judge.refusal("default", CLAIM, kind, judge.controller())
+        assert "resource quotas" in judge.get_refusal(space, CLAIM, kind, judge.connect_controller())
+        assert not judge.get_refusal(space, CLAIM, kind)
+    assert not judge.get_refusal("default", CLAIM, kind, judge.connect_controller())
 
 
 @pytest.mark.parametrize(
@@ -364,14 +380,14 @@ def test_controllers_make_no_claims_for_tenants(judge: Judge) -> None:
 )
 def test_services_of_tenants_stay_inside(judge: Judge, more: Json, message: str) -> None:
     for space in SPACES:
-        refusal = judge.refusal(space, _service(**more), "Service")
+        refusal = judge.get_refusal(space, _build_service(**more), "Service")
         assert message in refusal if message else not refusal
 
 
 def test_older_objects_can_be_labelled_and_deleted(judge: Judge) -> None:
     """A finalizer, a label, an owner: nothing of it is refused for what the pod was admitted with."""
     api, path = judge.lab.api, "/api/v1/namespaces/free/pods"
-    bad = _pod(MAIN | {"securityContext": {"privileged": True}})
+    bad = _build_pod(MAIN | {"securityContext": {"privileged": True}})
     body = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -380,7 +396,7 @@ def test_older_objects_can_be_labelled_and_deleted(judge: Judge) -> None:
     }
     api.post(path, body)
     api.patch("/api/v1/namespaces/free", {"metadata": {"labels": {"supercloud.dev/pinned": "x"}}})
-    judge.lab.until(lambda: "privileged" in judge.refusal("free", bad))
+    judge.lab.wait_until(lambda: "privileged" in judge.get_refusal("free", bad))
     api.patch(f"{path}/old", {"metadata": {"labels": {"a": "b"}}})
     api.patch(f"{path}/old", {"metadata": {"finalizers": None}})
     api.delete(f"{path}/old")

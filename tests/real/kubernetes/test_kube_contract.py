@@ -34,7 +34,7 @@ from supercloud.spec.fleet import Connection
 WORDS = {"fine": ["sh", "-c", "echo hello"], "bad": ["sh", "-c", "exit 3"], "long": ["sleep", "600"]}
 
 
-def a_job(engine: object, what: str, **fields: Any) -> JobSpec:
+def build_job(engine: object, what: str, **fields: Any) -> JobSpec:
     said = {
         "name": "job",
         "command": WORDS[what],
@@ -48,8 +48,8 @@ def a_job(engine: object, what: str, **fields: Any) -> JobSpec:
 @pytest.fixture
 def engine(cluster: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubernetesEngine]:
     monkeypatch.setenv("KUBECONFIG", str(cluster.lab.kubeconfig))
-    monkeypatch.setattr(contract, "a_job", a_job)
-    at = place(a_job(None, "fine"), cluster.plan)
+    monkeypatch.setattr(contract, "a_job", build_job)
+    at = place(build_job(None, "fine"), cluster.plan)
     monkeypatch.setattr(contract, "AT", at)
     monkeypatch.setattr(contract.submitted, "__defaults__", (at,))
     return KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
@@ -73,7 +73,7 @@ def test_a_job_is_recalled_only_before_it_starts(engine: KubernetesEngine, clust
 
 
 def test_free_nodes_are_listed(engine: KubernetesEngine, cluster: World) -> None:
-    job = a_job(engine, "long", accelerators={"type": "h100", "count": 16}, time_limit="1 h")
+    job = build_job(engine, "long", accelerators={"type": "h100", "count": 16}, time_limit="1 h")
     at = place(job, cluster.plan)
     assert isinstance(at, Placement)
     ref = engine.submit(engine.prepare(job, at, "seen"))

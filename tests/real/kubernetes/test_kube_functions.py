@@ -31,9 +31,9 @@ def executor(cluster: World, tmp_path: Path) -> Iterator[Executor]:
 def call(cluster: World, executor: Executor) -> Callable[..., FunctionJob]:
     """Call a function: its pods are made, their command is run, and what it printed is the log of all pods."""
 
-    def made(function: Any, *args: Any) -> FunctionJob:
+    def run_function(function: Any, *args: Any) -> FunctionJob:
         there = executor.submit(function, *args)
-        pods = cluster.lab.until(lambda: len(found := list(cluster.lab.api.iter_items(PODS))) == 2 and found)
+        pods = cluster.lab.wait_until(lambda: len(found := list(cluster.lab.api.iter_items(PODS))) == 2 and found)
         printed = "".join(run(pod, check=False) for pod in pods)
         lines = [
             f"2026-01-01T00:00:{number:02d}.000000000Z stdout F {line}\n"
@@ -42,7 +42,7 @@ def call(cluster: World, executor: Executor) -> Callable[..., FunctionJob]:
         (cluster.lab.folder / "pod.log").write_text("".join(lines))
         return there
 
-    return made
+    return run_function
 
 
 def test_results_of_a_function_are_returned(call: Callable[..., FunctionJob]) -> None:

@@ -9,10 +9,12 @@ H100 = {"type": "h100"}
 
 def test_a_job_lies_in_one_unit_though_others_have_begun_there(cluster: World) -> None:
     first = cluster.submit(name="first", accelerators=H100 | {"count": 192})
-    assert cluster.groups("su", cluster.hosts(first)) in ({"compute-su1": 24}, {"compute-su2": 24})
+    assert cluster.count_groups("su", cluster.wait_hosts(first)) in ({"compute-su1": 24}, {"compute-su2": 24})
     second = cluster.submit(name="second", parallelism={"tensor": 8, "data": 16}, accelerators=H100 | {"count": 128})
-    (other,) = cluster.groups("su", cluster.hosts(second))
-    assert other not in cluster.groups("su", cluster.hosts(first)), "the first unit has 8 nodes left, 16 are needed"
+    (other,) = cluster.count_groups("su", cluster.wait_hosts(second))
+    assert other not in cluster.count_groups("su", cluster.wait_hosts(first)), (
+        "the first unit has 8 nodes left, 16 are needed"
+    )
 
 
 def test_tensor_groups_stay_in_their_scale_up_domain(cluster: World) -> None:
@@ -20,7 +22,7 @@ def test_tensor_groups_stay_in_their_scale_up_domain(cluster: World) -> None:
     job = cluster.submit(
         name="slices", parallelism={"tensor": 16, "data": 8}, accelerators={"type": "gb200", "count": 128}
     )
-    parts = cluster.groups("scale-up", cluster.hosts(job))
+    parts = cluster.count_groups("scale-up", cluster.wait_hosts(job))
     assert sorted(parts.values()) == [16, 16]
 
 
@@ -29,41 +31,41 @@ def test_a_job_that_does_not_fit_reports_the_reason_and_starts_later(cluster: Wo
         cluster.submit(name=f"fill{number}", accelerators=H100 | {"count": 160}, tenant="vision") for number in range(2)
     ]
     for number in fill:
-        cluster.hosts(number)
+        cluster.wait_hosts(number)
     job = cluster.submit(name="near", accelerators=H100 | {"count": 128}, place={"near": "leaf"})
     why = "the nodes it needs are not free within one su"
-    cluster.lab.until(lambda: cluster.record(job).reason == why)
-    said = cluster.listed(job)
+    cluster.lab.wait_until(lambda: cluster.get_record(job).reason == why)
+    said = cluster.get_row(job)
     assert (said["state"], said["reason"]) == ("QUEUED", why)
-    cluster.supercloud("cancel", str(fill[0]))
-    assert len(cluster.groups("su", cluster.hosts(job))) == 1
-    cluster.reaches(job, "RUNNING")
+    cluster.run_supercloud("cancel", str(fill[0]))
+    assert len(cluster.count_groups("su", cluster.wait_hosts(job))) == 1
+    cluster.wait_state(job, "RUNNING")
 
 
 def test_a_job_of_higher_priority_preempts_and_releases_nodes(cluster: World) -> None:
     low = cluster.submit(name="low", accelerators=H100 | {"count": 512}, priority="low")
-    cluster.reaches(low, "RUNNING")
+    cluster.wait_state(low, "RUNNING")
     high = cluster.submit(name="high", accelerators=H100 | {"count": 128}, priority="high")
-    cluster.reaches(high, "RUNNING")
-    put_back = cluster.reaches(low, "QUEUED")
+    cluster.wait_state(high, "RUNNING")
+    put_back = cluster.wait_state(low, "QUEUED")
     assert put_back.attempt == 2
     assert put_back.reason.startswith("preempted by a job of higher priority, or by one whose quota it had borrowed")
-    cluster.supercloud("cancel", str(high))
-    assert cluster.reaches(low, "RUNNING").attempt == 2
+    cluster.run_supercloud("cancel", str(high))
+    assert cluster.wait_state(low, "RUNNING").attempt == 2
 
 
 def test_borrowed_capacity_returns_to_its_owner(cluster: World) -> None:
     borrower = cluster.submit(name="borrower", accelerators=H100 | {"count": 512})
-    cluster.reaches(borrower, "RUNNING")
+    cluster.wait_state(borrower, "RUNNING")
     lender = cluster.submit(name="lender", accelerators=H100 | {"count": 128}, tenant="vision")
-    cluster.reaches(lender, "RUNNING")
-    assert cluster.reaches(borrower, "QUEUED").attempt == 2
+    cluster.wait_state(lender, "RUNNING")
+    assert cluster.wait_state(borrower, "QUEUED").attempt == 2
 
 
 def test_more_than_a_tenant_can_ever_have_is_refused_at_once(cluster: World) -> None:
-    text = cluster.supercloud(
+    text = cluster.run_supercloud(
         "submit",
-        str(cluster.job(accelerators=H100 | {"count": 520})),
+        str(cluster.write_job(accelerators=H100 | {"count": 520})),
         "--on",
         str(cluster.spec),
         "--engine",
@@ -74,9 +76,9 @@ def test_more_than_a_tenant_can_ever_have_is_refused_at_once(cluster: World) -> 
 
 
 def test_a_dry_run_is_what_would_be_created_and_creates_nothing(cluster: World) -> None:
-    text = cluster.supercloud(
+    text = cluster.run_supercloud(
         "submit",
-        str(cluster.job(accelerators=H100 | {"count": 16})),
+        str(cluster.write_job(accelerators=H100 | {"count": 16})),
         "--on",
         str(cluster.spec),
         "--engine",
@@ -90,7 +92,9 @@ def test_a_dry_run_is_what_would_be_created_and_creates_nothing(cluster: World) 
 
 def test_a_file_system_is_mounted_and_a_path_on_none_refused(cluster: World) -> None:
     job = cluster.submit(name="saved", command=["true"], checkpoint={"path": "/scratch/ckpt"})
-    spec = cluster.objects(job)["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    spec = cluster.get_object(job)["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
     assert {"name": "fs-scratch", "mountPath": "/scratch"} in spec["containers"][0]["volumeMounts"]
-    words = ("submit", str(cluster.job(checkpoint={"path": "/elsewhere"})), "--on", str(cluster.spec))
-    assert "is not on a file system of the cluster" in cluster.supercloud(*words, "--engine", "kubernetes", check=False)
+    words = ("submit", str(cluster.write_job(checkpoint={"path": "/elsewhere"})), "--on", str(cluster.spec))
+    assert "is not on a file system of the cluster" in cluster.run_supercloud(
+        *words, "--engine", "kubernetes", check=False
+    )

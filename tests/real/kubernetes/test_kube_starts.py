@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kube_pods import run, variables
+from kube_pods import run, list_variables
 from kube_world import World
 
 from supercloud.jobs.engines.kubernetes.api import ApiStatusError
@@ -18,9 +18,9 @@ H100 = {"type": "h100"}
 TELLS = ["sh", "-c", 'echo "$SUPERCLOUD_EPOCH"; exit $? # sleep 600']
 
 
-def live_pods(cluster: World, job: int) -> list[dict[str, Any]]:
+def list_live_pods(cluster: World, job: int) -> list[dict[str, Any]]:
     """The pods of a job that are on a node and not about to go."""
-    name = cluster.objects(job)["metadata"]["name"]
+    name = cluster.get_object(job)["metadata"]["name"]
     return [
         pod
         for pod in cluster.lab.api.iter_items(PODS, labelSelector=f"supercloud.dev/object={name}")
@@ -28,51 +28,51 @@ def live_pods(cluster: World, job: int) -> list[dict[str, Any]]:
     ]
 
 
-def pods_of(cluster: World, job: int) -> list[dict[str, Any]]:
+def list_pods(cluster: World, job: int) -> list[dict[str, Any]]:
     """The pods of a job that is running, all there and none of an earlier start."""
-    count = len(cluster.hosts(job))
-    found = live_pods(cluster, job)
+    count = len(cluster.wait_hosts(job))
+    found = list_live_pods(cluster, job)
     assert len(found) == count
     return found
 
 
-def epoch(cluster: World, job: int) -> int:
+def read_epoch(cluster: World, job: int) -> int:
     """What all its programs are told."""
-    (told,) = {run(pod) for pod in pods_of(cluster, job)}
+    (told,) = {run(pod) for pod in list_pods(cluster, job)}
     return int(told)
 
 
 def test_a_preempted_and_resumed_job_has_a_higher_epoch(cluster: World) -> None:
     low = cluster.submit(name="low", command=TELLS, accelerators=H100 | {"count": 512}, priority="low", retries=1)
-    cluster.reaches(low, "RUNNING")
-    epochs = [epoch(cluster, low)]
+    cluster.wait_state(low, "RUNNING")
+    epochs = [read_epoch(cluster, low)]
     for round_ in range(2):
         high = cluster.submit(name=f"high{round_}", accelerators=H100 | {"count": 128}, priority="high")
-        cluster.reaches(high, "RUNNING")
-        assert cluster.reaches(low, "QUEUED").attempt == round_ + 2
-        cluster.supercloud("cancel", str(high))
-        assert cluster.reaches(low, "RUNNING").attempt == round_ + 2
-        epochs.append(epoch(cluster, low))
+        cluster.wait_state(high, "RUNNING")
+        assert cluster.wait_state(low, "QUEUED").attempt == round_ + 2
+        cluster.run_supercloud("cancel", str(high))
+        assert cluster.wait_state(low, "RUNNING").attempt == round_ + 2
+        epochs.append(read_epoch(cluster, low))
     assert epochs == [1, 2, 3]
-    lost = cluster.hosts(low)[0]
-    with cluster.lab.without(lost):  # the JobSet is restarted, and it needs all nodes
-        cluster.lab.until(lambda: cluster.record(low).attempt >= 4)
+    lost = cluster.wait_hosts(low)[0]
+    with cluster.lab.lose_node(lost):  # the JobSet is restarted, and it needs all nodes
+        cluster.lab.wait_until(lambda: cluster.get_record(low).attempt >= 4)
 
-    def settled() -> int:
+    def read_settled_epoch() -> int:
         """The start that the store and all pods agree on, else 0."""
-        found = cluster.record(low)
-        told = [int(run(pod)) for pod in live_pods(cluster, low)] if found.state == "RUNNING" else []
+        found = cluster.get_record(low)
+        told = [int(run(pod)) for pod in list_live_pods(cluster, low)] if found.state == "RUNNING" else []
         return found.attempt if len(told) == 64 and set(told) == {found.attempt} else 0
 
     # 5 where Kueue missed the node as well and took back the others: one more start, one more number
-    assert cluster.lab.until(settled) in (4, 5)
+    assert cluster.lab.wait_until(read_settled_epoch) in (4, 5)
 
 
 def test_tasks_of_an_array_are_counted_separately(cluster: World) -> None:
     job = cluster.submit(name="many", command=TELLS, array=3, accelerators=H100 | {"count": 160}, priority="low")
     sets = [item["metadata"]["name"] for item in cluster.lab.api.iter_items(JOBSETS)]
 
-    def told() -> dict[str, int]:
+    def read_epochs() -> dict[str, int]:
         found = {}
         for name in sets:
             live = [
@@ -84,27 +84,27 @@ def test_tasks_of_an_array_are_counted_separately(cluster: World) -> None:
                 (found[name],) = {int(run(pod)) for pod in live}
         return found
 
-    assert set(cluster.lab.until(lambda: len(told()) == 3 and told()).values()) == {1}
+    assert set(cluster.lab.wait_until(lambda: len(read_epochs()) == 3 and read_epochs()).values()) == {1}
     high = cluster.submit(name="high", accelerators=H100 | {"count": 128}, priority="high")
-    cluster.reaches(high, "RUNNING")
-    cluster.supercloud("cancel", str(high))
-    again = cluster.lab.until(lambda: len(now := told()) == 3 and 2 in now.values() and now)
+    cluster.wait_state(high, "RUNNING")
+    cluster.run_supercloud("cancel", str(high))
+    again = cluster.lab.wait_until(lambda: len(now := read_epochs()) == 3 and 2 in now.values() and now)
     assert sorted(again.values()).count(2) < 3, "those that were left alone go on under their epoch"
-    assert cluster.record(job).state == "RUNNING"
+    assert cluster.get_record(job).state == "RUNNING"
 
 
 def test_a_hold_and_a_hundred_resumptions_never_repeat_an_epoch(cluster: World) -> None:
     """Kueue writes the two lines that this writes, only faster: no number comes twice, and none is left out."""
     job = cluster.submit(name="often", command=TELLS, accelerators=H100 | {"count": 8})
-    cluster.reaches(job, "RUNNING")
-    path = f"{JOBSETS}/{cluster.objects(job)['metadata']['name']}"
+    cluster.wait_state(job, "RUNNING")
+    path = f"{JOBSETS}/{cluster.get_object(job)['metadata']['name']}"
     cluster.lab.api.patch(QUEUE, {"spec": {"stopPolicy": "HoldAndDrain"}})
     try:
-        cluster.lab.until(lambda: cluster.lab.api.get(path)["spec"]["suspend"])
-        cluster.reaches(job, "QUEUED")
+        cluster.lab.wait_until(lambda: cluster.lab.api.get(path)["spec"]["suspend"])
+        cluster.wait_state(job, "QUEUED")
         cluster.lab.api.patch(QUEUE, {"spec": {"stopPolicy": "None"}})
-        cluster.reaches(job, "RUNNING")
-        assert epoch(cluster, job) == 2
+        cluster.wait_state(job, "RUNNING")
+        assert read_epoch(cluster, job) == 2
     finally:
         cluster.lab.api.patch(QUEUE, {"spec": {"stopPolicy": "None"}})
 
@@ -114,32 +114,32 @@ def test_only_the_api_server_increments_the_count(cluster: World, said: str) -> 
     """What else is written there is not kept: not in the job that it is written to, and not in any other."""
     first = cluster.submit(name="mine", command=TELLS, accelerators=H100 | {"count": 8}, priority="low")
     other = cluster.submit(name="other", command=TELLS, accelerators=H100 | {"count": 8}, priority="low")
-    cluster.reaches(first, "RUNNING")
-    cluster.reaches(other, "RUNNING")
-    name = cluster.objects(first)["metadata"]["name"]
+    cluster.wait_state(first, "RUNNING")
+    cluster.wait_state(other, "RUNNING")
+    name = cluster.get_object(first)["metadata"]["name"]
     cluster.lab.api.patch(f"{JOBSETS}/{name}", {"metadata": {"annotations": {"supercloud.dev/starts": said}}})
     cluster.lab.api.patch(QUEUE, {"spec": {"stopPolicy": "HoldAndDrain"}})
     try:
-        cluster.reaches(first, "QUEUED")
-        cluster.reaches(other, "QUEUED")
+        cluster.wait_state(first, "QUEUED")
+        cluster.wait_state(other, "QUEUED")
     finally:
         cluster.lab.api.patch(QUEUE, {"spec": {"stopPolicy": "None"}})
-    cluster.reaches(first, "RUNNING")
-    cluster.reaches(other, "RUNNING")
-    assert epoch(cluster, other) == epoch(cluster, first) == 2
+    cluster.wait_state(first, "RUNNING")
+    cluster.wait_state(other, "RUNNING")
+    assert read_epoch(cluster, other) == read_epoch(cluster, first) == 2
 
 
 def test_objects_of_others_are_not_changed(cluster: World) -> None:
     cluster.lab.api.patch(QUEUE, {"spec": {"stopPolicy": "Hold"}})  # what a queue lets in is not as it was written
     try:
         job = cluster.submit(name="ours", command=["true"], accelerators=H100 | {"count": 8})
-        body = cluster.objects(job)
+        body = cluster.get_object(job)
         body["metadata"] = {"name": "theirs", "namespace": "llm", "labels": {"kueue.x-k8s.io/queue-name": "llm"}}
         body.pop("status", None)
         cluster.lab.api.post(JOBSETS, body)
     finally:
         cluster.lab.api.patch(QUEUE, {"spec": {"stopPolicy": "None"}})
-    theirs = cluster.lab.until(
+    theirs = cluster.lab.wait_until(
         lambda: (item := cluster.lab.api.get(f"{JOBSETS}/theirs")) and not item["spec"]["suspend"] and item
     )
     assert "supercloud.dev/starts" not in theirs["metadata"].get("annotations", {})
@@ -149,16 +149,16 @@ def test_without_the_policy_starts_have_numbers(cluster: World) -> None:
     path = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings/supercloud-starts"
     cluster.lab.api.delete(path, {})
     try:
-        cluster.lab.until(lambda: _gone(cluster, path))
+        cluster.lab.wait_until(lambda: _is_deleted(cluster, path))
         job = cluster.submit(name="bare", command=TELLS, accelerators=H100 | {"count": 8})
-        cluster.reaches(job, "RUNNING")
-        (pod,) = pods_of(cluster, job)
-        assert (variables(pod)["SUPERCLOUD_STARTS"], epoch(cluster, job)) == ("", 1)
+        cluster.wait_state(job, "RUNNING")
+        (pod,) = list_pods(cluster, job)
+        assert (list_variables(pod)["SUPERCLOUD_STARTS"], read_epoch(cluster, job)) == ("", 1)
     finally:
         cluster.apply()
 
 
-def _gone(cluster: World, path: str) -> bool:
+def _is_deleted(cluster: World, path: str) -> bool:
     try:
         cluster.lab.api.get(path)
     except ApiStatusError as refusal:

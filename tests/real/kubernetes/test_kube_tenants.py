@@ -15,23 +15,23 @@ Json = dict[str, Any]
 
 @pytest.fixture
 def bob(cluster: World) -> Path:
-    return cluster.lab.kubeconfig_of("bob", "vision")
+    return cluster.lab.write_kubeconfig("bob", "vision")
 
 
 @pytest.fixture
 def ann(cluster: World) -> Path:
-    return cluster.lab.kubeconfig_of("ann", "llm")
+    return cluster.lab.write_kubeconfig("ann", "llm")
 
 
 def test_a_tenant_runs_its_own_jobs(cluster: World, ann: Path) -> None:
     job = cluster.submit(name="own", command=["true"], accelerators={"count": 8}, kubeconfig=ann)
-    cluster.lab.until(lambda: cluster.supercloud("wait", str(job), kubeconfig=ann) == "COMPLETED")
-    assert cluster.supercloud("logs", str(job), kubeconfig=ann).startswith("hello")
+    cluster.lab.wait_until(lambda: cluster.run_supercloud("wait", str(job), kubeconfig=ann) == "COMPLETED")
+    assert cluster.run_supercloud("logs", str(job), kubeconfig=ann).startswith("hello")
 
 
 def test_a_job_in_another_namespace_is_refused(cluster: World, bob: Path) -> None:
-    words = ("submit", str(cluster.job(name="intruder")), "--on", str(cluster.spec), "--engine", "kubernetes")
-    said = cluster.supercloud(*words, check=False, kubeconfig=bob)
+    words = ("submit", str(cluster.write_job(name="intruder")), "--on", str(cluster.spec), "--engine", "kubernetes")
+    said = cluster.run_supercloud(*words, check=False, kubeconfig=bob)
     assert "cannot create resource" in said and "kubectl auth can-i create jobsets --namespace llm" in said
 
 
@@ -76,7 +76,7 @@ def test_services_that_lead_out_of_a_namespace_are_rejected(cluster: World, bob:
 def test_a_workload_is_not_for_its_tenant_to_change(cluster: World, bob: Path) -> None:
     """Its priority stands in it, and whether it goes at all."""
     job = cluster.submit(name="own", tenant="vision", kubeconfig=bob)
-    cluster.hosts(job)
+    cluster.wait_hosts(job)
     path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/vision/workloads"
     [found] = cluster.lab.api.iter_items(path)
     with pytest.raises(ApiStatusError) as refused:
@@ -89,7 +89,7 @@ def test_a_workload_is_not_for_its_tenant_to_change(cluster: World, bob: Path) -
 def test_no_workload_of_a_tenant_bypasses_admission_through_an_admitted_job(cluster: World, bob: Path) -> None:
     """What belongs to an admitted job needs no quota: so a tenant may not say that something does."""
     job = cluster.submit(name="decoy", tenant="vision", kubeconfig=bob)
-    decoy = cluster.objects(job)
+    decoy = cluster.get_object(job)
     owner = {
         "apiVersion": decoy["apiVersion"],
         "kind": decoy["kind"],
@@ -142,7 +142,7 @@ def test_the_volume_of_another_tenant_is_not_mounted(cluster: World, bob: Path) 
 def test_the_queue_of_another_tenant_rejects_the_job(cluster: World, bob: Path) -> None:
     job = cluster.submit(name="thief", tenant="vision", kubeconfig=bob)
     path = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/vision/jobsets"
-    name = cluster.objects(job)["metadata"]["name"]
+    name = cluster.get_object(job)["metadata"]["name"]
     body = cluster.lab.api.get(f"{path}/{name}")
     body["metadata"] = {
         "name": "thief",
@@ -153,10 +153,10 @@ def test_the_queue_of_another_tenant_rejects_the_job(cluster: World, bob: Path) 
     body["spec"]["suspend"] = True
     ApiClient(ClusterTransport(config_file=bob)).post(path, body)
 
-    def said() -> str:
+    def read_messages() -> str:
         found = cluster.lab.api.iter_items("/apis/kueue.x-k8s.io/v1beta2/namespaces/vision/workloads")
         own = [item for item in found if item["metadata"]["ownerReferences"][0]["name"] == "thief"]
         return "".join(known["message"] for item in own for known in item.get("status", {}).get("conditions") or ())
 
-    cluster.lab.until(lambda: "LocalQueue llm doesn't exist" in said())
+    cluster.lab.wait_until(lambda: "LocalQueue llm doesn't exist" in read_messages())
     assert cluster.lab.api.get(f"{path}/thief")["spec"]["suspend"]

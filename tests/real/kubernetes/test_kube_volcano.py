@@ -43,33 +43,37 @@ def cluster(volcano: World) -> Iterator[World]:
 
 def test_a_gang_is_allocated_within_one_unit(cluster: World) -> None:
     first = cluster.submit(name="first", accelerators=H100 | {"count": 192}, place={"near": "leaf"})
-    assert cluster.groups("su", cluster.hosts(first)) in ({"compute-su1": 24}, {"compute-su2": 24})
+    assert cluster.count_groups("su", cluster.wait_hosts(first)) in ({"compute-su1": 24}, {"compute-su2": 24})
     second = cluster.submit(name="second", accelerators=H100 | {"count": 128}, place={"near": "leaf"})
-    (other,) = cluster.groups("su", cluster.hosts(second))
-    assert other not in cluster.groups("su", cluster.hosts(first)), "the first unit has 8 nodes left, 16 are needed"
-    cluster.reaches(second, "RUNNING")
+    (other,) = cluster.count_groups("su", cluster.wait_hosts(second))
+    assert other not in cluster.count_groups("su", cluster.wait_hosts(first)), (
+        "the first unit has 8 nodes left, 16 are needed"
+    )
+    cluster.wait_state(second, "RUNNING")
 
 
 def test_tensor_groups_stay_in_their_scale_up_domain(cluster: World) -> None:
     """32 nodes in groups of 4, on two domains of 18: each takes a whole number of groups."""
     job = cluster.submit(name="slices", parallelism={"tensor": 16, "data": 8}, accelerators=GB200 | {"count": 128})
-    parts = cluster.groups("scale-up", cluster.hosts(job))
+    parts = cluster.count_groups("scale-up", cluster.wait_hosts(job))
     assert sorted(parts.values()) == [16, 16]
 
 
 def test_claims_of_channels_are_allocated(cluster: World) -> None:
     """Pods that claim a channel go where they would rather be; within a level they must not leave, they are refused."""
     job = cluster.submit(name="bound", accelerators=GB200 | {"count": 32}, place={"pools": ["bound"], "near": "any"})
-    assert len(cluster.hosts(job)) == 8
+    assert len(cluster.wait_hosts(job)) == 8
     claims = list(cluster.lab.api.iter_items("/apis/resource.k8s.io/v1/namespaces/llm/resourceclaims"))
     assert len(claims) == 8 and all(item["status"]["allocation"] for item in claims)
-    groups = cluster.job(
+    groups = cluster.write_job(
         name="groups",
         parallelism={"tensor": 16, "data": 2},
         accelerators=GB200 | {"count": 32},
         place={"pools": ["bound"]},
     )
-    said = cluster.supercloud("submit", str(groups), "--on", str(cluster.spec), "--engine", "kubernetes", check=False)
+    said = cluster.run_supercloud(
+        "submit", str(groups), "--on", str(cluster.spec), "--engine", "kubernetes", check=False
+    )
     assert "does not support that for pods with a channel" in said
 
 
@@ -81,100 +85,100 @@ def test_a_job_that_does_not_fit_reports_the_reason_and_starts_later(cluster: Wo
         for number in range(2)
     ]
     for number in fill:
-        cluster.hosts(number)
+        cluster.wait_hosts(number)
     job = cluster.submit(name="near", accelerators=H100 | {"count": 128}, place={"near": "leaf"})
-    cluster.lab.until(lambda: "Volcano reports" in cluster.record(job).reason)
-    assert cluster.record(job).state == "QUEUED"
-    assert not list(_scheduled(cluster, job)), "all of a gang or none"
+    cluster.lab.wait_until(lambda: "Volcano reports" in cluster.get_record(job).reason)
+    assert cluster.get_record(job).state == "QUEUED"
+    assert not list(_iter_scheduled_hosts(cluster, job)), "all of a gang or none"
     assert (
         sum(
             item.nodes for item in KubernetesEngine(Connection(engine="kubernetes"), cluster.folder).list_waiting_jobs()
         )
         == 16
     )
-    cluster.supercloud("cancel", str(fill[0]))
-    assert len(cluster.groups("su", cluster.hosts(job))) == 1
-    cluster.reaches(job, "RUNNING")
+    cluster.run_supercloud("cancel", str(fill[0]))
+    assert len(cluster.count_groups("su", cluster.wait_hosts(job))) == 1
+    cluster.wait_state(job, "RUNNING")
 
 
-def _scheduled(cluster: World, job: int) -> Iterator[str]:
-    name = cluster.objects(job)["metadata"]["name"]
+def _iter_scheduled_hosts(cluster: World, job: int) -> Iterator[str]:
+    name = cluster.get_object(job)["metadata"]["name"]
     pods = cluster.lab.api.iter_items("/api/v1/namespaces/llm/pods", labelSelector=f"supercloud.dev/object={name}")
     yield from (pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName"))
 
 
 def test_a_job_of_higher_priority_preempts_and_releases_nodes(cluster: World) -> None:
     low = cluster.submit(name="low", accelerators=H100 | {"count": 512}, priority="low", retries=2)
-    cluster.reaches(low, "RUNNING")
+    cluster.wait_state(low, "RUNNING")
     high = cluster.submit(name="high", accelerators=H100 | {"count": 128}, priority="high")
-    cluster.reaches(high, "RUNNING")
-    cluster.reaches(low, "QUEUED")
-    cluster.supercloud("cancel", str(high))
-    assert cluster.reaches(low, "RUNNING").attempt >= 2
+    cluster.wait_state(high, "RUNNING")
+    cluster.wait_state(low, "QUEUED")
+    cluster.run_supercloud("cancel", str(high))
+    assert cluster.wait_state(low, "RUNNING").attempt >= 2
 
 
 def test_borrowed_capacity_returns_to_its_owner(cluster: World) -> None:
     borrower = cluster.submit(name="borrower", accelerators=H100 | {"count": 512}, retries=2)
-    cluster.reaches(borrower, "RUNNING")
+    cluster.wait_state(borrower, "RUNNING")
     lender = cluster.submit(name="lender", accelerators=H100 | {"count": 128}, tenant="vision")
-    cluster.reaches(lender, "RUNNING")
-    cluster.lab.until(lambda: cluster.record(borrower).state == "QUEUED")
+    cluster.wait_state(lender, "RUNNING")
+    cluster.lab.wait_until(lambda: cluster.get_record(borrower).state == "QUEUED")
 
 
 def test_exit_codes_are_retried_by_rule(cluster: World) -> None:
     rule = {"exit_codes": [42, 43], "action": "retry"}
     job = cluster.submit(name="again", command=["sh", "-c", "sleep 1; exit 42"], retries=2, retry_rules=[rule])
-    ended = cluster.reaches(job, "FAILED")
+    ended = cluster.wait_state(job, "FAILED")
     assert (ended.exit_code, ended.attempt) == (42, 3)
     other = cluster.submit(name="never", command=["sh", "-c", "sleep 1; exit 3"], retries=2, retry_rules=[rule])
-    ended = cluster.reaches(other, "FAILED")
+    ended = cluster.wait_state(other, "FAILED")
     assert (ended.exit_code, ended.reason, ended.attempt) == (3, "ended with exit code 3", 1)
 
 
 def test_a_lost_node_restarts_the_whole_job_on_other_nodes(cluster: World) -> None:
     job = cluster.submit(name="gang", accelerators=H100 | {"count": 32}, retries=1)
-    cluster.reaches(job, "RUNNING")
-    lost = cluster.hosts(job)[0]
-    with cluster.lab.without(lost):
-        cluster.reaches(job, "RUNNING", attempt=2)
-        hosts = cluster.hosts(job)
+    cluster.wait_state(job, "RUNNING")
+    lost = cluster.wait_hosts(job)[0]
+    with cluster.lab.lose_node(lost):
+        cluster.wait_state(job, "RUNNING", attempt=2)
+        hosts = cluster.wait_hosts(job)
         assert len(hosts) == 4 and lost not in hosts
 
 
 def test_a_lost_node_ends_a_job_without_retries(cluster: World) -> None:
     job = cluster.submit(name="once", accelerators=H100 | {"count": 16})
-    cluster.reaches(job, "RUNNING")
-    lost = cluster.hosts(job)[1]
-    with cluster.lab.without(lost):
-        assert cluster.reaches(job, "NODE_FAIL").reason.startswith("its pods were evicted: a node")
+    cluster.wait_state(job, "RUNNING")
+    lost = cluster.wait_hosts(job)[1]
+    with cluster.lab.lose_node(lost):
+        assert cluster.wait_state(job, "NODE_FAIL").reason.startswith("its pods were evicted: a node")
 
 
 def test_a_job_ends_well_is_read_and_is_cancelled(cluster: World) -> None:
     job = cluster.submit(name="talk", command=["true"], accelerators={"count": 16}, array=2)
-    assert cluster.reaches(job, "COMPLETED").exit_code == 0
-    assert cluster.supercloud("logs", str(job)).splitlines() == ["hello", "loss 2.5"] * 4
+    assert cluster.wait_state(job, "COMPLETED").exit_code == 0
+    assert cluster.run_supercloud("logs", str(job)).splitlines() == ["hello", "loss 2.5"] * 4
     gone = cluster.submit(name="gone", accelerators={"count": 16})
-    cluster.hosts(gone)
-    assert cluster.supercloud("cancel", str(gone)).endswith("CANCELLED")
+    cluster.wait_hosts(gone)
+    assert cluster.run_supercloud("cancel", str(gone)).endswith("CANCELLED")
 
 
-def _pod(**spec: str) -> dict[str, object]:
+def _build_pod(**spec: str) -> dict[str, object]:
     main = {"name": "main", "image": "registry.example.com/a:1"}
     return {"containers": [main], "restartPolicy": "Never", **spec}
 
 
 QUEUE = "scheduling.volcano.sh/queue-name"
 ROADS = [
-    ("another's queue", {QUEUE: "llm"}, _pod(schedulerName="volcano"), "own queue"),
-    ("the queue of nobody", {}, _pod(schedulerName="volcano"), "own queue"),
-    ("no queue", {QUEUE: "vision"}, _pod(), "schedulerName must be volcano"),
+    ("another's queue", {QUEUE: "llm"}, _build_pod(schedulerName="volcano"), "own queue"),
+    ("the queue of nobody", {}, _build_pod(schedulerName="volcano"), "own queue"),
+    ("no queue", {QUEUE: "vision"}, _build_pod(), "schedulerName must be volcano"),
     (
         "above all",
         {QUEUE: "vision"},
-        _pod(schedulerName="volcano", priorityClassName="system-node-critical"),
+        _build_pod(schedulerName="volcano", priorityClassName="system-node-critical"),
         "priorityClassName",
     ),
-    ("its own", {QUEUE: "vision"}, _pod(schedulerName="volcano"), ""),
+    ("its own", {QUEUE: "vision"}, _build_pod(schedulerName="volcano"), ""),
 ]
 
 
@@ -182,7 +186,7 @@ ROADS = [
 def test_a_pod_reaches_its_own_queue_only(
     cluster: World, notes: dict[str, str], spec: dict[str, object], refusal: str
 ) -> None:
-    bob = ApiClient(ClusterTransport(config_file=cluster.lab.kubeconfig_of("bob", "vision")))
+    bob = ApiClient(ClusterTransport(config_file=cluster.lab.write_kubeconfig("bob", "vision")))
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "road", "annotations": notes}, "spec": spec}
     if not refusal:
         bob.post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
@@ -192,10 +196,10 @@ def test_a_pod_reaches_its_own_queue_only(
 
 
 def test_a_job_reaches_its_own_queue_and_namespace_only(cluster: World) -> None:
-    number = cluster.submit(name="own", tenant="vision", kubeconfig=cluster.lab.kubeconfig_of("bob", "vision"))
-    there = cluster.objects(number)
+    number = cluster.submit(name="own", tenant="vision", kubeconfig=cluster.lab.write_kubeconfig("bob", "vision"))
+    there = cluster.get_object(number)
     body = {"apiVersion": there["apiVersion"], "kind": "Job", "metadata": {"name": "thief"}, "spec": there["spec"]}
-    bob = ApiClient(ClusterTransport(config_file=cluster.lab.kubeconfig_of("bob", "vision")))
+    bob = ApiClient(ClusterTransport(config_file=cluster.lab.write_kubeconfig("bob", "vision")))
     for changed, space, refusal in (
         ({"queue": "llm"}, "vision", "own queue"),
         ({}, "llm", "cannot create resource"),
@@ -235,7 +239,7 @@ def test_levels_of_a_cloud_are_found_by_its_labels(volcano: World) -> None:
         }
     )
 
-    def found() -> dict[str, int]:
+    def read_tiers() -> dict[str, int]:
         nodes = lab.api.iter_items("/apis/topology.volcano.sh/v1alpha1/hypernodes")
         counted: dict[str, int] = {}
         for item in nodes:
@@ -243,4 +247,4 @@ def test_levels_of_a_cloud_are_found_by_its_labels(volcano: World) -> None:
                 counted[item["spec"]["tierName"]] = item["spec"]["tier"]
         return counted
 
-    lab.until(lambda: found() == tiers)
+    lab.wait_until(lambda: read_tiers() == tiers)

@@ -39,7 +39,7 @@ class MachineError(Exception):
     """Something on a machine did not work; the text says what, and ends with what was printed."""
 
 
-def cache_folder() -> Path:
+def get_cache_folder() -> Path:
     """Where root folders, slots and their locks lie."""
     return Path(os.environ.get("SUPERCLOUD_CACHE") or Path.home() / ".cache" / "supercloud") / "machines"
 
@@ -55,7 +55,7 @@ class Machine:
 
     @property
     def root(self) -> Path:
-        return cache_folder() / "slots" / str(self.slot) / self.name / "root"
+        return get_cache_folder() / "slots" / str(self.slot) / self.name / "root"
 
     def run(
         self,
@@ -91,7 +91,7 @@ class Machine:
                 input=None if input is None else input.encode(),
                 stdout=out,
                 stderr=err,
-                env=_environment(self.slot),
+                env=_build_environment(self.slot),
                 timeout=timeout + 60,
             )
             texts = []
@@ -124,7 +124,7 @@ class Machine:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
-                env=_environment(self.slot),
+                env=_build_environment(self.slot),
                 timeout=600,
             )
         if done.returncode:
@@ -147,7 +147,7 @@ class Machine:
             raise MachineError(f"{self.name}: {late}") from None
         return seen[0].stdout
 
-    def console(self) -> str:
+    def read_console(self) -> str:
         """The end of what its console printed, for messages of errors."""
         log = self.root.parent / "log"
         return log.read_text(errors="replace")[-4000:] if log.exists() else ""
@@ -163,13 +163,13 @@ class Machines:
     def __enter__(self) -> Self:
         if os.geteuid() != 0:
             raise MachineError("machines need root: they boot in namespaces with their own network")
-        cache_folder().mkdir(parents=True, exist_ok=True)
-        self.slot, self._lock = _claim()
+        get_cache_folder().mkdir(parents=True, exist_ok=True)
+        self.slot, self._lock = _claim_slot()
         try:
-            _script(self.slot, "clean")  # whatever a run that even the guard did not outlive left behind
+            _run_script(self.slot, "clean")  # whatever a run that even the guard did not outlive left behind
             self._guard = subprocess.Popen(
                 [SCRIPT, "guard"],
-                env=_environment(self.slot),
+                env=_build_environment(self.slot),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -199,7 +199,7 @@ class Machines:
         links = os.environ.get("PIP_FIND_LINKS", "")
         shown = [str(folder) for folder in show] + ([links] if links.startswith("/") and Path(links).is_dir() else [])
         extra = {"SUITE": suite, "BIND": " ".join(shown), "BOOT_LIMIT": str(int(limit))}
-        _script(self.slot, "up", name, str(number), env=extra, timeout=limit + 1800)  # the first one makes the root
+        _run_script(self.slot, "up", name, str(number), env=extra, timeout=limit + 1800)  # the first one makes the root
         machine.wait(f"getent ahostsv4 {ARCHIVE} || {{ ip route; cat /etc/resolv.conf; false; }}")
         return machine
 
@@ -207,22 +207,24 @@ class Machines:
         self, numbers: Mapping[str, int], suite: str = "bookworm", *, show: Sequence[Path | str] = (), workers: int = 4
     ) -> list[Machine]:
         """Boot several machines, some at a time; in the order of ``numbers``."""
-        return self.each(lambda name: self.boot(name, numbers[name], suite, show=show), list(numbers), workers=workers)
+        return self.run_each(
+            lambda name: self.boot(name, numbers[name], suite, show=show), list(numbers), workers=workers
+        )
 
     @staticmethod
-    def each(action: Callable[[Thing], Result], things: Sequence[Thing], workers: int = 4) -> list[Result]:
+    def run_each(action: Callable[[Thing], Result], things: Sequence[Thing], workers: int = 4) -> list[Result]:
         """What ``action`` gives for every one of ``things``, done some at a time."""
         with ThreadPoolExecutor(workers) as pool:
             return list(pool.map(action, things))
 
     def stop(self, machine: Machine) -> None:
         """End one machine as if its power were cut, and throw its disk away."""
-        _script(self.slot, "down", machine.name)
+        _run_script(self.slot, "down", machine.name)
         self.machines.pop(machine.name, None)
 
     def __exit__(self, *_: object) -> None:
         try:
-            _script(self.slot, "clean")
+            _run_script(self.slot, "clean")
         finally:
             if self._guard is not None:
                 os.killpg(self._guard.pid, signal.SIGKILL)
@@ -245,7 +247,7 @@ def _read_address(text: str) -> ipaddress.IPv4Address:
     return ipaddress.IPv4Address(int(text, 16).to_bytes(4, sys.byteorder))
 
 
-def _claim() -> tuple[int, int]:
+def _claim_slot() -> tuple[int, int]:
     """The first slot that nobody holds, and its lock, held as long as this process lives or until it is closed.
 
     A slot whose network this machine already has elsewhere is passed over: answers would go there.
@@ -255,7 +257,7 @@ def _claim() -> tuple[int, int]:
         own = ipaddress.IPv4Network(f"10.77.{slot}.0/24")
         if any(network.subnet_of(own) for network in foreign):  # a wider one does not matter: the narrower route wins
             continue
-        lock = os.open(cache_folder() / f"slot-{slot}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        lock = os.open(get_cache_folder() / f"slot-{slot}.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -263,22 +265,22 @@ def _claim() -> tuple[int, int]:
             continue
         return slot, lock
     raise MachineError(
-        f"all {SLOTS} slots of {cache_folder()} are held by running tests, or this machine has their networks"
+        f"all {SLOTS} slots of {get_cache_folder()} are held by running tests, or this machine has their networks"
     )
 
 
-def _environment(slot: int) -> dict[str, str]:
+def _build_environment(slot: int) -> dict[str, str]:
     return {**os.environ, "SLOT": str(slot)}
 
 
-def _script(slot: int, *words: str, env: Mapping[str, str] | None = None, timeout: float = 300) -> None:
+def _run_script(slot: int, *words: str, env: Mapping[str, str] | None = None, timeout: float = 300) -> None:
     with tempfile.TemporaryFile() as out:  # not a pipe: the machine keeps it open
         done = subprocess.run(
             [SCRIPT, *words],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
-            env={**_environment(slot), **(env or {})},
+            env={**_build_environment(slot), **(env or {})},
             timeout=timeout,
         )
         out.seek(0)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from real.machines.machines import Machine, MachineError, Machines, cache_folder
+from real.machines.machines import Machine, MachineError, Machines, get_cache_folder
 from real.polling import wait_for
 
 TESTS = Path(__file__).resolve().parents[2]
@@ -35,9 +35,9 @@ def one(machines: Machines) -> Machine:
     return machines.machines["one"]
 
 
-def remains(slot: int) -> dict[str, str]:
+def list_remains(slot: int) -> dict[str, str]:
     """What there is of a slot: processes, mounts, bridge, rule, cgroups, folder."""
-    folder = cache_folder() / "slots" / str(slot)
+    folder = get_cache_folder() / "slots" / str(slot)
     seen = {
         "processes": subprocess.run(
             ["pgrep", "-fa", f"systemd-nspawn.* -M sc{slot}-"], capture_output=True, text=True
@@ -120,8 +120,8 @@ def test_two_groups_of_machines_are_isolated(machines: Machines, one: Machine) -
     with Machines() as others:
         twin = others.boot("one", 11)
         assert others.slot != machines.slot and twin.ip != one.ip
-        assert remains(others.slot).keys() >= {"processes", "mounts", "bridge", "rule", "cgroups", "folder"}
-    assert remains(others.slot) == {}
+        assert list_remains(others.slot).keys() >= {"processes", "mounts", "bridge", "rule", "cgroups", "folder"}
+    assert list_remains(others.slot) == {}
     one.run("true")
 
 
@@ -132,9 +132,9 @@ def test_a_killed_run_leaves_no_processes() -> None:
     ) as run:
         assert run.stdout is not None
         slot = int(run.stdout.readline())
-        assert remains(slot)
+        assert list_remains(slot)
         run.send_signal(signal.SIGKILL)
-    wait_for("nothing remains", lambda: not remains(slot), show=lambda: remains(slot))
+    wait_for("nothing remains", lambda: not list_remains(slot), show=lambda: list_remains(slot))
 
 
 @pytest.mark.extended

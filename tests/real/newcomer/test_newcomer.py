@@ -24,7 +24,7 @@ CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"  # of machines.py; where the
 HOURS = 3600.0
 
 
-def left_out(folder: str, names: list[str]) -> set[str]:
+def list_left_out(folder: str, names: list[str]) -> set[str]:
     """What a clone has not: generated folders."""
     top = {"out", "dist"} if Path(folder) == ROOT else set()
     return {
@@ -38,7 +38,7 @@ def left_out(folder: str, names: list[str]) -> set[str]:
 def machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """A machine of a new user, with the project in a folder of theirs."""
     copy = tmp_path_factory.mktemp("clone") / "project"
-    shutil.copytree(ROOT, copy, ignore=left_out)
+    shutil.copytree(ROOT, copy, ignore=list_left_out)
     with Machines() as machines:
         booted = machines.boot("newcomer", 10, request.param)
         install = "apt-get install -yq --no-install-recommends python3 make"

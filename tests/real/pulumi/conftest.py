@@ -33,7 +33,7 @@ def start(pulumi_program: Path, tmp_path: Path) -> Iterator[Start]:
     """``start(subject, attached=True)``: a fresh stack of a project on an empty cloud, configured, nothing created."""
     with ExitStack() as started:
 
-        def one(subject: Subject, attached: bool = True) -> Engine:
+        def open_engine(subject: Subject, attached: bool = True) -> Engine:
             folder = tmp_path / f"{subject.name}-engine"
             folder.mkdir()
             project = subject.install(folder)
@@ -41,7 +41,7 @@ def start(pulumi_program: Path, tmp_path: Path) -> Iterator[Start]:
             engine.init(subject.config, subject.secrets)
             return engine
 
-        yield one
+        yield open_engine
 
 
 @pytest.fixture(params=SUBJECTS, ids=[subject.name for subject in SUBJECTS])
@@ -63,7 +63,7 @@ def program(pulumi_program: Path, tmp_path: Path) -> Iterator[Callable[..., Engi
     """``program(text, "aws", …)``: a fresh stack of a program that the test writes, attached to these packages."""
     with ExitStack() as started:
 
-        def one(text: str, *packages: str) -> Engine:
+        def open_engine(text: str, *packages: str) -> Engine:
             folder = tmp_path / "small-engine"
             folder.mkdir()
             project = write_program(folder / "project", text)
@@ -71,4 +71,4 @@ def program(pulumi_program: Path, tmp_path: Path) -> Iterator[Callable[..., Engi
             engine.init({})
             return engine
 
-        yield one
+        yield open_engine

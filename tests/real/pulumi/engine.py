@@ -87,7 +87,7 @@ class Engine:
 
     # commands
 
-    def command(self, *arguments: str) -> list[str]:
+    def build_command(self, *arguments: str) -> list[str]:
         """The command line of a Pulumi command."""
         return [str(self.pulumi), *arguments, "--non-interactive", "--color=never", f"--cwd={self.project}"]
 
@@ -95,7 +95,7 @@ class Engine:
         """Run a command; ``code`` is the exit code it must have (None: any)."""
         start = time.monotonic()
         done = subprocess.run(
-            self.command(*arguments), env=self.environment, capture_output=True, text=True, timeout=300
+            self.build_command(*arguments), env=self.environment, capture_output=True, text=True, timeout=300
         )
         result = Result(done.returncode, done.stdout, done.stderr, time.monotonic() - start)
         expected = code is None or result.code == code
@@ -105,7 +105,7 @@ class Engine:
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start a command and do not wait for it."""
         return subprocess.Popen(
-            self.command(*arguments),
+            self.build_command(*arguments),
             env=self.environment,
             text=True,
             start_new_session=True,
@@ -136,35 +136,35 @@ class Engine:
     def up(self, *options: str) -> dict[str, int]:
         """Update, and count the resources that it created, updated and so on."""
         self.run("up", "--yes", "--skip-preview", *options)
-        return self.changes()
+        return self.count_changes()
 
-    def changes(self) -> dict[str, int]:
+    def count_changes(self) -> dict[str, int]:
         """What the last update did, by operation."""
         history = json.loads(self.run("stack", "history", "--json", "--page-size=1").out)
         done: dict[str, int] = history[0]["resourceChanges"]
         return done
 
-    def state(self) -> dict[str, Any]:
+    def read_state(self) -> dict[str, Any]:
         """The stack's deployment."""
         deployment: dict[str, Any] = json.loads(self.run("stack", "export").out)["deployment"]
         return deployment
 
-    def resources(self) -> dict[str, dict[str, Any]]:
+    def list_resources(self) -> dict[str, dict[str, Any]]:
         """Resources in the state by URN."""
-        return {item["urn"]: item for item in self.state().get("resources", [])}
+        return {item["urn"]: item for item in self.read_state().get("resources", [])}
 
-    def state_text(self) -> str:
+    def read_state_text(self) -> str:
         """All files of the backend, as they lie on disk."""
         files = (path for path in (self.folder / "state").rglob("*") if path.is_file())
         return "".join(path.read_text(errors="replace") for path in files)
 
 
-def changed(summary: Mapping[str, int]) -> dict[str, int]:
+def select_changes(summary: Mapping[str, int]) -> dict[str, int]:
     """Only the operations that change something."""
     return {name: count for name, count in summary.items() if name != "same" and count}
 
 
-def operations(preview: Mapping[str, Any], *wanted: str) -> dict[str, str]:
+def list_operations(preview: Mapping[str, Any], *wanted: str) -> dict[str, str]:
     """URN -> operation of a preview's steps, without those that change nothing."""
     steps = {step["urn"]: step["op"] for step in preview["steps"] if step["op"] not in ("same", "read")}
     return {urn: op for urn, op in steps.items() if not wanted or op in wanted}

@@ -24,7 +24,7 @@ FindOrphan = Callable[[str, str], str | None]
 """(type, URN) -> the object's id at the cloud, if it exists."""
 
 
-def mend(state: Path) -> list[Path]:
+def delete_empty_notes(state: Path) -> list[Path]:
     """Step 1; the notes that were deleted."""
     empty = [note for note in state.rglob("*.attrs") if not note.stat().st_size]
     for note in empty:
@@ -35,7 +35,7 @@ def mend(state: Path) -> list[Path]:
 def recover(engine: Engine, find: FindOrphan) -> list[str]:
     """Steps 2 to 5; the URNs of what was imported."""
     engine.run("cancel", "--yes")
-    state = engine.state()
+    state = engine.read_state()
     pending = [item["resource"] for item in state.get("pending_operations", []) if item["type"] == "creating"]
     orphans = {item["urn"]: (item, found) for item in pending if (found := find(item["type"], item["urn"]))}
     if orphans:

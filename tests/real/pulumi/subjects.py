@@ -78,14 +78,14 @@ def write_program(folder: Path, text: str) -> Path:
     return folder
 
 
-def _toy(project: Path) -> None:
+def _copy_toy(project: Path) -> None:
     shutil.copytree(ROOT / "tests" / "offline" / "toy", project, dirs_exist_ok=True)
 
 
 TOY = Subject(
     name="toy",
     packages=("aws",),
-    copy=_toy,
+    copy=_copy_toy,
     config={"toy:nodes": "20", "pulumi:disable-default-providers[0]": "*"},
     secrets={"toy:joinToken": SECRET},
     grow=lambda engine: engine.configure({"toy:nodes": "40"}),
@@ -101,7 +101,7 @@ IMAGE = "ami-0123456789abcdef0"
 EXAMPLE = "examples/09-aws-slurm/cluster.yaml"
 
 
-def _repository(project: Path) -> None:
+def _copy_repository(project: Path) -> None:
     """The repository's own project; the image of controllers is fixed, so that a test can change it."""
     shutil.copy(ROOT / "Pulumi.yaml", project)
     shutil.copytree(ROOT / "stacks", project / "stacks")
@@ -111,7 +111,7 @@ def _repository(project: Path) -> None:
     spec.write_text(spec.read_text().replace("zones: [us-east-1a]", fixed))
 
 
-def _release(engine: Engine) -> None:
+def _release_protection(engine: Engine) -> None:
     engine.configure({"supercloud:protect": "false"})
     engine.up()
 
@@ -119,7 +119,7 @@ def _release(engine: Engine) -> None:
 CLUSTER = Subject(
     name="cluster",
     packages=("aws",),
-    copy=_repository,
+    copy=_copy_repository,
     config={"supercloud:specFile": EXAMPLE, "supercloud:name": "trainer"},
     grow=edit(EXAMPLE, "nodes: 8\n", "nodes: 16\n"),
     grown=frozenset(
@@ -132,7 +132,7 @@ CLUSTER = Subject(
     move=edit(EXAMPLE, IMAGE, "ami-0fedcba9876543210"),
     moved=frozenset({"aws:ec2/instance:Instance", "aws:ec2/volumeAttachment:VolumeAttachment"}),
     uproot=edit(EXAMPLE, "10.0.0.0/16", "10.9.0.0/16"),
-    release=_release,
+    release=_release_protection,
     slow="aws:fsx/lustreFileSystem:LustreFileSystem",
 )
 

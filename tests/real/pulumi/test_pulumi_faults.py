@@ -10,13 +10,13 @@ import pytest
 from engine import Engine, kill
 from offline.faults import Fault
 from real.polling import wait_for
-from runbook import mend, recover
+from runbook import delete_empty_notes, recover
 from subjects import TOY, Subject
 
 NO_CAPACITY = "InsufficientCapacity: there is none left in us-east-1a"
 
 
-def until(question: Callable[[], object], process: Popen[str] | None = None) -> None:
+def wait_until(question: Callable[[], object], process: Popen[str] | None = None) -> None:
     """Wait for something to come true, as long as the process runs that is to bring it about."""
 
     def ask() -> object:
@@ -29,7 +29,7 @@ def until(question: Callable[[], object], process: Popen[str] | None = None) -> 
     wait_for("the answer is true", ask, interval=0.02)
 
 
-def urns(engine: Engine) -> Counter[str]:
+def count_urns(engine: Engine) -> Counter[str]:
     """How many objects there are of each URN."""
     return Counter(item["urn"] for item in engine.cloud.objects().values())
 
@@ -39,14 +39,14 @@ def test_a_second_update_completes_one_without_capacity(engine: Engine, subject:
     engine.faults.plan(Fault("create", subject.slow, message=NO_CAPACITY))
     failed = engine.run("up", "--yes", "--skip-preview", code=None)
     assert failed.code == 1 and NO_CAPACITY in failed.text
-    assert not engine.state().get("pending_operations")
+    assert not engine.read_state().get("pending_operations")
     assert not engine.cloud.objects(subject.slow)
     made = engine.cloud.objects().keys()
     assert made, "what needs no capacity is there"
     assert sum(engine.up().values()) >= 1
     assert engine.cloud.objects().keys() > made, "what was there has stayed"
-    assert set(urns(engine).values()) == {1}
-    assert len(engine.resources()) == fresh["create"]
+    assert set(count_urns(engine).values()) == {1}
+    assert len(engine.list_resources()) == fresh["create"]
     engine.run("preview", "--expect-no-changes")
 
 
@@ -56,20 +56,22 @@ def test_a_killed_command_line_submits_nothing_twice(start: Callable[..., Engine
     go_on = engine.folder / "go-on"
     engine.faults.plan(Fault("create", subject.slow, hold=str(go_on)))
     process = engine.start("up", "--yes", "--skip-preview")
-    until(engine.faults.struck, process)
+    wait_until(engine.faults.struck, process)
     kill(process)
     go_on.touch()  # the cloud goes on with what it was asked for
-    until(lambda: engine.cloud.objects(subject.slow))
-    mend(engine.folder / "state")
+    wait_until(lambda: engine.cloud.objects(subject.slow))
+    delete_empty_notes(engine.folder / "state")
 
     locked = engine.run("up", "--yes", "--skip-preview", code=None)
     assert locked.code == 1 and "currently locked by 1 lock" in locked.text
-    imported = recover(engine, lambda token, urn: _orphan(engine, token, urn))
+    imported = recover(engine, lambda token, urn: _find_orphan(engine, token, urn))
     assert any(subject.slow in urn for urn in imported)
     engine.up()
-    assert set(urns(engine).values()) == {1}, "exactly one of each"
-    assert {item["id"] for item in engine.resources().values() if item.get("custom")} >= engine.cloud.objects().keys()
-    assert not engine.state().get("pending_operations")
+    assert set(count_urns(engine).values()) == {1}, "exactly one of each"
+    assert {
+        item["id"] for item in engine.list_resources().values() if item.get("custom")
+    } >= engine.cloud.objects().keys()
+    assert not engine.read_state().get("pending_operations")
     engine.run("preview", "--refresh", "--expect-no-changes")
 
 
@@ -80,11 +82,11 @@ def test_an_interrupted_write_of_the_state_is_repaired(start: Callable[..., Engi
     note.write_text("")  # as a kill between two writes leaves it
     unreadable = engine.run("preview", code=None)
     assert unreadable.code != 0 and "failed to load checkpoint: EOF" in unreadable.text
-    assert mend(engine.folder / "state") == [note]
+    assert delete_empty_notes(engine.folder / "state") == [note]
     engine.run("preview", "--refresh", "--expect-no-changes")
 
 
-def _orphan(engine: Engine, token: str, urn: str) -> str | None:
+def _find_orphan(engine: Engine, token: str, urn: str) -> str | None:
     found = [key for key, item in engine.cloud.objects(token).items() if item["urn"] == urn]
     return found[0] if found else None
 
@@ -93,13 +95,13 @@ def test_an_interrupt_is_clean(engine: Engine, subject: Subject):
     go_on = engine.folder / "go-on"
     engine.faults.plan(Fault("create", subject.slow, hold=str(go_on)))
     process = engine.start("up", "--yes", "--skip-preview")
-    until(engine.faults.struck, process)
+    wait_until(engine.faults.struck, process)
     process.send_signal(2)
     go_on.touch()
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 1 and "cancel" in output
-    assert not engine.state().get("pending_operations")
+    assert not engine.read_state().get("pending_operations")
     assert engine.cloud.objects(subject.slow), "what ran was finished"
     engine.up()
-    assert set(urns(engine).values()) == {1}
+    assert set(count_urns(engine).values()) == {1}
     engine.run("preview", "--expect-no-changes")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from engine import EXPECTED_NO_CHANGES, Engine, changed, operations
+from engine import EXPECTED_NO_CHANGES, Engine, select_changes, list_operations
 from subjects import SECRET, Subject
 
 
-def token(urn: str) -> str:
+def get_type(urn: str) -> str:
     """The type of a URN."""
     return urn.split("::")[2].rsplit("$", maxsplit=1)[-1]
 
@@ -19,8 +19,8 @@ def test_a_new_stack_matches_its_preview(start: Callable[..., Engine], subject: 
     engine = start(subject, attached=attached)
     preview = engine.preview()
     done = engine.up()
-    assert changed(preview["changeSummary"]) == done, "a resource made in an apply shows only in the update"
-    assert operations(preview).keys() == engine.resources().keys()
+    assert select_changes(preview["changeSummary"]) == done, "a resource made in an apply shows only in the update"
+    assert list_operations(preview).keys() == engine.list_resources().keys()
     engine.run("preview", "--expect-no-changes")
     engine.run("preview", "--refresh", "--expect-no-changes")
 
@@ -28,8 +28,8 @@ def test_a_new_stack_matches_its_preview(start: Callable[..., Engine], subject: 
 def test_drift_is_detected_and_repaired(engine: Engine, subject: Subject):
     engine.up()
     objects = engine.cloud.objects()
-    state = {item["id"]: urn for urn, item in engine.resources().items() if item.get("custom")}
-    lost = min(key for key in objects if key in _unused(engine))  # objects come in another order each time
+    state = {item["id"]: urn for urn, item in engine.list_resources().items() if item.get("custom")}
+    lost = min(key for key in objects if key in _list_unused(engine))  # objects come in another order each time
     meddled = min(key for key, item in objects.items() if "tags" in item["inputs"] and key != lost)
     engine.cloud.lose(lost)
     engine.cloud.meddle(meddled, tags={"changed": "by hand"})
@@ -41,9 +41,9 @@ def test_drift_is_detected_and_repaired(engine: Engine, subject: Subject):
     engine.run(*drift)
 
 
-def _unused(engine: Engine) -> set[str]:
+def _list_unused(engine: Engine) -> set[str]:
     """Objects that no other resource depends on: a new one in their place changes nothing else."""
-    resources = engine.resources()
+    resources = engine.list_resources()
     used = {urn for item in resources.values() for urn in item.get("dependencies", [])}
     return {item["id"] for urn, item in resources.items() if item.get("custom") and urn not in used}
 
@@ -52,9 +52,9 @@ def test_growth_changes_no_other_resource(engine: Engine, subject: Subject):
     engine.up()
     before = engine.cloud.objects().keys()
     subject.grow(engine)
-    announced = operations(engine.preview())
-    assert {(token(urn), op) for urn, op in announced.items()} == {(name, "update") for name in subject.grown}
-    assert changed(engine.up()) == {"update": len(announced)}
+    announced = list_operations(engine.preview())
+    assert {(get_type(urn), op) for urn, op in announced.items()} == {(name, "update") for name in subject.grown}
+    assert select_changes(engine.up()) == {"update": len(announced)}
     assert engine.cloud.objects().keys() == before, "no object was replaced"
     engine.run("preview", "--expect-no-changes")
 
@@ -63,8 +63,8 @@ def test_only_what_was_announced_is_replaced(engine: Engine, subject: Subject):
     engine.up()
     before = {item["urn"]: key for key, item in engine.cloud.objects().items()}
     subject.move(engine)
-    announced = operations(engine.preview(), "replace", "create-replacement", "delete-replaced")
-    assert {token(urn) for urn in announced} == subject.moved
+    announced = list_operations(engine.preview(), "replace", "create-replacement", "delete-replaced")
+    assert {get_type(urn) for urn in announced} == subject.moved
     engine.up()
     after = {item["urn"]: key for key, item in engine.cloud.objects().items()}
     assert before.keys() == after.keys()
@@ -99,7 +99,7 @@ def test_an_unchanged_plan_is_applied(engine: Engine, subject: Subject):
     plan = engine.folder / "plan.json"
     engine.run("preview", f"--save-plan={plan}")
     engine.run("up", "--yes", "--skip-preview", f"--plan={plan}")
-    assert set(changed(engine.changes())) == {"update"}
+    assert set(select_changes(engine.count_changes())) == {"update"}
 
 
 def test_protected_state_survives_destroy(engine: Engine, subject: Subject):
@@ -116,7 +116,7 @@ def test_protected_state_survives_destroy(engine: Engine, subject: Subject):
 def test_no_secret_is_shown_or_kept_plainly(engine: Engine, subject: Subject):
     shown = [engine.run("preview", "--diff").text, engine.run("up", "--yes", "--diff").text]
     shown += [engine.run("preview", "--json").text, engine.run("stack", "export").text, engine.run("stack").text]
-    for text in (*shown, engine.state_text()):
+    for text in (*shown, engine.read_state_text()):
         assert SECRET not in text
     arrived = SECRET in (engine.folder / "cloud" / "cloud.json").read_text()
     assert arrived is bool(subject.secrets), "the cloud itself gets it"

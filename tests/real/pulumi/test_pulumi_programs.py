@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from engine import STACK, Engine, changed, operations
+from engine import STACK, Engine, select_changes, list_operations
 from offline import wire
 from offline.recorder import ProgramRefused, program_at, record
 from subjects import CLUSTER, TOY
@@ -46,11 +46,11 @@ pulumi.export("role", role.arn)
 """
 
 
-def recorded_like(engine: Engine, config: dict[str, Any], secrets: list[str], project: str, folder: str = "") -> None:
+def check_recorder(engine: Engine, config: dict[str, Any], secrets: list[str], project: str, folder: str = "") -> None:
     """The recorder's graph and the engine's state are of one program."""
     program = program_at(engine.project / folder)
     graph = record(program, config=config, secret_config=secrets, project=project, stack=STACK)
-    state = engine.resources()
+    state = engine.list_resources()
     (stack,) = (urn for urn in state if state[urn]["type"] == "pulumi:pulumi:Stack")
     defaults = {urn for urn in state if "::pulumi:providers:" in urn and "::default_" in urn}
     assert graph.keys() == state.keys() - {stack, *defaults}
@@ -82,21 +82,21 @@ def test_the_recorder_agrees_on_the_toy(start: Callable[..., Engine]) -> None:
     engine = start(TOY)
     engine.up()
     config = {"nodes": 20, "joinToken": "x", "pulumi:disable-default-providers": ["*"]}
-    recorded_like(engine, config, ["joinToken"], "toy")
+    check_recorder(engine, config, ["joinToken"], "toy")
 
 
 def test_the_recorder_agrees_on_the_repositorys_own_project(start: Callable[..., Engine]) -> None:
     engine = start(CLUSTER)
     engine.up()
-    recorded_like(engine, dict(CLUSTER.config), [], "supercloud", "stacks")
+    check_recorder(engine, dict(CLUSTER.config), [], "supercloud", "stacks")
 
 
 def test_the_recorder_agrees_on_options_and_transforms(program: Program) -> None:
     engine = program(OPTIONS, "aws")
     engine.up()
-    vpc = next(item for item in engine.resources().values() if item["type"] == "aws:ec2/vpc:Vpc")
+    vpc = next(item for item in engine.list_resources().values() if item["type"] == "aws:ec2/vpc:Vpc")
     assert vpc["inputs"]["tags"] == {"order": "own,parent,stack"}
-    recorded_like(engine, {}, [], "small")
+    check_recorder(engine, {}, [], "small")
 
 
 BAD = {
@@ -151,7 +151,7 @@ def test_a_resource_made_in_an_apply_is_found_out(program: Program) -> None:
     """
     engine = program(text, "aws")
     announced = engine.preview()["changeSummary"]
-    assert engine.up() != changed(announced)
+    assert engine.up() != select_changes(announced)
     aware, unaware = (record(program_at(engine.project), preview) for preview in (False, True))
     assert aware.keys() != unaware.keys()
 
@@ -162,12 +162,12 @@ def test_a_rename_with_an_alias_changes_no_resource(program: Program) -> None:
     before = engine.cloud.objects()
     main = engine.project / "__main__.py"
     main.write_text("import pulumi_aws as aws\naws.s3.Bucket('new')\n")
-    assert set(operations(engine.preview()).values()) == {"create", "delete"}
+    assert set(list_operations(engine.preview()).values()) == {"create", "delete"}
     main.write_text(
         "import pulumi\nimport pulumi_aws as aws\n"
         "aws.s3.Bucket('new', opts=pulumi.ResourceOptions(aliases=[pulumi.Alias(name='old')]))\n"
     )
-    assert changed(engine.up()) == {}
+    assert select_changes(engine.up()) == {}
     assert engine.cloud.objects() == before
     main.write_text("import pulumi_aws as aws\naws.s3.Bucket('new')\n")
     engine.run("preview", "--expect-no-changes")
@@ -189,7 +189,7 @@ kubernetes.core.v1.ConfigMap("map", metadata={"name": "map"}, data={"bucket": bu
 def test_one_test_server_serves_every_provider(program: Program) -> None:
     engine = program(EVERYWHERE, "aws", "gcp", "azure-native", "kubernetes")
     announced = engine.preview()["changeSummary"]
-    assert engine.up() == changed(announced) == {"create": 7}, "six and the stack"
+    assert engine.up() == select_changes(announced) == {"create": 7}, "six and the stack"
     engine.run("preview", "--refresh", "--expect-no-changes")
     (account,) = engine.cloud.objects("azure-native:storage:StorageAccount").values()
     (named,) = engine.cloud.objects("azure-native:resources:ResourceGroup").values()
@@ -256,8 +256,8 @@ def test_a_component_in_a_process_of_its_own(program: Program) -> None:
     with (engine.project / "Pulumi.yaml").open("a") as project:
         project.write("plugins:\n  providers:\n    - {name: parts, path: ../parts}\n")
     engine.up()
-    (vpc,) = (item for item in engine.resources().values() if item["type"] == "aws:ec2/vpc:Vpc")
+    (vpc,) = (item for item in engine.list_resources().values() if item["type"] == "aws:ec2/vpc:Vpc")
     assert vpc["parent"].endswith("parts:index:Part::p")
     assert engine.cloud.only("aws:ec2/vpc:Vpc") == vpc["id"]
-    assert "hush-hush-4711" not in engine.state_text()
+    assert "hush-hush-4711" not in engine.read_state_text()
     engine.run("preview", "--expect-no-changes")

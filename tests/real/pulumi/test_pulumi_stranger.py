@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from engine import Engine, changed
+from engine import Engine, select_changes
 from samples import ROOT
 from subjects import CLUSTER
 
@@ -35,7 +35,7 @@ def engine(start: Callable[..., Engine]) -> Engine:
     return fresh
 
 
-def inline(engine: Engine, spec: object, stack: str = "dev") -> None:
+def write_spec(engine: Engine, spec: object, stack: str = "dev") -> None:
     """The spec as an object in the stack's own file."""
     file: Path = engine.project / "stacks" / f"Pulumi.{stack}.yaml"
     text = file.read_text() if file.exists() else "config:\n"
@@ -49,19 +49,19 @@ def test_without_a_configuration_it_says_what_to_configure(engine: Engine) -> No
 
 
 def test_all_errors_are_shown_without_a_traceback(engine: Engine) -> None:
-    inline(engine, WRONG)
+    write_spec(engine, WRONG)
     said = engine.run("preview", code=None)
     assert said.code and "Traceback" not in said.text
     for place in ("pools[0].capacity[0].zone", "storage[0].mount", "tags.aws:mine"):
         assert place in said.text
-    assert engine.state().get("resources", []) == []
+    assert engine.read_state().get("resources", []) == []
 
 
 def test_a_spec_in_the_configuration_and_a_second_stack(engine: Engine) -> None:
-    inline(engine, SMALL)
+    write_spec(engine, SMALL)
     first = engine.preview()
     engine.run("stack", "init", "second")
-    inline(engine, {**SMALL, "name": "other"}, "second")
+    write_spec(engine, {**SMALL, "name": "other"}, "second")
     second = engine.preview()
     assert first["changeSummary"] == second["changeSummary"] and first["changeSummary"]["create"] > 50
     assert {step["urn"].split("::")[0] for step in second["steps"]} == {"urn:pulumi:second"}
@@ -70,7 +70,7 @@ def test_a_spec_in_the_configuration_and_a_second_stack(engine: Engine) -> None:
 @pytest.mark.parametrize("example", ["10-aws-eks", "11-aws-ultraserver"])
 def test_stacks_of_other_examples_match_their_previews(engine: Engine, example: str) -> None:
     engine.configure({"supercloud:specFile": str(ROOT / "examples" / example / "cluster.yaml")})
-    announced = changed(engine.preview()["changeSummary"])
+    announced = select_changes(engine.preview()["changeSummary"])
     assert engine.up() == announced and announced.keys() == {"create"}
     engine.run("preview", "--refresh", "--expect-no-changes")
 
@@ -87,7 +87,7 @@ def test_two_clusters_live_in_one_program(program: Callable[..., Engine]) -> Non
         "aws",
     )
     made = engine.up()
-    names = [urn.rpartition("::")[2] for urn in engine.resources()]
+    names = [urn.rpartition("::")[2] for urn in engine.list_resources()]
     blue, green = ([item for item in names if item.startswith(name)] for name in ("blue", "green"))
     assert len(blue) == len(green) > 50 and made["create"] >= len(blue) + len(green)
     assert engine.preview()["changeSummary"].get("create") is None

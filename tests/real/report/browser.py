@@ -64,20 +64,20 @@ class Browser:
         except urllib.error.URLError as error:
             raise ConnectionError(str(error)) from None
 
-    def devtools(self, command: str, **params: Any) -> Any:
+    def run_devtools(self, command: str, **params: Any) -> Any:
         """A command of the DevTools protocol."""
         return self._ask("POST", f"{self.session}/goog/cdp/execute", {"cmd": command, "params": params})
 
-    def size(self, width: int, height: int, phone: bool = False) -> None:
+    def set_size(self, width: int, height: int, phone: bool = False) -> None:
         """A screen of that size."""
-        self.devtools(
+        self.run_devtools(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone
         )
 
-    def colours(self, scheme: str, media: str = "") -> None:
+    def set_colours(self, scheme: str, media: str = "") -> None:
         """Light or dark; and on screen or on paper."""
         features = [{"name": "prefers-color-scheme", "value": scheme}]
-        self.devtools("Emulation.setEmulatedMedia", media=media, features=features)
+        self.run_devtools("Emulation.setEmulatedMedia", media=media, features=features)
 
     def open(self, page: Path) -> float:
         """Open a page; the seconds until its search works."""
@@ -88,18 +88,18 @@ class Browser:
         """What a program returns in the page."""
         return self._ask("POST", f"{self.session}/execute/sync", {"script": program, "args": list(arguments)})
 
-    def log(self) -> list[str]:
+    def read_log(self) -> list[str]:
         """What the page said on its console since it was asked last."""
         return [entry["message"] for entry in self._ask("POST", f"{self.session}/se/log", {"type": "browser"})]
 
-    def shot(self, file: Path, whole: bool = False) -> None:
+    def save_picture(self, file: Path, whole: bool = False) -> None:
         """A picture of the screen, or of the whole page."""
-        taken = self.devtools("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        taken = self.run_devtools("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         file.write_bytes(base64.b64decode(taken["data"]))
 
-    def paper(self, file: Path) -> None:
+    def save_pdf(self, file: Path) -> None:
         """The page as printed, PDF."""
-        printed = self.devtools("Page.printToPDF", printBackground=True, preferCSSPageSize=True)
+        printed = self.run_devtools("Page.printToPDF", printBackground=True, preferCSSPageSize=True)
         file.write_bytes(base64.b64decode(printed["data"]))
 
     def close(self) -> None:

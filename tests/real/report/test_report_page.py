@@ -40,10 +40,10 @@ return document.getElementById("answer").innerText;
 def test_text_is_legible(
     browser: Browser, pages: dict[str, Path], name: str, scheme: str, screen: str, tmp_path: Path
 ) -> None:
-    browser.size(*SCREENS[screen], phone=screen == "phone")
-    browser.colours(scheme)
+    browser.set_size(*SCREENS[screen], phone=screen == "phone")
+    browser.set_colours(scheme)
     browser.open(pages[name])
-    assert browser.log() == []
+    assert browser.read_log() == []
     width = browser.run("return document.documentElement.scrollWidth")
     assert width <= SCREENS[screen][0]  # nothing makes the page itself scroll sideways
     assert browser.run(OVERLAPS) == []
@@ -53,7 +53,7 @@ def test_text_is_legible(
     ground, ink = browser.run("const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]")
     light = [sum(int(part) for part in colour[4:-1].split(",")) for colour in (ground, ink)]
     assert (light[0] > light[1]) == (scheme == "light") and abs(light[0] - light[1]) > 450
-    browser.shot(tmp_path / f"{name}-{screen}-{scheme}.png")
+    browser.save_picture(tmp_path / f"{name}-{screen}-{scheme}.png")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -61,7 +61,7 @@ def test_search_finds_a_node_a_switch_a_port_a_cable_and_a_rack(
     browser: Browser, pages: dict[str, Path], plans: dict[str, Plan], name: str
 ) -> None:
     plan = plans[name]
-    browser.size(1280, 800)
+    browser.set_size(1280, 800)
     browser.open(pages[name])
     pool, fabric = plan.pools[0], plan.fabrics[0]
     wiring = fabric.wiring
@@ -97,7 +97,7 @@ def test_search_finds_a_node_a_switch_a_port_a_cable_and_a_rack(
     assert "No match for" in browser.run(ASK, "nowhere<b>")
     assert browser.run("return document.querySelectorAll('#answer b').length") == 0
     assert last in browser.run(ASK, last[:-1])
-    assert browser.log() == []
+    assert browser.read_log() == []
 
 
 def test_search_finds_cables_that_follow_from_no_rule(browser: Browser, pages: dict[str, Path]) -> None:
@@ -116,7 +116,7 @@ def test_search_finds_cables_that_follow_from_no_rule(browser: Browser, pages: d
     said = browser.run(ASK, "scratch-oss-0002")
     assert "flash-24" in said and "storage-leaf-" in said and "in-band-leaf-" in said and "management-leaf-" in said
     assert "scratch-oss-0002 storage1" in browser.run(ASK, "scratch-oss-0002:storage1")
-    assert browser.log() == []
+    assert browser.read_log() == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -157,7 +157,7 @@ def test_elevations_show_each_node_once(
 
 
 def test_rows_are_chosen_by_hand_and_by_the_row_plan(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.size(1280, 800)
+    browser.set_size(1280, 800)
     browser.open(pages["site"])
     browser.run("document.getElementById('after').click()")
     assert browser.run("return document.querySelector('#racks figure').id") == "rack-r02-01"
@@ -167,10 +167,10 @@ def test_rows_are_chosen_by_hand_and_by_the_row_plan(browser: Browser, pages: di
 
 @pytest.mark.parametrize("name", ["superpod", "03-nvl72"])
 def test_on_paper(browser: Browser, pages: dict[str, Path], plans: dict[str, Plan], name: str, tmp_path: Path) -> None:
-    browser.size(1280, 800)
-    browser.colours("light")
+    browser.set_size(1280, 800)
+    browser.set_colours("light")
     browser.open(pages[name])
-    browser.paper(tmp_path / "report.pdf")
+    browser.save_pdf(tmp_path / "report.pdf")
     from subprocess import run
 
     text = run(
@@ -180,9 +180,9 @@ def test_on_paper(browser: Browser, pages: dict[str, Path], plans: dict[str, Pla
         assert host in text  # every row is printed, not only the one on the screen
     for word in ("Row plan", "Elevations", "Power", "Cooling", "Cost"):
         assert word in text
-    browser.size(1000, 1400)
+    browser.set_size(1000, 1400)
     browser.run("window.supercloud.showAll()")
-    browser.colours("light", media="print")
+    browser.set_colours("light", media="print")
     assert browser.run(OVERLAPS) == []
     assert browser.run("return getComputedStyle(document.querySelector('nav')).display") == "none"
-    browser.colours("light")
+    browser.set_colours("light")

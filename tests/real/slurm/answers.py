@@ -11,57 +11,57 @@ from rendered import expand
 PAIR = re.compile(r"(\w+)=(\S*)")
 
 
-def records(text: str) -> list[dict[str, str]]:
+def parse_records(text: str) -> list[dict[str, str]]:
     """The ``Key=value`` pairs of each line that has some: what ``scontrol -o`` prints."""
     return [dict(pairs) for line in text.splitlines() if (pairs := PAIR.findall(line))]
 
 
-def named(lab: Lab, what: str, key: str) -> dict[str, dict[str, str]]:
+def list_by_name(lab: Lab, what: str, key: str) -> dict[str, dict[str, str]]:
     """All things of a kind by name: ``named(lab, "node", "NodeName")``."""
-    return {record[key]: record for record in records(lab.run(f"scontrol -o show {what}").stdout)}
+    return {record[key]: record for record in parse_records(lab.run(f"scontrol -o show {what}").stdout)}
 
 
-def topology(lab: Lab, name: str = "") -> list[dict[str, str]]:
+def read_topology(lab: Lab, name: str = "") -> list[dict[str, str]]:
     """The lines of ``scontrol show topology``."""
-    return records(lab.run(f"scontrol show topology {name}").stdout)
+    return parse_records(lab.run(f"scontrol show topology {name}").stdout)
 
 
-def sbatch(lab: Lab, *arguments: str) -> str:
+def submit_batch(lab: Lab, *arguments: str) -> str:
     """Submit a job as user lab; its number."""
     return lab.run(["sbatch", "--parsable", *arguments], user="lab").stdout.strip()
 
 
-def refused(lab: Lab, *arguments: str) -> str:
+def get_refusal(lab: Lab, *arguments: str) -> str:
     """What sbatch says when it refuses a job, as it must."""
     done = lab.run(["sbatch", *arguments, "--wrap", "true"], user="lab", check=False)
     assert done.returncode == 1, f"accepted: {arguments}\n{done.stdout}{done.stderr}"
     return done.stderr
 
 
-def job(lab: Lab, number: str) -> dict[str, str]:
+def get_job(lab: Lab, number: str) -> dict[str, str]:
     """A job as the controller sees it."""
-    return records(lab.run(["scontrol", "-o", "show", "job", number]).stdout)[0]
+    return parse_records(lab.run(["scontrol", "-o", "show", "job", number]).stdout)[0]
 
 
 def wait_job(lab: Lab, number: str, state: str, *, reason: str = "", timeout: float = PATIENCE) -> dict[str, str]:
     """Wait until a job is in a state, and for a reason where one is given."""
     seen: dict[str, str] = {}
 
-    def there() -> bool:
-        seen.update(job(lab, number))
+    def is_reached() -> bool:
+        seen.update(get_job(lab, number))
         return seen["JobState"] == state and reason in seen["Reason"]
 
-    lab.wait_for(f"job {number} is {state} {reason}", there, timeout=timeout)
+    lab.wait_for(f"job {number} is {state} {reason}", is_reached, timeout=timeout)
     return seen
 
 
-def accounted(lab: Lab, number: str) -> str:
+def get_accounted_state(lab: Lab, number: str) -> str:
     """A job's state in the accounts."""
     rows = lab.run(["sacct", "-n", "-P", "-X", "-j", number, "-o", "State"], user="lab").stdout.split("\n")
     return rows[0]
 
 
-def hosts(text: str) -> set[str]:
+def list_hosts(text: str) -> set[str]:
     """The names of a host list."""
     return set(expand(text))
 

@@ -23,16 +23,16 @@ class Declared:
     published: PlanDocument
     folder: Path
 
-    def pool(self, name: str) -> PoolDocument:
+    def get_pool(self, name: str) -> PoolDocument:
         """A pool of the published plan."""
         return next(pool for pool in self.published.pools if pool.name == name)
 
-    def locality(self, kind: str) -> LocalityDocument:
+    def get_locality(self, kind: str) -> LocalityDocument:
         """The first locality of a kind in the published plan."""
         return next(item for item in self.published.localities if item.kind == kind)
 
 
-def declared(spec: Path, folder: Path) -> Declared:
+def declare(spec: Path, folder: Path) -> Declared:
     """Resolve a spec and write its Slurm bundle to ``folder``."""
     plan = sc.resolve(sc.load(spec))
     assert not plan.errors, plan.errors
@@ -40,14 +40,14 @@ def declared(spec: Path, folder: Path) -> Declared:
     return Declared(spec, plan, build_document(plan), folder)
 
 
-def example(name: str, folder: Path) -> Declared:
+def declare_example(name: str, folder: Path) -> Declared:
     """The cluster of an example."""
-    return declared(EXAMPLES / name / "cluster.yaml", folder / name)
+    return declare(EXAMPLES / name / "cluster.yaml", folder / name)
 
 
-def written(text: str, folder: Path) -> Declared:
+def declare_text(text: str, folder: Path) -> Declared:
     """A cluster whose spec a test wrote."""
     folder.mkdir(parents=True, exist_ok=True)
     spec = folder / "cluster.yaml"
     spec.write_text(text)
-    return declared(spec, folder / "slurm")
+    return declare(spec, folder / "slurm")

@@ -40,7 +40,7 @@ OPTIONS = {
 }
 
 
-def lab_plan(version: str, domain: int = 1, auth: str = "munge") -> Plan:
+def build_lab_plan(version: str, domain: int = 1, auth: str = "munge") -> Plan:
     """Four machines with two processors and two accelerators each, got in two ways, ``domain`` at a time."""
     declared = ClusterSpec.model_validate(
         {
@@ -78,10 +78,10 @@ def lab_plan(version: str, domain: int = 1, auth: str = "munge") -> Plan:
     groups = tuple(replace(group, domain_nodes=domain) for group in plan.cloud.groups)
     cloud = replace(plan.cloud, provider="lab", hosts=hosts, groups=groups)
     found = replace(plan, pools=(replace(pool, machine=machine),), cloud=cloud)
-    return replace(found, localities=(_domains(pool.hosts, domain), *plan.localities)) if domain > 1 else found
+    return replace(found, localities=(_build_domains(pool.hosts, domain), *plan.localities)) if domain > 1 else found
 
 
-def _domains(hosts: HostRange, size: int) -> Locality:
+def _build_domains(hosts: HostRange, size: int) -> Locality:
     """Scale-up domains of ``size`` nodes."""
     parts = [hosts.slice(start, start + size) for start in range(0, len(hosts), size)]
     groups = tuple(Group(f"train-d{number}", HostSet((part,))) for number, part in enumerate(parts, start=1))
@@ -103,7 +103,7 @@ class CloudLab(Lab):
     def __enter__(self) -> Self:
         super().__enter__()
         try:
-            self._cloud_up()
+            self._start_cloud()
         except BaseException:
             self.__exit__()
             raise
@@ -114,7 +114,7 @@ class CloudLab(Lab):
         # boot.sh lays the bundle down, as rendered
         self.run("rm -rf /etc/slurm/*; pkill munged; rm -f /run/munge/*", check=False)
 
-    def _cloud_up(self) -> None:
+    def _start_cloud(self) -> None:
         name = self.plan.scheduler.controllers[0]
         self.run(f"echo {CONTROLLER} {name.address} >>/etc/hosts")
         self.run("mkdir -p /lab/cloud/secrets /lab/cloud/metadata /lab/machine")
@@ -134,7 +134,7 @@ class CloudLab(Lab):
         }
         for path, text in self.boot.with_prefix("bucket").items():
             if "/user-data/" in path:
-                self.put(f"/lab/cloud/{path}", filled(text, values), 0o755)
+                self.put(f"/lab/cloud/{path}", fill(text, values), 0o755)
         self.run("cp /lab/bin/cloud-systemctl.sh /lab/machine/systemctl")
         self.run("chown -R slurm: /lab/cloud; chmod -R a+rwX /lab/cloud")
         self.put("/lab/machine/hostnamectl", '#!/bin/sh\nhostname "$2"\n', 0o755)
@@ -157,15 +157,15 @@ class CloudLab(Lab):
         self.run(["/bin/bash", f"/lab/cloud/bucket/user-data/{key}.sh"], env=more, timeout=120)
         self._watched["slurmctld"] = (self.controllers[0], "slurmctld")
 
-    def scaled(self) -> str:
+    def read_scaler_log(self) -> str:
         """What the scaler says."""
         return self.run("cat /var/log/slurm/scale.log", check=False).stdout
 
-    def instances(self, group: str) -> list[str]:
+    def list_instances(self, group: str) -> list[str]:
         """Instances of a group."""
         return self.run(f"ls /lab/cloud/groups/{group}/instances").stdout.split()
 
-    def size(self, group: str) -> int:
+    def get_size(self, group: str) -> int:
         """How many it is to have."""
         return int(self.run(f"cat /lab/cloud/groups/{group}/size").stdout)
 
@@ -178,7 +178,7 @@ class CloudRendered(Rendered):
         return dict.fromkeys(super().controllers, CONTROLLER)
 
 
-def filled(text: str, values: Mapping[str, str]) -> str:
+def fill(text: str, values: Mapping[str, str]) -> str:
     """User-data with its placeholders put in; one that nobody knows is an error."""
     return re.sub(r"@\{([^}]*)\}", lambda hole: values[hole[1]], text)
 

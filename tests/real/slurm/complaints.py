@@ -30,7 +30,7 @@ OF_THE_LAB: Mapping[str, str] = {
 }
 
 
-def complaints(lab: Lab, *allowed: str) -> list[str]:
+def list_complaints(lab: Lab, *allowed: str) -> list[str]:
     """Lines with an error or warning of any Slurm daemon, less those of the lab and those that a test provoked."""
     found = lab.run("cd /lab/log && grep -iE 'error|warning|fatal' -- $(ls | grep -v mariadb)", check=False).stdout
     known = re.compile("|".join([*OF_THE_LAB, *allowed]))

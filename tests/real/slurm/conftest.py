@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bundles import Declared, example
-from installed import Slurm, installed
+from bundles import Declared, declare_example
+from installed import Slurm, find_slurm
 from lab import Lab
 
 HERE = Path(__file__).resolve().parent
 CACHE = Path(os.environ.get("SUPERCLOUD_CACHE") or Path.home() / ".cache" / "supercloud")
 
 
-def _make(*command: str | Path) -> str:
+def _run_script(*command: str | Path) -> str:
     """The last line a script prints; a script that fails, fails the tests: they never skip."""
     if os.geteuid() != 0:
         pytest.fail("the real-Slurm tests need root: they make namespaces and install Debian packages")
@@ -29,8 +29,8 @@ def _make(*command: str | Path) -> str:
 @pytest.fixture(scope="session")
 def slurm_2205() -> Slurm:
     """Slurm 22.05 of Debian 12, installed on this machine if it is missing."""
-    _make(HERE / "install.sh")
-    slurm = installed(Path("/"))
+    _run_script(HERE / "install.sh")
+    slurm = find_slurm(Path("/"))
     assert slurm.release == (22, 5), f"this machine has Slurm {slurm.version}; the tests need Debian 12's 22.05"
     return slurm
 
@@ -38,7 +38,7 @@ def slurm_2205() -> Slurm:
 @pytest.fixture(scope="session")
 def slurm_new(slurm_2205: Slurm) -> Slurm:
     """The newest packaged Slurm, 26.05 or later; install.sh brings what builds it and what any lab needs."""
-    slurm = installed(Path(_make(HERE / "sid-chroot.sh", CACHE)))
+    slurm = find_slurm(Path(_run_script(HERE / "sid-chroot.sh", CACHE)))
     assert slurm.release >= (26, 5), f"Debian sid has Slurm {slurm.version}; the tests need 26.05 or later"
     return slurm
 
@@ -46,7 +46,7 @@ def slurm_new(slurm_2205: Slurm) -> Slurm:
 @pytest.fixture(scope="session")
 def superpod(tmp_path_factory: pytest.TempPathFactory) -> Declared:
     """The 127-node DGX H100 SuperPOD."""
-    return example("02-superpod", tmp_path_factory.mktemp("rendered"))
+    return declare_example("02-superpod", tmp_path_factory.mktemp("rendered"))
 
 
 @pytest.fixture(scope="session")
@@ -55,5 +55,5 @@ def superpod_lab(superpod: Declared, slurm_2205: Slurm) -> Iterator[Lab]:
     with Lab(superpod.folder, slurm_2205.rootfs) as lab:
         lab.start(nodes="")
         lab.start_nodes(configless=True)
-        lab.wait_nodes(superpod.pool("train").hosts, 127)
+        lab.wait_nodes(superpod.get_pool("train").hosts, 127)
         yield lab

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from installed import Slurm
 from lab import Lab
-from layers import layer
+from layers import build_layer
 
 __all__ = ["IMAGE", "load_plugin", "make_image"]
 
@@ -18,7 +18,7 @@ _PROGRAMS = ("bash", "cat", "chmod", "cp", "ln", "ls", "mkdir", "mv", "rm", "sh"
 
 def load_plugin(lab: Lab, slurm: Slurm, cache: Path, folder: Path) -> None:
     """Compile the plugin against the headers of this Slurm, and name it in plugstack.conf."""
-    headers = layer(slurm, cache, "libslurm-dev") / "usr/include"
+    headers = build_layer(slurm, cache, "libslurm-dev") / "usr/include"
     plugin, source = folder / "image.so", Path(__file__).resolve().with_name("spank") / "image.c"
     command = ["gcc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-O1", f"-I{headers}", "-o", plugin, source]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -22,7 +22,7 @@ class Slurm:
         return int(year), int(month)
 
 
-def installed(rootfs: Path) -> Slurm:
+def find_slurm(rootfs: Path) -> Slurm:
     """The Slurm in a root folder."""
     said = subprocess.run(
         ["chroot", rootfs, "slurmctld", "-V"], capture_output=True, text=True, check=True, timeout=120

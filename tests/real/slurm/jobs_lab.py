@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from bundles import written
+from bundles import declare_text
 from installed import Slurm
 from lab import Lab
 from real.polling import PATIENCE
 
-__all__ = ["NODES", "Jobs", "cluster_lab", "contract", "spec_of"]
+__all__ = ["NODES", "Jobs", "start_cluster_lab", "run_contract", "build_spec"]
 
 SPEC = """\
 name: NAME
@@ -34,16 +34,16 @@ QUICK = (
 )
 
 
-def spec_of(slurm: Slurm, name: str = "pod") -> str:
+def build_spec(slurm: Slurm, name: str = "pod") -> str:
     """The spec of four DGX H100 under this Slurm's release."""
     release = ".".join(f"{part:02d}" for part in slurm.release)
     return SPEC.replace("VERSION", release).replace("NAME", name)
 
 
 @contextlib.contextmanager
-def cluster_lab(slurm: Slurm, folder: Path, name: str = "pod", overlay: tuple[str, ...] = ()) -> Iterator[Lab]:
+def start_cluster_lab(slurm: Slurm, folder: Path, name: str = "pod", overlay: tuple[str, ...] = ()) -> Iterator[Lab]:
     """That cluster, running; its spec is /home/lab/NAME.yaml."""
-    cluster = written(spec_of(slurm, name), folder)
+    cluster = declare_text(build_spec(slurm, name), folder)
     with Lab(cluster.folder, slurm.rootfs, (*QUICK, *overlay)) as lab:
         lab.put(f"/home/lab/{name}.yaml", cluster.spec.read_text())
         yield lab
@@ -59,38 +59,38 @@ class Jobs:
         """Submit a job file with this text; its number."""
         self.lab.put("/home/lab/job.yaml", text)
         words = ("submit", "/home/lab/job.yaml", "--on", f"/home/lab/{on}.yaml", *words)
-        return int(self.lab.supercloud(*words, env=self.env).stdout)
+        return int(self.lab.run_supercloud(*words, env=self.env).stdout)
 
     def wait(self, *numbers: int, timeout: float = PATIENCE) -> dict[int, str]:
         """Wait for jobs with one command; how each ended."""
         words = ["wait", *map(str, numbers)]
-        done = self.lab.supercloud(*words, timeout=timeout, check=False, env=self.env)
+        done = self.lab.run_supercloud(*words, timeout=timeout, check=False, env=self.env)
         lines = done.stdout.splitlines()
         assert len(lines) == len(numbers), done.stdout + done.stderr
         said = [line.strip() if len(numbers) == 1 else line.partition("  ")[2].strip() for line in lines]
         return dict(zip(numbers, said, strict=True))
 
-    def logs(self, number: int) -> str:
+    def read_logs(self, number: int) -> str:
         """What a job printed."""
-        return self.lab.supercloud("logs", str(number), env=self.env).stdout
+        return self.lab.run_supercloud("logs", str(number), env=self.env).stdout
 
-    def rows(self) -> list[dict[str, Any]]:
+    def list_rows(self) -> list[dict[str, Any]]:
         """All jobs, as ``supercloud jobs --json`` shows them."""
         rows: list[dict[str, Any]] = json.loads(
-            self.lab.supercloud("jobs", "--json", "--limit", "1000", timeout=120, env=self.env).stdout
+            self.lab.run_supercloud("jobs", "--json", "--limit", "1000", timeout=120, env=self.env).stdout
         )
         return rows
 
-    def record(self, number: int) -> dict[str, Any]:
+    def get_record(self, number: int) -> dict[str, Any]:
         """One of them."""
-        return next(row for row in self.rows() if row["id"] == number)
+        return next(row for row in self.list_rows() if row["id"] == number)
 
 
-def contract(lab: Lab, *engines: str, env: dict[str, str] | None = None) -> None:
+def run_contract(lab: Lab, *engines: str, env: dict[str, str] | None = None) -> None:
     """Run the contract of engines inside the lab, as user lab, against these; all at one time."""
     python, checkout = lab.product.venv / "bin" / "python", lab.product.checkout
 
-    def one(number: int) -> str:
+    def run_one(number: int) -> str:
         variables = {"SUPERCLOUD_TEST_ENGINES": engines[number], "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
         words = [
             str(python),
@@ -105,5 +105,5 @@ def contract(lab: Lab, *engines: str, env: dict[str, str] | None = None) -> None
         return "" if done.returncode == 0 and "passed" in done.stdout else f"{engines[number]}:\n{done.stdout[-6000:]}"
 
     with ThreadPoolExecutor(len(engines)) as pool:
-        failed = [said for said in pool.map(one, range(len(engines))) if said]
+        failed = [said for said in pool.map(run_one, range(len(engines))) if said]
     assert not failed, "\n".join(failed)

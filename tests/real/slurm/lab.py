@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from overlay import ALWAYS, as_cloud, overlay
+from overlay import ALWAYS, make_cloud_nodes, apply_changes
 from product import CHECKOUT, Product
 from real.polling import PATIENCE, wait_for
 from rendered import Rendered, expand
@@ -40,7 +40,7 @@ class Lab(World):
     ) -> None:
         self.rendered = Rendered(Path(bundle_dir))
         self.product = Product(checkout, venv or checkout / ".venv")
-        super().__init__(Path(rootfs), self.product.binds(Path(rootfs)))
+        super().__init__(Path(rootfs), self.product.list_binds(Path(rootfs)))
         self.nodes = self.rendered.nodes
         self.controllers = list(self.rendered.controllers)
         self._changes = [*ALWAYS, *overlay_lines]
@@ -67,10 +67,10 @@ class Lab(World):
         archive = subprocess.run(tar, capture_output=True, check=True)
         self.run("mkdir -p /etc/slurm && tar -x -p -C /etc/slurm", input=archive.stdout)
         conf = (folder / "slurm.conf").read_text()
-        conf = overlay(as_cloud(conf) if self._cloud else conf, self._changes)
+        conf = apply_changes(make_cloud_nodes(conf) if self._cloud else conf, self._changes)
         self.run("cat >/etc/slurm/slurm.conf", input=conf)
 
-        settings = [f"{key}={_shell(value)}\n" for key, value in self.rendered.settings().items()]
+        settings = [f"{key}={_quote(value)}\n" for key, value in self.rendered.build_settings().items()]
         self.put("/lab/settings", "".join(settings), 0o600)
         names = {**self.rendered.controllers, **self.nodes}
         primary = self.controllers[0]
@@ -108,7 +108,7 @@ class Lab(World):
     def start_controller(self, host: str = "", *, arguments: str = "", timeout: float = PATIENCE) -> None:
         """Start slurmctld on a controller host, the primary by default, and wait until it answers."""
         host = host or self.controllers[0]
-        log = self._controller_log(host)
+        log = self._get_controller_log(host)
         self.run(f"/lab/bin/service.sh slurmctld {host} {arguments}")
         self._watched[log] = (host, "slurmctld")
         self.wait_answer(log, f"scontrol ping | grep -w 'at {host} is UP'", timeout=timeout)
@@ -148,24 +148,24 @@ class Lab(World):
         """Start any other daemon on the primary controller's host; its output is ``log(name)``."""
         self.run(["bash", "-c", 'source /lab/bin/spawn.sh; spawn "$@"', "spawn", name, *command], env=env)
 
-    def _controller_log(self, host: str) -> str:
+    def _get_controller_log(self, host: str) -> str:
         return "slurmctld" if host == self.controllers[0] else f"slurmctld.{host}"
 
     def _end_controller(self, signal: str, host: str) -> None:
-        self._watched.pop(self._controller_log(host), None)
+        self._watched.pop(self._get_controller_log(host), None)
         self._signal(signal, host, "slurmctld")
 
     def _signal(self, signal: str, host: str, only: str) -> None:
         """Signal a host's processes, all or those of one command, until there are none."""
         end = time.monotonic() + 20
-        while pids := [pid for at, command, pid in self.processes() if at == host and only in ("", command)]:
+        while pids := [pid for at, command, pid in self.list_processes() if at == host and only in ("", command)]:
             self.run(["kill", f"-{signal}", *pids], check=False)
             if time.monotonic() > end:
-                raise self.error(f"processes {pids} of {host} do not die")
+                raise self.build_error(f"processes {pids} of {host} do not die")
 
     # --- asking
 
-    def supercloud(
+    def run_supercloud(
         self,
         *args: str,
         user: str = "lab",
@@ -178,25 +178,25 @@ class Lab(World):
         variables = {"SUPERCLOUD_STATE": "/home/lab/supercloud-state", **(env or {})}
         return self.run(command, user=user, timeout=timeout, check=check, env=variables)
 
-    def on(
+    def run_on(
         self, host: str, command: str, *, timeout: float = PATIENCE, check: bool = True
     ) -> subprocess.CompletedProcess[str]:
         """Run a command as root on a node or backup controller: its network, name, spool and log folders."""
         return self.run(["/lab/bin/on-host.sh", host, "bash", "-c", command], timeout=timeout, check=check)
 
-    def log(self, name: str) -> str:
+    def read_log(self, name: str) -> str:
         """What a daemon said.
 
         The name is "slurmctld", "slurmctld.<backup>", "slurmdbd", "mariadb", a node's, or that of a spawn.
         """
         return self.run(["cat", f"/lab/log/{name}"], check=False).stdout
 
-    def states(self, nodes: str) -> dict[str, str]:
+    def list_states(self, nodes: str) -> dict[str, str]:
         """Node name to its state, as ``sinfo`` spells it (idle, allocated*, drained ...)."""
         listed = self.run(["sinfo", "-h", "-N", "-n", nodes, "-o", "%N %T"], check=False).stdout
         return dict(line.split() for line in listed.splitlines())
 
-    def processes(self) -> list[tuple[str, str, str]]:
+    def list_processes(self) -> list[tuple[str, str, str]]:
         """Host, command and pid of every process in the lab."""
         rows = (line.split() for line in self.run("/lab/bin/processes.sh").stdout.splitlines())
         return [(host, command, pid) for host, command, pid in rows]
@@ -207,13 +207,13 @@ class Lab(World):
         """Wait until at least ``count`` of these nodes are in exactly this state."""
         seen: dict[str, str] = {}
 
-        def enough() -> bool:
+        def is_enough() -> bool:
             seen.clear()
-            seen.update(self.states(nodes))
+            seen.update(self.list_states(nodes))
             return list(seen.values()).count(state) >= count
 
         try:
-            self.wait_for(f"{count} of {nodes} {state}", enough, timeout=timeout)
+            self.wait_for(f"{count} of {nodes} {state}", is_enough, timeout=timeout)
         except LabError as error:
             raise LabError(f"{error}\n--- states\n{seen}") from None
 
@@ -227,32 +227,32 @@ class Lab(World):
         """Wait for a condition; raise with the logs when time is up, and at once when a daemon has died."""
 
         def ask() -> object:
-            if dead := self.dead():  # asked first: with no controller, Slurm's commands take 20 s to say so
-                raise self.error(f"{', '.join(dead)} died while the lab waited for: {what}")
+            if dead := self.list_dead():  # asked first: with no controller, Slurm's commands take 20 s to say so
+                raise self.build_error(f"{', '.join(dead)} died while the lab waited for: {what}")
             return happened()
 
         try:
             wait_for(what, ask, seconds=max(timeout, PATIENCE), interval=interval)
         except AssertionError as late:
-            raise self.error(str(late)) from None
+            raise self.build_error(str(late)) from None
 
-    def dead(self) -> list[str]:
+    def list_dead(self) -> list[str]:
         """The log names of daemons that were started, were not killed by the test, and are gone."""
         ended = 'cd /lab/pid; for name in *; do [ -e "/proc/$(<"$name")" ] || echo "$name"; done'
         suspects = [name for name in self.run(ended).stdout.split() if name in self._watched]
         if not suspects:
             return []
         # slurmctld and slurmd of newer Slurm go on as another process after `scontrol reconfigure`
-        alive = {(host, command) for host, command, _ in self.processes()}
+        alive = {(host, command) for host, command, _ in self.list_processes()}
         return [name for name in suspects if self._watched[name] not in alive]
 
-    def error(self, text: str) -> LabError:
+    def build_error(self, text: str) -> LabError:
         if self._in_error:  # the lab is in such a state that not even its logs can be read
             return LabError(text)
         self._in_error = True
         try:
-            names = dict.fromkeys([*self.dead()[:3], "slurmctld", "slurmdbd"])
-            tails = [f"--- {name}\n" + "\n".join(self.log(name).splitlines()[-25:]) for name in names]
+            names = dict.fromkeys([*self.list_dead()[:3], "slurmctld", "slurmdbd"])
+            tails = [f"--- {name}\n" + "\n".join(self.read_log(name).splitlines()[-25:]) for name in names]
         except (LabError, subprocess.TimeoutExpired) as silent:
             tails = [f"no logs: {silent}"]
         finally:
@@ -260,5 +260,5 @@ class Lab(World):
         return LabError("\n".join([text, *tails]))
 
 
-def _shell(value: str | list[str]) -> str:
+def _quote(value: str | list[str]) -> str:
     return shlex.quote(value) if isinstance(value, str) else f"({' '.join(map(shlex.quote, value))})"

@@ -8,12 +8,12 @@ from pathlib import Path
 from installed import Slurm
 from lab import Lab
 
-__all__ = ["layer", "spread"]
+__all__ = ["build_layer", "copy_over_root"]
 
 HERE = Path(__file__).resolve().parent
 
 
-def layer(slurm: Slurm, cache: Path, *packages: str) -> Path:
+def build_layer(slurm: Slurm, cache: Path, *packages: str) -> Path:
     """A folder with what the root folder lacks of these packages; fetched once and kept."""
     command = [HERE / "layer.sh", slurm.rootfs, cache, *packages]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
@@ -21,7 +21,7 @@ def layer(slurm: Slurm, cache: Path, *packages: str) -> Path:
     return Path(done.stdout.splitlines()[-1])
 
 
-def spread(lab: Lab, folder: Path) -> None:
+def copy_over_root(lab: Lab, folder: Path) -> None:
     """Copy a folder over the lab's root."""
     archive = subprocess.run(["tar", "-c", "-C", folder, "."], capture_output=True, check=True)
     lab.run("tar -x --keep-directory-symlink -C /", input=archive.stdout)

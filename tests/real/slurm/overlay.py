@@ -22,7 +22,7 @@ CLOUD = (
 )
 
 
-def overlay(conf: str, changes: Iterable[str]) -> str:
+def apply_changes(conf: str, changes: Iterable[str]) -> str:
     """``conf`` with ``Key=value`` lines added; a key already there is replaced, a parameter list merged."""
     conf = conf if conf.endswith("\n") else conf + "\n"
     for change in changes:
@@ -36,7 +36,7 @@ def overlay(conf: str, changes: Iterable[str]) -> str:
     return conf
 
 
-def as_cloud(conf: str) -> str:
+def make_cloud_nodes(conf: str) -> str:
     """``conf`` with every node a cloud node, so that jobs are placed although no slurmd runs."""
     lines = [
         re.sub(r"[ \t]+State=\S+", "", line, flags=re.IGNORECASE) + " State=CLOUD"
@@ -44,4 +44,4 @@ def as_cloud(conf: str) -> str:
         else line
         for line in conf.splitlines()
     ]
-    return overlay("\n".join(lines) + "\n", CLOUD)
+    return apply_changes("\n".join(lines) + "\n", CLOUD)

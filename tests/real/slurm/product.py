@@ -17,7 +17,7 @@ class Product:
     def command(self) -> Path:
         return self.venv / "bin" / "supercloud"
 
-    def binds(self, rootfs: Path) -> list[Path]:
+    def list_binds(self, rootfs: Path) -> list[Path]:
         """The folders and files that a lab over ``rootfs`` must mount."""
         if not self.venv.exists():
             return [self.checkout]

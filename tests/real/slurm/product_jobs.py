@@ -18,35 +18,35 @@ def submit(lab: Lab, spec: Path, text: str) -> int:
 
 def submit_file(lab: Lab, spec: Path, path: str | Path) -> int:
     """``supercloud submit`` a job file; its number."""
-    done = lab.supercloud("submit", str(path), "--on", _inside(lab, spec), "--engine", "slurm")
+    done = lab.run_supercloud("submit", str(path), "--on", _copy_spec(lab, spec), "--engine", "slurm")
     return int(done.stdout)
 
 
 def place(lab: Lab, spec: Path, text: str) -> tuple[int, str]:
     """``supercloud place``: exit code and what it says."""
     lab.put("/home/lab/job.yaml", text)
-    done = lab.supercloud("place", "/home/lab/job.yaml", "--on", _inside(lab, spec), check=False)
+    done = lab.run_supercloud("place", "/home/lab/job.yaml", "--on", _copy_spec(lab, spec), check=False)
     return done.returncode, done.stdout
 
 
-def record(lab: Lab, number: int) -> dict[str, Any]:
+def get_record(lab: Lab, number: int) -> dict[str, Any]:
     """A job as ``supercloud jobs`` shows it."""
-    rows = json.loads(lab.supercloud("jobs", "--json").stdout)
+    rows = json.loads(lab.run_supercloud("jobs", "--json").stdout)
     return next(row for row in rows if row["id"] == number)
 
 
 def wait(lab: Lab, number: int, timeout: float = PATIENCE) -> tuple[int, str]:
     """``supercloud wait``: exit code and what it says of the end."""
-    done = lab.supercloud("wait", str(number), timeout=timeout, check=False)
+    done = lab.run_supercloud("wait", str(number), timeout=timeout, check=False)
     return done.returncode, done.stdout.strip()
 
 
-def logs(lab: Lab, number: int) -> str:
+def read_logs(lab: Lab, number: int) -> str:
     """``supercloud logs``."""
-    return lab.supercloud("logs", str(number)).stdout
+    return lab.run_supercloud("logs", str(number)).stdout
 
 
-def _inside(lab: Lab, spec: Path) -> str:
+def _copy_spec(lab: Lab, spec: Path) -> str:
     """Where the lab sees a spec: the checkout is mounted, other files are copied."""
     if spec.is_relative_to(lab.product.checkout):
         return str(spec)

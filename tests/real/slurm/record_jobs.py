@@ -17,9 +17,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1]), str(HERE.parents[2])]
 
-from answers import accounted, job, wait_job  # noqa: E402
-from installed import Slurm, installed  # noqa: E402
-from jobs_lab import NODES, cluster_lab  # noqa: E402
+from answers import get_accounted_state, get_job, wait_job  # noqa: E402
+from installed import Slurm, find_slurm  # noqa: E402
+from jobs_lab import NODES, start_cluster_lab  # noqa: E402
 from lab import Lab  # noqa: E402
 
 from supercloud.jobs.engines.slurm import commands  # noqa: E402
@@ -81,11 +81,11 @@ class Recorder:
             ]
             self.refs[name] = self.lab.run(words, user="lab").stdout.strip()
 
-    def ended(self, *names: str) -> None:
+    def wait_ended(self, *names: str) -> None:
         for name in names:
             self.lab.wait_for(
                 f"{name} has ended",
-                lambda ref=self.refs[name]: accounted(self.lab, ref).split(" ")[0] in ENDED,
+                lambda ref=self.refs[name]: get_accounted_state(self.lab, ref).split(" ")[0] in ENDED,
                 timeout=150,
                 interval=0.5,
             )
@@ -99,12 +99,12 @@ class Recorder:
 def record(slurm: Slurm) -> None:
     """All recordings of one release."""
     release = ".".join(f"{part:02d}" for part in slurm.release)
-    with tempfile.TemporaryDirectory() as folder, cluster_lab(slurm, Path(folder), overlay=OVERLAY) as lab:
+    with tempfile.TemporaryDirectory() as folder, start_cluster_lab(slurm, Path(folder), overlay=OVERLAY) as lab:
         lab.start()
         lab.wait_nodes(NODES, 4)
         recorder = Recorder(lab, release)
         recorder.submit(FIRST)
-        recorder.ended("ok", "bad", "memory")
+        recorder.wait_ended("ok", "bad", "memory")
         lab.wait_nodes(NODES, 4)
         recorder.submit(SECOND)
         for name in ("lost", "lost-for-good", "long", "cancelled"):
@@ -116,9 +116,9 @@ def record(slurm: Slurm) -> None:
         lab.run(["scancel", recorder.refs["cancelled"]])
         for node in ("train-0001", "train-0002"):
             lab.kill_node(node)
-        lab.wait_for("a node is lost", lambda: job(lab, recorder.refs["lost"])["Restarts"] == "1")
+        lab.wait_for("a node is lost", lambda: get_job(lab, recorder.refs["lost"])["Restarts"] == "1")
         recorder.record("queue-lost", commands.build_squeue())
-        recorder.ended("long", "cancelled", "lost-for-good")
+        recorder.wait_ended("long", "cancelled", "lost-for-good")
         recorder.record("accounts", commands.build_sacct(list(recorder.refs.values())))
         for number, options in enumerate(REFUSED):
             recorder.record(f"refused-{number + 1}", ["sbatch", *options, "--wrap", "true"])
@@ -129,7 +129,7 @@ def main() -> None:
     for old in (*TARGET.glob("queue*.txt"), *TARGET.glob("accounts*.txt"), *TARGET.glob("refused*.txt")):
         old.unlink()
     for rootfs in (Path("/"), CACHE / "slurm-sid"):
-        record(installed(rootfs))
+        record(find_slurm(rootfs))
 
 
 if __name__ == "__main__":

@@ -19,11 +19,11 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1]), str(HERE.parents[2])]
 
 from answers import wait_job  # noqa: E402
-from installed import installed  # noqa: E402
-from jobs_lab import cluster_lab  # noqa: E402
+from installed import find_slurm  # noqa: E402
+from jobs_lab import start_cluster_lab  # noqa: E402
 from lab import Lab  # noqa: E402
 from record_jobs import CACHE, FULL, HOLD, TARGET, Recorder  # noqa: E402
-from rest_lab import URL, start_rest, token_of  # noqa: E402
+from rest_lab import URL, start_rest, get_token  # noqa: E402
 
 from supercloud.jobs.engines.slurm import rest, shapes  # noqa: E402
 
@@ -41,16 +41,16 @@ SECOND: Mapping[str, tuple[tuple[str, ...], str]] = {
 def main(release: str) -> None:
     """One release: 22.05 of Debian 12, or else the newest packaged."""
     rootfs = Path("/") if release == "22.05" else CACHE / "slurm-sid"
-    with tempfile.TemporaryDirectory() as folder, cluster_lab(installed(rootfs), Path(folder)) as lab:
+    with tempfile.TemporaryDirectory() as folder, start_cluster_lab(find_slurm(rootfs), Path(folder)) as lab:
         start_rest(lab)
-        token = token_of(lab)
+        token = get_token(lab)
         recorder = Recorder(lab, release)
         recorder.submit(dict(FIRST))
-        recorder.ended(*FIRST)
+        recorder.wait_ended(*FIRST)
         recorder.submit(dict(SECOND))
         wait_job(lab, recorder.refs["runs"], "RUNNING")
         wait_job(lab, recorder.refs["waits"], "PENDING", reason="Resources")
-        spoken = next(name for name in rest._FORMATS if _asked(lab, token, f"slurm/{name}/ping"))
+        spoken = next(name for name in rest._FORMATS if _request(lab, token, f"slurm/{name}/ping"))
         since = int(time.time()) - 3600
         asked = f"submit_time=uts{since}" if spoken == "v0.0.38" else f"start_time={since}"
         for name, path, kind, shape in (
@@ -58,26 +58,26 @@ def main(release: str) -> None:
             ("nodes", f"slurm/{spoken}/nodes", "nodes", shapes.NODES_RESPONSE),
             ("accounts", f"slurmdb/{spoken}/jobs?{asked}", "jobs", shapes.ACCOUNTS_RESPONSE),
         ):
-            answer = _settled(lab, token, path, kind)
+            answer = _wait_settled(lab, token, path, kind)
             fields = {"name", *shape[kind].shape[0]}  # type: ignore[index,union-attr]
             items = [{key: value for key, value in item.items() if key in fields} for item in answer[kind]]
             kept = {"path": f"/{path.partition('?')[0]}", kind: items}
             (TARGET / f"rest-{name}-{release}.json").write_text(json.dumps(kept, indent=1) + "\n")
 
 
-def _settled(lab: Lab, token: str, path: str, kind: str) -> dict[str, Any]:
+def _wait_settled(lab: Lab, token: str, path: str, kind: str) -> dict[str, Any]:
     """The answer, once the database has all of a job: of one that has just begun it says the name allocation."""
     answer: dict[str, Any] = {}
 
     def is_settled() -> bool:
-        answer.update(_asked(lab, token, path) or {})
+        answer.update(_request(lab, token, path) or {})
         return bool(answer[kind]) and all(item["name"] != "allocation" for item in answer[kind])
 
     lab.wait_for(f"{path} is settled", is_settled, interval=0.5)
     return answer
 
 
-def _asked(lab: Lab, token: str, path: str) -> dict[str, Any] | None:
+def _request(lab: Lab, token: str, path: str) -> dict[str, Any] | None:
     done = lab.run(
         ["curl", "-s", "-f", "-H", "X-SLURM-USER-NAME: lab", "-H", f"X-SLURM-USER-TOKEN: {token}", f"{URL}/{path}"],
         check=False,

@@ -13,7 +13,7 @@ _NETWORK = 0x40000000  # CLONE_NEWNET
 
 
 @contextlib.contextmanager
-def relay(pid: int, port: int) -> Iterator[None]:
+def open_relay(pid: int, port: int) -> Iterator[None]:
     """Open it for the network that process ``pid`` is in."""
     found: list[socket.socket] = []
     entering = threading.Thread(target=lambda: found.append(_listen(pid, port)))  # a thread has a network of its own

@@ -30,7 +30,7 @@ def _expand_one(text: str) -> Iterator[str]:
                 yield f"{head}{number:0{len(low)}d}{rest}"
 
 
-def lines(text: str) -> list[str]:
+def list_lines(text: str) -> list[str]:
     """The lines of a Slurm configuration file without comments, blank lines and continuations."""
     joined = re.sub(r"\\\n", " ", text)
     bare = (re.sub(r"(?<!\\)#.*", "", line).strip() for line in joined.splitlines())
@@ -41,9 +41,9 @@ class Conf:
     """One configuration file: its keys, asked for in any letter case."""
 
     def __init__(self, path: Path) -> None:
-        self.lines = lines(path.read_text()) if path.exists() else []
+        self.lines = list_lines(path.read_text()) if path.exists() else []
 
-    def all(self, key: str) -> list[str]:
+    def list_values(self, key: str) -> list[str]:
         """The values of every line that begins with this key."""
         values = []
         for line in self.lines:
@@ -54,9 +54,9 @@ class Conf:
 
     def get(self, key: str, default: str = "") -> str:
         """The value that counts: the last one."""
-        return (self.all(key) or [default])[-1]
+        return (self.list_values(key) or [default])[-1]
 
-    def records(self, key: str) -> Iterator[dict[str, str]]:
+    def iter_records(self, key: str) -> Iterator[dict[str, str]]:
         """Lines of several ``Key=value`` pairs that contain this key, keys in lower case."""
         for line in self.lines:
             pairs = {name.lower(): value.strip('"') for name, value in SETTING.findall(line)}
@@ -77,7 +77,7 @@ class Rendered:
     def controllers(self) -> dict[str, str]:
         """Host name to address, the primary first."""
         hosts = {}
-        for value in self.slurm.all("SlurmctldHost"):
+        for value in self.slurm.list_values("SlurmctldHost"):
             match = re.fullmatch(r"([^(]+)\(([^)]+)\)", value)
             if not match:
                 raise ValueError(f"SlurmctldHost={value} has no address: the lab needs name(address)")
@@ -90,7 +90,7 @@ class Rendered:
     def nodes(self) -> dict[str, str]:
         """Node name to address, for the nodes that have one."""
         nodes: dict[str, str] = {}
-        for record in self.slurm.records("NodeName"):
+        for record in self.slurm.iter_records("NodeName"):
             if "nodeaddr" in record:
                 names, addresses = expand(record["nodename"]), expand(record["nodeaddr"])
                 nodes.update(zip(names, addresses, strict=True))
@@ -111,7 +111,7 @@ class Rendered:
     def devices(self) -> list[str]:
         """The GPU device files that gres.conf names."""
         found = {}
-        for record in self.gres.records("Name"):
+        for record in self.gres.iter_records("Name"):
             for key in ("file", "multiplefiles"):
                 found.update(dict.fromkeys(expand(record.get(key, ""))))
         return [device for device in found if device.startswith("/dev/")]
@@ -122,12 +122,12 @@ class Rendered:
         secrets = ["/etc/slurm/slurm.key"] if self.slurm.get("AuthType") == "auth/slurm" else []
         return secrets + re.findall(r"jwt_key=([^,\s]+)", self.slurm.get("AuthAltParameters"))
 
-    def settings(self) -> dict[str, str | list[str]]:
+    def build_settings(self) -> dict[str, str | list[str]]:
         """The same for the lab's shell scripts."""
         slurm, dbd = self.slurm, self.dbd
         (primary, address), *backups = self.controllers.items()
         spool = slurm.get("SlurmdSpoolDir", "/var/spool/slurmd")
-        logs = _folders(slurm.get("SlurmctldLogFile"), slurm.get("SlurmdLogFile"))
+        logs = _list_folders(slurm.get("SlurmctldLogFile"), slurm.get("SlurmdLogFile"))
         reboot = slurm.get("RebootProgram")
         return {
             "CONTROLLER": primary,
@@ -137,7 +137,7 @@ class Rendered:
             "SLURM_FOLDERS": [
                 slurm.get("StateSaveLocation", "/var/spool"),
                 *logs,
-                *_folders(dbd.get("LogFile")),
+                *_list_folders(dbd.get("LogFile")),
             ],
             "HOST_FOLDERS": [spool, *logs],
             "AUTH": slurm.get("AuthType", "auth/munge"),
@@ -151,6 +151,6 @@ class Rendered:
         }
 
 
-def _folders(*files: str) -> list[str]:
+def _list_folders(*files: str) -> list[str]:
     """The folders of these files, each once; a file that is not set has none."""
     return list(dict.fromkeys(str(Path(file).parent) for file in files if file))

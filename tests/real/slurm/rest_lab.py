@@ -5,7 +5,7 @@ from __future__ import annotations
 from jobs_lab import NODES
 from lab import Lab
 
-__all__ = ["URL", "start_rest", "token_of"]
+__all__ = ["URL", "start_rest", "get_token"]
 
 KEY = "/etc/slurm/jwt_hs256.key"
 URL = "http://127.0.0.1:6820"
@@ -30,6 +30,6 @@ def start_rest(lab: Lab) -> None:
     lab.wait_answer("slurmrestd", f"curl -s -o /dev/null {URL}/openapi")
 
 
-def token_of(lab: Lab) -> str:
+def get_token(lab: Lab) -> str:
     """A token of user lab's."""
     return lab.run("scontrol token username=lab lifespan=3600").stdout.strip().partition("=")[2]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from installed import Slurm
 from lab import Lab
-from layers import layer, spread
+from layers import build_layer, copy_over_root
 
 SSHD = """\
 ListenAddress 127.0.0.1
@@ -19,7 +19,7 @@ PidFile /run/sshd.pid
 
 def start_sshd(lab: Lab, slurm: Slurm, cache: Path) -> None:
     """Let user lab in with a key of its own, as ``login``."""
-    spread(lab, layer(slurm, cache, "openssh-server", "openssh-client"))
+    copy_over_root(lab, build_layer(slurm, cache, "openssh-server", "openssh-client"))
     lab.put("/etc/ssh/sshd_config", SSHD)
     lab.run("""
         mkdir -p /run/sshd && chmod 755 /run/sshd

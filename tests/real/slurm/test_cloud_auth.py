@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from answers import sbatch, wait_job
-from cloud_lab import CloudLab, lab_plan
+from answers import submit_batch, wait_job
+from cloud_lab import CloudLab, build_lab_plan
 from conftest import CACHE
 from installed import Slurm
-from layers import layer, spread
+from layers import build_layer, copy_over_root
 
 
 def test_a_node_joins_with_the_key_of_slurm(slurm_new: Slurm, tmp_path: Path) -> None:
     """A node without a daemon yet asks the controller for its name, joins, and runs a job; munge runs nowhere."""
-    with CloudLab(lab_plan("26.05", auth="slurm"), tmp_path / "bundle", slurm_new.rootfs) as lab:
-        spread(lab, layer(slurm_new, CACHE, "sackd"))
+    with CloudLab(build_lab_plan("26.05", auth="slurm"), tmp_path / "bundle", slurm_new.rootfs) as lab:
+        copy_over_root(lab, build_layer(slurm_new, CACHE, "sackd"))
         lab.boot_controller()
-        number = sbatch(lab, "--gpus-per-node=2", "-N1", "-o", "/home/lab/out-%j", "--wrap", "scontrol ping; hostname")
+        number = submit_batch(
+            lab, "--gpus-per-node=2", "-N1", "-o", "/home/lab/out-%j", "--wrap", "scontrol ping; hostname"
+        )
         wait_job(lab, number, "COMPLETED")
         said = lab.get(f"/home/lab/out-{number}")
         assert "is UP" in said and "train-0001" in said

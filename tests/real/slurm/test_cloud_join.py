@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Iterator
 
 import pytest
-from answers import job, named, records, sbatch, topology, wait_job
-from cloud_lab import CloudLab, archive, lab_plan
+from answers import get_job, list_by_name, parse_records, submit_batch, read_topology, wait_job
+from cloud_lab import CloudLab, archive, build_lab_plan
 from installed import Slurm
 
 from supercloud.primitives.bundle import Bundle
@@ -28,7 +28,7 @@ def slurm(request: pytest.FixtureRequest) -> Slurm:
 def lab(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CloudLab]:
     """A controller that has booted from its user-data, and no instance."""
     version = "22.05" if slurm.release == (22, 5) else "26.05"
-    with CloudLab(lab_plan(version), tmp_path_factory.mktemp("cloud") / "bundle", slurm.rootfs) as lab:
+    with CloudLab(build_lab_plan(version), tmp_path_factory.mktemp("cloud") / "bundle", slurm.rootfs) as lab:
         lab.run(f"echo spine-1 >/lab/cloud/groups/{SPOT}/network")
         lab.boot_controller()
         yield lab
@@ -40,29 +40,29 @@ def quiet(lab: CloudLab) -> Iterator[None]:
     yield
     lab.run("scancel -u lab; cd /lab/cloud/groups && rm -f */empty */refuses */refused */lame")
     lab.run("rm -f /var/spool/slurmctld/cloud/full/*")
-    for name, state in lab.states("train-[0001-0004]").items():
+    for name, state in lab.list_states("train-[0001-0004]").items():
         if state != "idle~":  # told again, a node that is off would be off once more in a while
             lab.run(f"scontrol update NodeName={name} State=POWER_DOWN_FORCE", check=False)
-    lab.wait_for("every instance gone", lambda: not instances(lab))
-    lab.wait_for("every node off", lambda: set(lab.states("train-[0001-0004]").values()) == {"idle~"})
+    lab.wait_for("every instance gone", lambda: not list_instances(lab))
+    lab.wait_for("every node off", lambda: set(lab.list_states("train-[0001-0004]").values()) == {"idle~"})
     # where a node that is off is not in the tree, jobs are refused: the scaler puts it there in its next pass
-    if grown(lab):
+    if can_update_topology(lab):
         everything = "train-[0001-0004]"
         lab.wait_for(
             "every node in the tree",
-            lambda: {row["SwitchName"]: row["Nodes"] for row in topology(lab)}.get("off") == everything,
+            lambda: {row["SwitchName"]: row["Nodes"] for row in read_topology(lab)}.get("off") == everything,
         )
 
 
-def instances(lab: CloudLab) -> list[str]:
-    return [*lab.instances(SPOT), *lab.instances(ON_DEMAND)]
+def list_instances(lab: CloudLab) -> list[str]:
+    return [*lab.list_instances(SPOT), *lab.list_instances(ON_DEMAND)]
 
 
-def node(lab: CloudLab, name: str) -> dict[str, str]:
-    return named(lab, f"node {name}", "NodeName")[name]
+def get_node(lab: CloudLab, name: str) -> dict[str, str]:
+    return list_by_name(lab, f"node {name}", "NodeName")[name]
 
 
-def grown(lab: CloudLab) -> bool:
+def can_update_topology(lab: CloudLab) -> bool:
     """Whether the release can be told of places while it runs."""
     return bool(lab.slurm.get("topology.yaml"))
 
@@ -71,7 +71,7 @@ def test_controller_boots(lab: CloudLab) -> None:
     """The bundle is loaded as rendered; Slurm knows every name, though none exists; a second start changes nothing."""
     for name in ("slurm.conf", "gres.conf"):
         assert lab.get(f"/etc/slurm/{name}") == lab.slurm[name]
-    assert lab.states("train-[0001-0004]") == {f"train-000{number}": "idle~" for number in range(1, 5)}
+    assert lab.list_states("train-[0001-0004]") == {f"train-000{number}": "idle~" for number in range(1, 5)}
     assert "NodeName=" not in lab.slurm["slurm.conf"]
     before = lab.run("cat /run/unit-slurmctld").stdout
     lab.boot_controller()
@@ -86,37 +86,37 @@ def test_controller_boots(lab: CloudLab) -> None:
 
 def test_a_job_starts_nodes_and_idle_nodes_are_terminated(lab: CloudLab) -> None:
     """A pending job resumes nodes, the boot script joins them, the job runs there; only idle ones are ended."""
-    number = sbatch(lab, *TWO[:-1], f"{TWO[-1]}; {HELD}")
-    lab.wait_for("an instance", lambda: lab.instances(SPOT))
+    number = submit_batch(lab, *TWO[:-1], f"{TWO[-1]}; {HELD}")
+    lab.wait_for("an instance", lambda: lab.list_instances(SPOT))
     wait_job(lab, number, "RUNNING")
     # a node says its place after it has joined
-    told = "Topology" if grown(lab) else "ActiveFeatures"
+    told = "Topology" if can_update_topology(lab) else "ActiveFeatures"
     for name in ("train-0001", "train-0002"):
-        lab.wait_for("its place", lambda name=name: "spine-1" in node(lab, name)[told])
+        lab.wait_for("its place", lambda name=name: "spine-1" in get_node(lab, name)[told])
     lab.wait_for("the job's steps", lambda: "gpus" in lab.run(f"cat /home/lab/out-{number}", check=False).stdout)
     said = lab.get(f"/home/lab/out-{number}")
     assert {"0: train-0001", "1: train-0002"} <= set(said.splitlines()) and "gpus 0,1" in said
-    found = node(lab, "train-0001")
+    found = get_node(lab, "train-0001")
     assert {"CLOUD", "DYNAMIC_NORM"} <= set(found["State"].split("+"))
     assert found["NodeAddr"].startswith("10.201.0.") and found["Gres"].startswith("gpu:h100:2")
     features = "train,h100,p5.48xlarge"
-    if not grown(lab):
+    if not can_update_topology(lab):
         assert found["ActiveFeatures"] == f"{features},net-spine-1,net-rack-1,zone-lab-1a"
     else:
         assert found["ActiveFeatures"] == features and found["Topology"] == "network:root:spine-1:rack-1"
-        rows = {row["SwitchName"]: row for row in topology(lab)}
+        rows = {row["SwitchName"]: row for row in read_topology(lab)}
         assert "train-0001" in lab.run(["scontrol", "show", "hostnames", rows["spine-1"]["Nodes"]]).stdout
         assert rows["off"]["Nodes"] == "train-[0003-0004]" and rows["root"]["Nodes"] == "train-[0001-0004]"
     # one node goes on working: the other one is ended, no other
-    busy = sbatch(lab, "--gpus-per-node=2", "-w", "train-0001", "--wrap", "sleep 600")
+    busy = submit_batch(lab, "--gpus-per-node=2", "-w", "train-0001", "--wrap", "sleep 600")
     lab.run("touch /home/lab/go")
     wait_job(lab, number, "COMPLETED")
     wait_job(lab, busy, "RUNNING")
     kept = lab.get("/var/spool/slurmctld/cloud/nodes/train-0001").split()[1]
-    lab.wait_for("one instance", lambda: lab.instances(SPOT) == [kept])
-    assert lab.size(SPOT) == 1 and job(lab, busy)["JobState"] == "RUNNING"
-    lab.wait_for("train-0002 off", lambda: lab.states("train-0002") == {"train-0002": "idle~"})
-    assert node(lab, "train-0002")["ActiveFeatures"] == features
+    lab.wait_for("one instance", lambda: lab.list_instances(SPOT) == [kept])
+    assert lab.get_size(SPOT) == 1 and get_job(lab, busy)["JobState"] == "RUNNING"
+    lab.wait_for("train-0002 off", lambda: lab.list_states("train-0002") == {"train-0002": "idle~"})
+    assert get_node(lab, "train-0002")["ActiveFeatures"] == features
 
 
 def test_the_least_that_a_pool_has_is_never_switched_off(lab: CloudLab) -> None:
@@ -128,82 +128,82 @@ def test_the_least_that_a_pool_has_is_never_switched_off(lab: CloudLab) -> None:
     assert changed["groups"][0]["key"] == SPOT
     try:
         lab.put(settings, json.dumps(changed))
-        if not grown(lab):
-            lab.wait_for("it is said", lambda: "powers down train-0001 too" in lab.scaled())
+        if not can_update_topology(lab):
+            lab.wait_for("it is said", lambda: "powers down train-0001 too" in lab.read_scaler_log())
             return
-        lab.wait_for("it is told", lambda: "never powered down: train-0001" in lab.scaled())
+        lab.wait_for("it is told", lambda: "never powered down: train-0001" in lab.read_scaler_log())
         lab.run("scontrol update NodeName=train-[0001-0002] State=POWER_UP")
-        lab.wait_for("both", lambda: set(lab.states("train-[0001-0002]").values()) == {"idle"})
-        lab.wait_for("the other is off", lambda: lab.states("train-0002") == {"train-0002": "idle~"})
+        lab.wait_for("both", lambda: set(lab.list_states("train-[0001-0002]").values()) == {"idle"})
+        lab.wait_for("the other is off", lambda: lab.list_states("train-0002") == {"train-0002": "idle~"})
         lab.run("sleep 20")  # longer than SuspendTime
-        assert lab.states("train-0001") == {"train-0001": "idle"} and lab.size(SPOT) == 1
+        assert lab.list_states("train-0001") == {"train-0001": "idle"} and lab.get_size(SPOT) == 1
     finally:
         lab.put(settings, before)
-    lab.wait_for("nobody is kept", lambda: "never powered down: none" in lab.scaled())
+    lab.wait_for("nobody is kept", lambda: "never powered down: none" in lab.read_scaler_log())
 
 
 def test_capacity_is_requested_in_order(lab: CloudLab) -> None:
     """A group that refuses at once, and one that takes the size and never delivers: the next group is asked."""
     lab.run(f"touch /lab/cloud/groups/{SPOT}/refuses")
-    first = sbatch(lab, "--gpus-per-node=2", "-N1", "--wrap", "sleep 600")
-    lab.wait_for("the second group's", lambda: len(lab.instances(ON_DEMAND)) == 1)
-    assert not lab.instances(SPOT)
-    assert f"{SPOT}: no capacity: nothing left of this kind" in lab.scaled()
+    first = submit_batch(lab, "--gpus-per-node=2", "-N1", "--wrap", "sleep 600")
+    lab.wait_for("the second group's", lambda: len(lab.list_instances(ON_DEMAND)) == 1)
+    assert not lab.list_instances(SPOT)
+    assert f"{SPOT}: no capacity: nothing left of this kind" in lab.read_scaler_log()
     lab.run(f"cd /lab/cloud/groups/{SPOT} && rm refuses && touch empty; rm -f /var/spool/slurmctld/cloud/full/*")
-    second = sbatch(lab, "--gpus-per-node=2", "-N1", "--wrap", "sleep 600")
-    lab.wait_for("the second group's", lambda: len(lab.instances(ON_DEMAND)) == 2)
-    assert lab.size(SPOT) == 0
+    second = submit_batch(lab, "--gpus-per-node=2", "-N1", "--wrap", "sleep 600")
+    lab.wait_for("the second group's", lambda: len(lab.list_instances(ON_DEMAND)) == 2)
+    assert lab.get_size(SPOT) == 0
     for number in (first, second):
         wait_job(lab, number, "RUNNING")
-    assert f"{SPOT}: no capacity: no capacity of this kind in lab-1a" in lab.scaled()
+    assert f"{SPOT}: no capacity: no capacity of this kind in lab-1a" in lab.read_scaler_log()
 
 
 def test_instance_that_vanishes(lab: CloudLab) -> None:
     """A node whose instance the cloud took is put down with the reason, its job runs again on a fresh instance."""
-    number = sbatch(lab, "--requeue", "--gpus-per-node=2", "-N1", "--wrap", "sleep 600")
+    number = submit_batch(lab, "--requeue", "--gpus-per-node=2", "-N1", "--wrap", "sleep 600")
     wait_job(lab, number, "RUNNING")
-    (victim,) = lab.instances(SPOT)
+    (victim,) = lab.list_instances(SPOT)
     lab.run(f"touch /lab/cloud/groups/{SPOT}/instances/{victim}/end; echo 0 >/lab/cloud/groups/{SPOT}/size")
-    lab.wait_for("it is noticed", lambda: f"its instance {victim} is gone" in lab.scaled())
+    lab.wait_for("it is noticed", lambda: f"its instance {victim} is gone" in lab.read_scaler_log())
     wait_job(lab, number, "PENDING")
     lab.run(f"scontrol update JobId={number} StartTime=now")
     wait_job(lab, number, "RUNNING")
-    assert job(lab, number)["Restarts"] == "1" and victim not in lab.instances(SPOT)
+    assert get_job(lab, number)["Restarts"] == "1" and victim not in lab.list_instances(SPOT)
 
 
 def test_jobs_are_accepted_while_nodes_come_and_go(lab: CloudLab) -> None:
     """From the first wish to the last node's end no moment passes in which a job for all nodes would be refused."""
     everything = ("--gpus-per-node=2", "-N4")
-    number = sbatch(lab, *everything, "--wrap", "sleep 300")
+    number = submit_batch(lab, *everything, "--wrap", "sleep 300")
 
-    def accepted_until(what: str, happened: Callable[[], object]) -> None:
-        def there() -> bool:
-            later = sbatch(lab, *everything, "--begin=now+1hour", "--wrap", "true")  # a refusal raises
+    def check_accepted_until(what: str, happened: Callable[[], object]) -> None:
+        def submit_and_look() -> bool:
+            later = submit_batch(lab, *everything, "--begin=now+1hour", "--wrap", "true")  # a refusal raises
             lab.run(["scancel", later])  # thousands of them would keep the controller busy
             return bool(happened())
 
-        lab.wait_for(what, there, interval=0.5)
+        lab.wait_for(what, submit_and_look, interval=0.5)
 
-    accepted_until("the job runs", lambda: job(lab, number)["JobState"] == "RUNNING")
+    check_accepted_until("the job runs", lambda: get_job(lab, number)["JobState"] == "RUNNING")
     lab.run(["scancel", number])
-    accepted_until("all are on their way out", lambda: not instances(lab))
-    accepted_until("every node off", lambda: set(lab.states("train-[0001-0004]").values()) == {"idle~"})
+    check_accepted_until("all are on their way out", lambda: not list_instances(lab))
+    check_accepted_until("every node off", lambda: set(lab.list_states("train-[0001-0004]").values()) == {"idle~"})
     # and a place that was lost, as by a change of the node's features, is given back
-    if grown(lab):
+    if can_update_topology(lab):
         lab.run("scontrol update NodeName=train-0002 Topology=")
         said = "train-0002: restored to network:root:off"
-        lab.wait_for("its place is given back", lambda: said in lab.scaled())
+        lab.wait_for("its place is given back", lambda: said in lab.read_scaler_log())
 
 
 def test_restart_in_between(lab: CloudLab) -> None:
     """Slurmctld and scaler end between the wish for nodes and their arrival; both begin again, and the job runs."""
-    number = sbatch(lab, *TWO)
-    lab.wait_for("an instance", lambda: lab.instances(SPOT))
+    number = submit_batch(lab, *TWO)
+    lab.wait_for("an instance", lambda: lab.list_instances(SPOT))
     lab.run("kill -9 $(cat /run/unit-supercloud-scaler)")
     lab.stop_controller()
     lab.boot_controller()
     wait_job(lab, number, "COMPLETED")
-    assert len(instances(lab)) <= 2  # nothing was asked for twice
+    assert len(list_instances(lab)) <= 2  # nothing was asked for twice
 
 
 def test_spare_instances_are_adopted(lab: CloudLab) -> None:
@@ -211,29 +211,29 @@ def test_spare_instances_are_adopted(lab: CloudLab) -> None:
     lab.run(f"echo 2 >/lab/cloud/groups/{ON_DEMAND}/size")
     seen: set[str] = set()  # not both at one time: the first may have been idle for too long when the second comes
 
-    def came() -> bool:
-        seen.update(name for name, state in lab.states("train-[0001-0004]").items() if state == "idle")
+    def are_idle() -> bool:
+        seen.update(name for name, state in lab.list_states("train-[0001-0004]").items() if state == "idle")
         return len(seen) >= 2
 
-    lab.wait_for("both become idle nodes", came)
-    assert "powered up for instance" in lab.scaled()
+    lab.wait_for("both become idle nodes", are_idle)
+    assert "powered up for instance" in lab.read_scaler_log()
 
 
 def test_machine_that_does_not_come(lab: CloudLab) -> None:
     """An instance that never joins: node down with a reason, instance ended, capacity returned, node usable again."""
     lab.run(f"touch /lab/cloud/groups/{SPOT}/lame")
-    number = sbatch(lab, "--gpus-per-node=2", "-N1", "--wrap", "true")
-    lab.wait_for("an instance", lambda: lab.instances(SPOT))
-    name = job(lab, number)["NodeList"]
-    lab.wait_for("node down", lambda: "DOWN" in node(lab, name)["State"])
+    number = submit_batch(lab, "--gpus-per-node=2", "-N1", "--wrap", "true")
+    lab.wait_for("an instance", lambda: lab.list_instances(SPOT))
+    name = get_job(lab, number)["NodeList"]
+    lab.wait_for("node down", lambda: "DOWN" in get_node(lab, name)["State"])
     lab.wait_for("a reason", lambda: "did not join" in lab.run(f"scontrol show node {name}").stdout)
     lab.run("scancel -u lab")
-    lab.wait_for("capacity returned", lambda: not instances(lab) and lab.size(SPOT) == 0)
+    lab.wait_for("capacity returned", lambda: not list_instances(lab) and lab.get_size(SPOT) == 0)
     lab.run(f"touch -d '-1 hour' /var/spool/slurmctld/cloud/failed/{name}")
-    lab.wait_for("another chance", lambda: lab.states(name) == {name: "idle~"})
+    lab.wait_for("another chance", lambda: lab.list_states(name) == {name: "idle~"})
 
 
-def boots(lab: CloudLab, environment: str = "", key: str | None = "") -> tuple[int, str]:
+def boot_by_hand(lab: CloudLab, environment: str = "", key: str | None = "") -> tuple[int, str]:
     """How an instance that boots by hand ends: exit code and what it said.
 
     No group of the cloud has it, so the controller would not give it the key: it comes with the right one, with ``key``
@@ -249,7 +249,7 @@ def boots(lab: CloudLab, environment: str = "", key: str | None = "") -> tuple[i
         lab.run(f"{given} >{etc}/munge/munge.key; chown -R munge: {etc}/munge; chmod 400 {etc}/munge/munge.key")
         lab.run(f"echo {host} >{etc}/supercloud/key-of")
     command = f"export {environment} LAB=1; /lab/bin/cloud-instance.sh {host} bucket/user-data/{SPOT}.sh"
-    done = lab.on(host, command, check=False, timeout=120)
+    done = lab.run_on(host, command, check=False, timeout=120)
     lab.run(f"kill -9 $(ip netns pids {host})", check=False)
     return done.returncode, done.stdout + done.stderr
 
@@ -258,29 +258,29 @@ def test_damaged_and_false_answers_end_the_boot(lab: CloudLab) -> None:
     """A changed script, a damaged bundle, a missing secret or device: exit code and FAILED with the step and why."""
     evil = Bundle({**lab.boot.files, "boot.sh": "#!/bin/bash\ntouch /lab/log/evil\n"})
     lab.publish("boot", evil)
-    code, said = boots(lab)
+    code, said = boot_by_hand(lab)
     assert code == 1 and "FAILED start: boot/boot.tar.gz is not the version with the checksum" in said
     assert lab.run("test -e /lab/log/evil", check=False).returncode == 1
     lab.publish("boot", lab.boot)
 
     changed = Bundle({**lab.slurm.files, "slurm.conf": lab.slurm["slurm.conf"] + "#\n"})
     lab.put("/lab/cloud/bucket/slurm/slurm.tar.gz", archive(changed))
-    code, said = boots(lab)
+    code, said = boot_by_hand(lab)
     assert code == 1 and "FAILED bundle: files of slurm/slurm.tar.gz do not match its SHA256SUMS" in said
     lab.publish("slurm", lab.slurm)
 
-    code, said = boots(lab, key=None)
+    code, said = boot_by_hand(lab, key=None)
     assert code == 1 and "FAILED auth: the controller did not send the key: no instance" in said
 
     lab.run("mv /dev/nvidia1 /dev/away")
-    code, said = boots(lab)
+    code, said = boot_by_hand(lab)
     lab.run("mv /dev/away /dev/nvidia1")
     assert code == 1 and "FAILED devices: missing devices of 2 accelerators: /dev/nvidia1" in said
 
 
 def test_wrong_key_does_not_join(lab: CloudLab) -> None:
     """A machine with another key than the cluster's gets no name and no place in it."""
-    code, said = boots(lab, "BOOT_WAIT=8", key="QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVoxMjM0NTY3ODkwQUJDREVG")
+    code, said = boot_by_hand(lab, "BOOT_WAIT=8", key="QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVoxMjM0NTY3ODkwQUJDREVG")
     assert code == 1 and "FAILED join: the controller assigned no node name" in said
 
 
@@ -292,9 +292,9 @@ CERTIFICATE = (
 
 def test_users_of_a_node_get_neither_the_key_nor_the_permissions_of_the_machine(lab: CloudLab) -> None:
     """The node has the controller's key, though it may not read the secret; whoever has no root there gets nothing."""
-    number = sbatch(lab, "--gpus-per-node=2", "-N1", "--wrap", "sleep 600")
+    number = submit_batch(lab, "--gpus-per-node=2", "-N1", "--wrap", "sleep 600")
     wait_job(lab, number, "RUNNING")
-    (instance,) = lab.instances(SPOT)
+    (instance,) = lab.list_instances(SPOT)
     own = f"/lab/node/{instance}/etc"
     assert lab.run(f"cmp {own}/munge/munge.key /etc/munge/munge.key", check=False).returncode == 0
     assert "secret_auth" not in lab.boot[f"user-data/{SPOT}.sh"] and "SECRET_AUTH=''" in lab.get(
@@ -304,16 +304,16 @@ def test_users_of_a_node_get_neither_the_key_nor_the_permissions_of_the_machine(
     url = f"http://{lab.plan.scheduler.controllers[0].address}:329"
     as_user = "setpriv --reuid=2000 --regid=2000 --clear-groups --no-new-privs"
 
-    def on_node(command: str) -> str:
-        return lab.on(instance, f"{CERTIFICATE}; chmod 644 /tmp/certificate; {command}", check=False).stdout
+    def run_on_node(command: str) -> str:
+        return lab.run_on(instance, f"{CERTIFICATE}; chmod 644 /tmp/certificate; {command}", check=False).stdout
 
     # a user: no port of root, and from any other port the controller hangs up
-    assert on_node(f"{as_user} {ASK} --local-port 600-1023 {url}/key") == "000"
-    assert on_node(f"{as_user} {ASK} {url}/key") == "000"
+    assert run_on_node(f"{as_user} {ASK} --local-port 600-1023 {url}/key") == "000"
+    assert run_on_node(f"{as_user} {ASK} {url}/key") == "000"
     # root of a node that has it, of one that says it is there anew, and of a machine that is not of the cluster
-    again = on_node(f"{ASK} --local-port 600-1023 {url}/key; echo; cat /tmp/answer")
+    again = run_on_node(f"{ASK} --local-port 600-1023 {url}/key; echo; cat /tmp/answer")
     assert again.startswith("409") and f"{instance} has already confirmed" in again
-    assert on_node(f"{ASK} --local-port 600-1023 {url}/confirm") == "200"
+    assert run_on_node(f"{ASK} --local-port 600-1023 {url}/confirm") == "200"
     stranger = lab.run(f"{CERTIFICATE}; {ASK} --local-port 600-1023 {url}/key; echo; cat /tmp/answer").stdout
     assert stranger.startswith("403") and "no instance of this cluster has the address" in stranger
 
@@ -322,8 +322,8 @@ def test_users_of_a_node_get_neither_the_key_nor_the_permissions_of_the_machine(
     lab.spawn("metadata", ["python3", "-m", "http.server", "80", "--bind", "169.254.169.254"])
     get = "curl -s -m 20 -o /dev/null -w '%{http_code}' http://169.254.169.254/"
     lab.wait_for("the metadata service", lambda: lab.run(get, check=False).stdout == "200")
-    assert on_node(get) == "200" and on_node(f"{as_user} {get}") == "000"
-    assert on_node(f"setpriv --reuid=slurm --regid=slurm --clear-groups {get}") == "000"
+    assert run_on_node(get) == "200" and run_on_node(f"{as_user} {get}") == "000"
+    assert run_on_node(f"setpriv --reuid=slurm --regid=slurm --clear-groups {get}") == "000"
     assert lab.run(f"setpriv --reuid=slurm --regid=slurm --clear-groups {get}", check=False).stdout == "200"
     assert lab.run(get, user="lab", check=False).stdout == "000"
 
@@ -350,4 +350,4 @@ def test_log_has_every_step(lab: CloudLab) -> None:
     said = lab.run("cat /var/log/supercloud/boot.log").stdout
     ends = [line.split()[1] for line in said.splitlines() if line.endswith(": finished")]
     assert [f"{step}:" for step in steps] == ends[: len(steps)]
-    assert not records(lab.run("scontrol -o show reservation").stdout)
+    assert not parse_records(lab.run("scontrol -o show reservation").stdout)

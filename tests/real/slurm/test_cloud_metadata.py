@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cloud_lab import lab_plan
+from cloud_lab import build_lab_plan
 
 from supercloud.catalog import Catalog
 from supercloud.catalog.metadata_service import MetadataService
@@ -63,7 +63,7 @@ class Machine:
 
     def __init__(self, folder: Path, provider: str, tool: str, role: str = "compute"):
         self.name, self.folder, self.service = f"sc-md-{os.getpid()}", folder, SERVICES[provider]
-        plan = lab_plan("26.05")
+        plan = build_lab_plan("26.05")
         assert plan.cloud is not None
         cloud = replace(plan.cloud, metadata_addresses=self.service.addresses)
         self.program = render_boot_bundle(replace(plan, cloud=cloud), "").files["metadata.sh"].text
@@ -122,7 +122,7 @@ class Machine:
         for place in ("host", "cloud", "box"):
             run(f"ip netns del {self.name}-{place}", check=False)
 
-    def guard(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run_program(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run the program as it was rendered."""
         path = self.folder / "metadata.sh"
         path.write_text(self.program.replace(":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", ""))
@@ -132,7 +132,7 @@ class Machine:
             [*program, *arguments], capture_output=True, text=True, env=environment, timeout=120, check=False
         )
 
-    def asks(self, place: str, address: str, port: int, user: int) -> str:
+    def ask(self, place: str, address: str, port: int, user: int) -> str:
         """What a process of this user is answered."""
         command = f"ip netns exec {self.name}-{place} {sys.executable} -c '{ASK}' {address} {port} {user}"
         end = time.monotonic() + 60
@@ -153,29 +153,29 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path, slurm_2205: object) 
 def test_only_root_of_the_machine_reaches_the_metadata_service(machine: Machine) -> None:
     closed = [(item.address, port) for item in machine.service.addresses for port in item.ports or (80, OPEN)]
     for address, port in closed:
-        assert machine.asks("host", address, port, USER) == "credentials", "open to users before: a test that can fail"
+        assert machine.ask("host", address, port, USER) == "credentials", "open to users before: a test that can fail"
     for _ in range(2):  # the second changes nothing
-        done = machine.guard()
+        done = machine.run_program()
         assert done.returncode == 0, done.stdout + done.stderr
     for address, port in closed:
-        assert machine.asks("host", address, port, ROOT) == "credentials"
+        assert machine.ask("host", address, port, ROOT) == "credentials"
         for user in (USER, NOBODY, SCALER):
-            assert machine.asks("host", address, port, user) != "credentials", (address, port, user)
-        assert machine.asks("box", address, port, USER) != "credentials", "a container's packets are forwarded"
+            assert machine.ask("host", address, port, user) != "credentials", (address, port, user)
+        assert machine.ask("box", address, port, USER) != "credentials", "a container's packets are forwarded"
     for item in machine.service.addresses:
         if item.ports:
-            assert machine.asks("host", item.address, OPEN, USER) == "credentials", "names are for everybody"
-    assert machine.asks("host", "10.99.0.2", 80, USER) == "credentials"
+            assert machine.ask("host", item.address, OPEN, USER) == "credentials", "names are for everybody"
+    assert machine.ask("host", "10.99.0.2", 80, USER) == "credentials"
 
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_on_the_controller_the_scaler_can_reach_it(tool: str, tmp_path: Path, slurm_2205: object) -> None:
     with Machine(tmp_path, "aws", tool, role="controller") as machine:
-        assert machine.guard("install").returncode == 0
+        assert machine.run_program("install").returncode == 0
         for item in machine.service.addresses:
-            assert machine.asks("host", item.address, 80, ROOT) == "credentials"
-            assert machine.asks("host", item.address, 80, SCALER) == "credentials"
-            assert machine.asks("host", item.address, 80, USER) != "credentials"
+            assert machine.ask("host", item.address, 80, ROOT) == "credentials"
+            assert machine.ask("host", item.address, 80, SCALER) == "credentials"
+            assert machine.ask("host", item.address, 80, USER) != "credentials"
         unit = (machine.root / "etc/systemd/system/supercloud-metadata.service").read_text()
         assert "enable -q supercloud-metadata" in (machine.root / "systemctl").read_text()
         assert "RequiredBy=systemd-user-sessions.service slurmd.service" in unit
@@ -184,13 +184,13 @@ def test_on_the_controller_the_scaler_can_reach_it(tool: str, tmp_path: Path, sl
             assert f"{command}={machine.root}/opt/supercloud/metadata.sh\n" in unit
             if tool == "nft":
                 run(f"ip netns exec {machine.name}-host nft flush ruleset")
-                assert machine.asks("host", machine.service.addresses[0].address, 80, USER) == "credentials"
-                assert machine.guard().returncode == 0
-                assert machine.asks("host", machine.service.addresses[0].address, 80, USER) != "credentials"
+                assert machine.ask("host", machine.service.addresses[0].address, 80, USER) == "credentials"
+                assert machine.run_program().returncode == 0
+                assert machine.ask("host", machine.service.addresses[0].address, 80, USER) != "credentials"
 
 
 def test_a_machine_that_cannot_block_it_reports_that(tmp_path: Path, slurm_2205: object) -> None:
     with Machine(tmp_path, "aws", "nft") as machine:
         (machine.bin / "nft").unlink()
-        done = machine.guard()
+        done = machine.run_program()
         assert done.returncode != 0 and "neither nft nor iptables" in done.stderr

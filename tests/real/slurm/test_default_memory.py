@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from bundles import written
+from bundles import declare_text
 from installed import Slurm
 from lab import Lab
 
@@ -31,7 +31,7 @@ def test_a_job_without_accelerators_takes_a_share_of_memory(
 ) -> None:
     """Memory by processor is for jobs without accelerators, memory by accelerator for others; they do not add up."""
     slurm: Slurm = request.getfixturevalue(f"slurm_{which}")
-    cluster = written(SPEC.replace("VERSION", ".".join(f"{part:02d}" for part in slurm.release)), tmp_path)
+    cluster = declare_text(SPEC.replace("VERSION", ".".join(f"{part:02d}" for part in slurm.release)), tmp_path)
     with Lab(cluster.folder, slurm.rootfs) as lab:
         lab.start()
         lab.wait_nodes("train-0001", 1)

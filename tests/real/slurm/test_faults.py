@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import product_jobs
 import pytest
-from answers import hosts, job, named, sbatch, wait_job
-from bundles import Declared, written
+from answers import list_hosts, get_job, list_by_name, submit_batch, wait_job
+from bundles import Declared, declare_text
 from installed import Slurm
 from lab import Lab
 from real.polling import check_stays
@@ -52,7 +52,7 @@ MEND = "umount -l /dev; umount -l /tmp/dev; rmdir /tmp/dev"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Declared:
-    return written(SPEC, tmp_path_factory.mktemp("faulty"))
+    return declare_text(SPEC, tmp_path_factory.mktemp("faulty"))
 
 
 @pytest.fixture
@@ -65,62 +65,65 @@ def lab(cluster: Declared, slurm_2205: Slurm) -> Iterator[Lab]:
         yield lab
 
 
-def in_slurmd(lab: Lab, node: str, script: str) -> None:
+def run_in_slurmd(lab: Lab, node: str, script: str) -> None:
     """Run a script where a node's slurmd is: its mounts."""
-    (pid,) = [pid for host, command, pid in lab.processes() if (host, command) == (node, "slurmd")]
+    (pid,) = [pid for host, command, pid in lab.list_processes() if (host, command) == (node, "slurmd")]
     lab.run(["nsenter", "-t", pid, "-m", "-r", "-w", "--", "bash", "-euc", script])
 
 
-def asleep(lab: Lab) -> set[str]:
+def list_sleeping_nodes(lab: Lab) -> set[str]:
     """The nodes where a task of a job that only sleeps runs."""
-    return {host for host, command, _ in lab.processes() if command == "sleep"}
+    return {host for host, command, _ in lab.list_processes() if command == "sleep"}
 
 
-def node(lab: Lab, name: str) -> dict[str, str]:
-    return named(lab, f"node {name}", "NodeName")[name]
+def get_node(lab: Lab, name: str) -> dict[str, str]:
+    return list_by_name(lab, f"node {name}", "NodeName")[name]
 
 
-def attempts(lab: Lab, number: str) -> list[str]:
+def list_attempts(lab: Lab, number: str) -> list[str]:
     """The states of all attempts of a job in the accounts, in order."""
     rows = lab.run(["sacct", "-n", "-P", "-X", "-D", "-j", number, "-o", "State"], user="lab").stdout
     return rows.split()
 
 
-def reason(lab: Lab, name: str) -> str:
+def get_reason(lab: Lab, name: str) -> str:
     return lab.run(f"sinfo -h -N -n {name} -o '%50E'").stdout.strip()
 
 
 def test_a_job_of_a_crashed_node_is_queued_again_and_completes(cluster: Declared, lab: Lab) -> None:
     number = product_jobs.submit(lab, cluster.spec, LONG)
-    ref = product_jobs.record(lab, number)["ref"]
+    ref = product_jobs.get_record(lab, number)["ref"]
     # a node that dies while a step is being launched makes srun, and so the job, fail instead
-    lab.wait_for("both tasks run", lambda: len(asleep(lab)) == 2)
-    assert product_jobs.record(lab, number)["state"] == "RUNNING"
-    victim = sorted(hosts(job(lab, ref)["NodeList"]))[1]
+    lab.wait_for("both tasks run", lambda: len(list_sleeping_nodes(lab)) == 2)
+    assert product_jobs.get_record(lab, number)["state"] == "RUNNING"
+    victim = sorted(list_hosts(get_job(lab, ref)["NodeList"]))[1]
 
     # nothing is started meanwhile: however busy this machine is, the job is seen in the queue
     lab.run(f"scontrol update PartitionName={PARTITION} State=DOWN")
     lab.kill_node(victim)
     seen: list[tuple[str, int]] = []
 
-    def put_back() -> bool:
-        row = product_jobs.record(lab, number)
+    def is_requeued() -> bool:
+        row = product_jobs.get_record(lab, number)
         seen.append((row["state"], row["attempt"]))
         return bool(row["attempt"] == 2)
 
-    lab.wait_for("the store says that it is queued again", put_back, interval=0.5)
+    lab.wait_for("the store says that it is queued again", is_requeued, interval=0.5)
     assert seen[-1][0] == "QUEUED"
     assert {state for state, _ in seen} == {"RUNNING", "QUEUED"}
     # accounting tells of the attempt that ended, while the job lives on: whoever asks it first is misled
-    lab.wait_for("the first attempt is accounted for", lambda: attempts(lab, ref)[0] == "NODE_FAIL", interval=0.5)
-    assert node(lab, victim)["State"].startswith("DOWN")
+    lab.wait_for("the first attempt is accounted for", lambda: list_attempts(lab, ref)[0] == "NODE_FAIL", interval=0.5)
+    assert get_node(lab, victim)["State"].startswith("DOWN")
     lab.run(f"scontrol update PartitionName={PARTITION} State=UP")
 
     assert product_jobs.wait(lab, number, timeout=150) == (0, "COMPLETED")
-    first, second = product_jobs.logs(lab, number).count("attempt 1"), product_jobs.logs(lab, number).count("attempt 2")
+    first, second = (
+        product_jobs.read_logs(lab, number).count("attempt 1"),
+        product_jobs.read_logs(lab, number).count("attempt 2"),
+    )
     assert (first, second) == (1, 1)
-    assert victim not in hosts(job(lab, ref)["NodeList"])
-    assert product_jobs.record(lab, number)["attempt"] == 2
+    assert victim not in list_hosts(get_job(lab, ref)["NodeList"])
+    assert product_jobs.get_record(lab, number)["attempt"] == 2
     lab.start_nodes(victim, configless=True)
     lab.wait_nodes(victim, 1)  # it comes back by itself
 
@@ -128,8 +131,8 @@ def test_a_job_of_a_crashed_node_is_queued_again_and_completes(cluster: Declared
 def test_a_job_that_may_not_be_put_back_ends_with_its_node(cluster: Declared, lab: Lab) -> None:
     text = LONG.replace("retries: 1\n", "").replace("count: 16", "count: 8")
     number = product_jobs.submit(lab, cluster.spec, text)
-    lab.wait_for("its task runs", lambda: asleep(lab))
-    (victim,) = asleep(lab)
+    lab.wait_for("its task runs", lambda: list_sleeping_nodes(lab))
+    (victim,) = list_sleeping_nodes(lab)
     lab.kill_node(victim)
     assert product_jobs.wait(lab, number, timeout=120) == (1, "NODE_FAIL: a node of the job was lost")
     lab.start_nodes(victim, configless=True)
@@ -142,37 +145,37 @@ def test_a_prolog_that_fails_drains_its_node_and_the_job_runs_elsewhere(cluster:
     lab.put(prolog, "#!/bin/sh\nexit 1\n", 0o755)
     text = LONG.replace("= 1 ]", "= 0 ]").replace("count: 16", "count: 8")
     # all other nodes are taken until then, so that the job begins on the one whose prolog fails
-    others = sbatch(lab, "-A", "llm", "-N7", "-w", "train-[0002-0008]", "--exclusive", "--wrap", "sleep 600")
+    others = submit_batch(lab, "-A", "llm", "-N7", "-w", "train-[0002-0008]", "--exclusive", "--wrap", "sleep 600")
     wait_job(lab, others, "RUNNING")
     number = product_jobs.submit(lab, cluster.spec, text)
-    ref = product_jobs.record(lab, number)["ref"]
-    lab.wait_for("the node is drained", lambda: "DRAIN" in node(lab, bad)["State"])
-    assert reason(lab, bad) == "Prolog error"
+    ref = product_jobs.get_record(lab, number)["ref"]
+    lab.wait_for("the node is drained", lambda: "DRAIN" in get_node(lab, bad)["State"])
+    assert get_reason(lab, bad) == "Prolog error"
     lab.run(["scancel", others])
-    lab.wait_for("it is put back", lambda: product_jobs.record(lab, number)["attempt"] == 2)
+    lab.wait_for("it is put back", lambda: product_jobs.get_record(lab, number)["attempt"] == 2)
     assert product_jobs.wait(lab, number, timeout=120) == (0, "COMPLETED")
-    assert bad not in hosts(job(lab, ref)["NodeList"])
-    assert product_jobs.logs(lab, number).startswith("attempt 2 on train-000")
+    assert bad not in list_hosts(get_job(lab, ref)["NodeList"])
+    assert product_jobs.read_logs(lab, number).startswith("attempt 2 on train-000")
 
 
 def test_a_missing_accelerator_drains_its_node_until_it_is_replaced(lab: Lab) -> None:
     bad = "train-0003"
-    in_slurmd(lab, bad, LOSE_A_DEVICE)
-    lab.wait_for("the health check drains it", lambda: "DRAIN" in node(lab, bad)["State"])
-    assert reason(lab, bad) == "health-check: 7 of 8 accelerators: no /dev/nvidia7"
+    run_in_slurmd(lab, bad, LOSE_A_DEVICE)
+    lab.wait_for("the health check drains it", lambda: "DRAIN" in get_node(lab, bad)["State"])
+    assert get_reason(lab, bad) == "health-check: 7 of 8 accelerators: no /dev/nvidia7"
     every = ["-A", "llm", "-N8", "--gpus-per-node=8", "--wrap", "true"]
-    number = sbatch(lab, *every)
+    number = submit_batch(lab, *every)
     wait_job(lab, number, "PENDING")
     lab.run(["scancel", number])
 
     lab.run(["scontrol", "update", f"NodeName={bad}", "State=RESUME"])  # too early: it is drained again
-    lab.wait_for("it is drained again", lambda: "DRAIN" in node(lab, bad)["State"])
+    lab.wait_for("it is drained again", lambda: "DRAIN" in get_node(lab, bad)["State"])
 
-    in_slurmd(lab, bad, MEND)
+    run_in_slurmd(lab, bad, MEND)
     # a check passes, and the node stays with its operator
-    check_stays("it is drained", lambda: "DRAIN" in node(lab, bad)["State"], 4)
+    check_stays("it is drained", lambda: "DRAIN" in get_node(lab, bad)["State"], 4)
     lab.run(["scontrol", "update", f"NodeName={bad}", "State=RESUME"])
-    wait_job(lab, sbatch(lab, *every), "COMPLETED")
+    wait_job(lab, submit_batch(lab, *every), "COMPLETED")
 
 
 def test_a_job_that_comes_before_the_check_is_not_started_without_its_accelerator(
@@ -184,9 +187,9 @@ def test_a_job_that_comes_before_the_check_is_not_started_without_its_accelerato
     good = lab.get(check)
     lab.put(f"{check}.whole", good, 0o755)
     lab.put(check, '#!/bin/sh\n[ "$1" != quick ] || exec "$0.whole" quick\n', 0o755)
-    busy = sbatch(lab, "-A", "llm", "-w", bad, "-n1", "-c1", "--mem=1G", "--wrap", "sleep 600")
-    lab.wait_for(f"job {busy} has begun", lambda: bad in asleep(lab))
-    in_slurmd(lab, bad, LOSE_A_DEVICE)
-    number = sbatch(lab, "-A", "llm", "--requeue", "-w", bad, "--gpus-per-node=1", "--wrap", "true")
-    lab.wait_for("the job is put back", lambda: job(lab, number)["Restarts"] == "1")
-    assert reason(lab, bad) == "health-check: 7 of 8 accelerators: no /dev/nvidia7"
+    busy = submit_batch(lab, "-A", "llm", "-w", bad, "-n1", "-c1", "--mem=1G", "--wrap", "sleep 600")
+    lab.wait_for(f"job {busy} has begun", lambda: bad in list_sleeping_nodes(lab))
+    run_in_slurmd(lab, bad, LOSE_A_DEVICE)
+    number = submit_batch(lab, "-A", "llm", "--requeue", "-w", bad, "--gpus-per-node=1", "--wrap", "true")
+    lab.wait_for("the job is put back", lambda: get_job(lab, number)["Restarts"] == "1")
+    assert get_reason(lab, bad) == "health-check: 7 of 8 accelerators: no /dev/nvidia7"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from answers import accounted, clear, hosts, job, sbatch, wait_job
+from answers import get_accounted_state, clear, list_hosts, get_job, submit_batch, wait_job
 from installed import Slurm
-from jobs_lab import NODES, Jobs, cluster_lab, spec_of
+from jobs_lab import NODES, Jobs, start_cluster_lab, build_spec
 from lab import Lab
 
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
@@ -24,8 +24,8 @@ budgets: [{tenant: llm, per: day, limit: 10000 USD}]
 @pytest.fixture(scope="module", params=[pytest.param("2205", marks=pytest.mark.extended), "new"])
 def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
     slurm: Slurm = request.getfixturevalue(f"slurm_{request.param}")
-    with cluster_lab(slurm, tmp_path_factory.mktemp("own"), "own") as lab:
-        lab.put("/home/lab/cloud.yaml", spec_of(slurm, "cloud"))
+    with start_cluster_lab(slurm, tmp_path_factory.mktemp("own"), "own") as lab:
+        lab.put("/home/lab/cloud.yaml", build_spec(slurm, "cloud"))
         lab.put("/home/lab/fleet.yaml", FLEET)
         lab.start()
         lab.wait_nodes(NODES, 4)
@@ -49,7 +49,7 @@ def submit(jobs: Jobs, text: str) -> int:
 
 
 def serve(lab: Lab, *options: str) -> str:
-    return lab.supercloud("serve", "/home/lab/fleet.yaml", "--once", *options).stderr
+    return lab.run_supercloud("serve", "/home/lab/fleet.yaml", "--once", *options).stderr
 
 
 WORK = """\
@@ -62,14 +62,14 @@ time_limit: 1 h
 
 
 def test_the_cheaper_place_first_and_a_burst_when_it_is_full(jobs: Jobs, lab: Lab) -> None:
-    others = sbatch(lab, "-A", "llm", "-N3", "--exclusive", "--gpus-per-node=8", "--wrap", "sleep 600")
+    others = submit_batch(lab, "-A", "llm", "-N3", "--exclusive", "--gpus-per-node=8", "--wrap", "sleep 600")
     wait_job(lab, others, "RUNNING")
     one, two = submit(jobs, WORK), submit(jobs, WORK)
-    assert jobs.record(one)["state"] == "HELD"
+    assert jobs.get_record(one)["state"] == "HELD"
     said = serve(lab)
     assert f"job {one} (work) submitted to own" in said and f"job {two} (work) submitted to cloud" in said
     assert all(ended.startswith("COMPLETED") for ended in jobs.wait(one, two).values())
-    rows = {number: jobs.record(number) for number in (one, two)}
+    rows = {number: jobs.get_record(number) for number in (one, two)}
     assert [rows[number]["engine"] for number in (one, two)] == ["slurm", "local"]
     assert all(row["energy_kwh"] is not None and row["cost_usd"] is not None for row in rows.values())
 
@@ -80,15 +80,15 @@ def test_a_job_pending_in_slurm_is_recalled_and_moves(jobs: Jobs, lab: Lab) -> N
     partition = lab.run("sinfo -h -o %R | head -n 1").stdout.strip()
     lab.run(f"scontrol update PartitionName={partition} State=DOWN")
     assert "submitted to own" in serve(lab)
-    assert jobs.record(number)["state"] == "QUEUED"
-    ref = jobs.record(number)["ref"]
+    assert jobs.get_record(number)["state"] == "QUEUED"
+    ref = jobs.get_record(number)["ref"]
     lab.wait_for("it has waited", lambda: "cloud has free capacity" in serve(lab, "--move-after", "1"), interval=1)
     lab.wait_for("it is given away", lambda: "submitted to cloud" in serve(lab), interval=1)
     assert jobs.wait(number)[number].startswith("COMPLETED")
-    row = jobs.record(number)
+    row = jobs.get_record(number)
     assert (row["engine"], row["launch"], row["total_attempts"]) == ("local", 1, 1)
-    assert jobs.logs(number) == "epoch 10001\n"
-    assert accounted(lab, ref).startswith("CANCELLED")
+    assert jobs.read_logs(number) == "epoch 10001\n"
+    assert get_accounted_state(lab, ref).startswith("CANCELLED")
     lab.run(f"scontrol update PartitionName={partition} State=UP")
 
 
@@ -96,12 +96,12 @@ def test_a_job_that_has_started_is_not_recalled(jobs: Jobs, lab: Lab) -> None:
     held = "until [ -e /home/lab/go ]; do sleep 0.2; done; echo through"
     number = submit(jobs, WORK.replace("echo epoch $SUPERCLOUD_EPOCH", held))
     serve(lab)
-    ref = jobs.record(number)["ref"]
+    ref = jobs.get_record(number)["ref"]
     wait_job(lab, ref, "RUNNING")
     lab.run(["scancel", "--state=PENDING", ref])  # what the broker says
     lab.run("touch /home/lab/go")
     assert jobs.wait(number)[number].startswith("COMPLETED")
-    assert jobs.logs(number) == "through\n"
+    assert jobs.read_logs(number) == "through\n"
 
 
 # The first start saves a checkpoint, stays until it is let go, and then tries to save another.
@@ -125,29 +125,31 @@ retries: 1
 """
 
 
-def begun(jobs: Jobs, lab: Lab, case: str) -> tuple[int, str]:
+def start_training(jobs: Jobs, lab: Lab, case: str) -> tuple[int, str]:
     """A job of all four nodes that has saved a checkpoint on Slurm: its number here and there."""
     number = submit(jobs, TRAINING.replace("CASE", case))
     assert "submitted to own" in serve(lab)
-    lab.wait_for("the first checkpoint", lambda: f"{case}/0000000001-00000001-step" in jobs.logs(number), interval=0.5)
-    return number, jobs.record(number)["ref"]
+    lab.wait_for(
+        "the first checkpoint", lambda: f"{case}/0000000001-00000001-step" in jobs.read_logs(number), interval=0.5
+    )
+    return number, jobs.get_record(number)["ref"]
 
 
 def test_jobs_of_a_lost_node_continue_on_other_nodes(jobs: Jobs, lab: Lab) -> None:
-    number, ref = begun(jobs, lab, "lost")
-    victim = sorted(hosts(job(lab, ref)["NodeList"]))[2]
+    number, ref = start_training(jobs, lab, "lost")
+    victim = sorted(list_hosts(get_job(lab, ref)["NodeList"]))[2]
     lab.kill_node(victim)
-    lab.wait_for("Slurm has requeued it", lambda: job(lab, ref)["Restarts"] == "1", interval=0.5)
+    lab.wait_for("Slurm has requeued it", lambda: get_job(lab, ref)["Restarts"] == "1", interval=0.5)
     lab.wait_for("it moves", lambda: "submitted to cloud" in serve(lab, "--move-after", "1"), interval=1)
     assert jobs.wait(number)[number].startswith("COMPLETED")
-    row = jobs.record(number)
+    row = jobs.get_record(number)
     assert (row["engine"], row["launch"], row["total_attempts"]) == ("local", 1, 2)
-    assert jobs.logs(number).splitlines()[0] == "epoch 10001 from 0000000001-00000001-step"
+    assert jobs.read_logs(number).splitlines()[0] == "epoch 10001 from 0000000001-00000001-step"
     lab.start_nodes(victim)
 
 
 def test_jobs_of_an_unreachable_cluster_continue_elsewhere_and_old_copies_are_fenced(jobs: Jobs, lab: Lab) -> None:
-    number, ref = begun(jobs, lab, "silent")
+    number, ref = start_training(jobs, lab, "silent")
     lab.stop_controller()
     broker = [
         "setpriv",
@@ -166,7 +168,7 @@ def test_jobs_of_an_unreachable_cluster_continue_elsewhere_and_old_copies_are_fe
         "1",
     ]
     lab.spawn("broker", broker)
-    lab.wait_for("it continues", lambda: "submitted to cloud" in lab.log("broker"), interval=0.5)
+    lab.wait_for("it continues", lambda: "submitted to cloud" in lab.read_log("broker"), interval=0.5)
     moved = '[ -n "$(ls -d /home/lab/silent/0000010001-*)" ]'
     lab.wait_for("the new copy saves", lambda: lab.run(moved, check=False).returncode == 0, interval=0.5)
     lab.run("touch /home/lab/silent.go")
@@ -176,20 +178,20 @@ def test_jobs_of_an_unreachable_cluster_continue_elsewhere_and_old_copies_are_fe
     lab.start_controller()
     lab.wait_for(
         "the old copy is ended",
-        lambda: accounted(lab, ref).split()[0] in ("CANCELLED", "COMPLETED"),
+        lambda: get_accounted_state(lab, ref).split()[0] in ("CANCELLED", "COMPLETED"),
         timeout=90,
         interval=1,
     )
-    lab.wait_for("nothing is abandoned any more", lambda: not abandoned(lab), interval=0.5)
+    lab.wait_for("nothing is abandoned any more", lambda: not list_abandoned(lab), interval=0.5)
     lab.run("kill $(cat /lab/pid/broker)")
     assert jobs.wait(number)[number].startswith("COMPLETED")
-    row = jobs.record(number)
+    row = jobs.get_record(number)
     assert (row["cluster"], row["launch"], row["total_attempts"]) == ("cloud", 1, 2)
-    assert jobs.logs(number).splitlines()[0] == "epoch 10001 from 0000000001-00000001-step"
+    assert jobs.read_logs(number).splitlines()[0] == "epoch 10001 from 0000000001-00000001-step"
     lab.wait_nodes(NODES, 4)
 
 
-def abandoned(lab: Lab) -> str:
+def list_abandoned(lab: Lab) -> str:
     """Starts that were given up and have not been ended yet."""
     program = (
         "import sqlite3; c = sqlite3.connect('file:/home/lab/supercloud-state/jobs.db?mode=ro', uri=True); "
@@ -208,11 +210,11 @@ def test_a_broker_is_killed_and_another_continues(jobs: Jobs, lab: Lab) -> None:
     """
     lab.run(script, user="lab", timeout=120, env={"SUPERCLOUD_STATE": "/home/lab/supercloud-state"}, cwd="/home/lab")
 
-    def through() -> bool:
+    def are_completed() -> bool:
         serve(lab)
-        rows = {row["id"]: row["state"] for row in jobs.rows()}
+        rows = {row["id"]: row["state"] for row in jobs.list_rows()}
         return all(rows[number] == "COMPLETED" for number in numbers)
 
     # what a killed broker may have sent is submitted again only when it can no longer arrive
-    lab.wait_for("all are through", through, interval=1, timeout=SlurmEngine.late_arrival + 120)
-    assert all(jobs.logs(number) == "epoch 1\n" for number in numbers), "each ran once"
+    lab.wait_for("all are through", are_completed, interval=1, timeout=SlurmEngine.late_arrival + 120)
+    assert all(jobs.read_logs(number) == "epoch 1\n" for number in numbers), "each ran once"

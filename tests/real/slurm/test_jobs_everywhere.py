@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from answers import clear, hosts, job
+from answers import clear, list_hosts, get_job
 from conftest import CACHE
 from images_lab import IMAGE, load_plugin, make_image
 from installed import Slurm
-from jobs_lab import NODES, Jobs, cluster_lab, contract
+from jobs_lab import NODES, Jobs, start_cluster_lab, run_contract
 from lab import Lab, LabError
 from real.polling import check_stays
 from ssh_lab import start_sshd
@@ -29,7 +29,7 @@ WAYS: dict[str, list[str]] = {"local": ["--engine", "local"], **SLURM}
 def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
     slurm: Slurm = request.getfixturevalue(f"slurm_{request.param}")
     folder = tmp_path_factory.mktemp("pod")
-    with cluster_lab(slurm, folder) as lab:
+    with start_cluster_lab(slurm, folder) as lab:
         load_plugin(lab, slurm, CACHE, folder)
         make_image(lab)
         lab.start()
@@ -50,7 +50,7 @@ def _idle(lab: Lab) -> Iterator[None]:
     lab.wait_nodes(NODES, 4)
 
 
-def each(jobs: Jobs, text: Callable[[str], str] | str, ways: dict[str, list[str]] = WAYS) -> dict[str, int]:
+def submit_each(jobs: Jobs, text: Callable[[str], str] | str, ways: dict[str, list[str]] = WAYS) -> dict[str, int]:
     """Submit a job every way; the numbers by way."""
     return {way: jobs.submit(text if isinstance(text, str) else text(way), *words) for way, words in ways.items()}
 
@@ -68,22 +68,22 @@ tenant: llm
 
 
 def test_the_contract_of_engines(lab: Lab) -> None:
-    contract(lab, "slurm", "slurm=ssh:login")
+    run_contract(lab, "slurm", "slurm=ssh:login")
 
 
 def test_the_same_file_runs_in_the_same_way(jobs: Jobs, lab: Lab) -> None:
-    numbers = each(jobs, TWO_NODES)
+    numbers = submit_each(jobs, TWO_NODES)
     assert all(said.startswith("COMPLETED") for said in jobs.wait(*numbers.values()).values())
     said = """$(touch /home/lab/hacked) 'quoted' "twice" \\ ; touch /home/lab/hacked"""
     for way, number in numbers.items():
         # this machine shares its eight accelerators out among the two nodes that it plays
         sees = ["0,1,2,3", "4,5,6,7"] if way == "local" else ["0,1,2,3,4,5,6,7"] * 2
-        assert sorted(jobs.logs(number).splitlines()) == [
+        assert sorted(jobs.read_logs(number).splitlines()) == [
             f"rank {rank} of 2, node {rank} of 2, mask 0022, sees {sees[rank]}: {said}" for rank in range(2)
         ]
     assert lab.run("ls /home/lab/hacked", check=False).returncode != 0
     assert lab.run("ls -d /home/lab/.supercloud/slurm/*/log").stdout, "over ssh log and script are on the login node"
-    lines = lab.supercloud("jobs", "--limit", "3").stdout.splitlines()
+    lines = lab.run_supercloud("jobs", "--limit", "3").stdout.splitlines()
     assert [line.split()[1:5] for line in lines[1:]] == [
         ["two", "COMPLETED", "1", "slurm"],
         ["two", "COMPLETED", "1", "slurm"],
@@ -92,7 +92,7 @@ def test_the_same_file_runs_in_the_same_way(jobs: Jobs, lab: Lab) -> None:
 
 
 def test_exit_codes_are_retried_by_rule(jobs: Jobs) -> None:
-    numbers = each(
+    numbers = submit_each(
         jobs,
         """\
 name: retry
@@ -104,7 +104,10 @@ tenant: llm
     )
     assert set(jobs.wait(*numbers.values(), timeout=180).values()) == {"FAILED: ended with exit code 3"}
     for number in numbers.values():
-        assert [line for line in jobs.logs(number).splitlines() if line.startswith("epoch")] == ["epoch 1", "epoch 2"]
+        assert [line for line in jobs.read_logs(number).splitlines() if line.startswith("epoch")] == [
+            "epoch 1",
+            "epoch 2",
+        ]
 
 
 def test_an_array(jobs: Jobs) -> None:
@@ -116,27 +119,29 @@ script: |
 array: 4
 tenant: llm
 """
-    bad, fine = each(jobs, text), each(jobs, text.replace("exit 5", "true"))
+    bad, fine = submit_each(jobs, text), submit_each(jobs, text.replace("exit 5", "true"))
     ended = jobs.wait(*bad.values(), *fine.values())
     for way in WAYS:
         assert ended[bad[way]] == "FAILED: 1 of 4 tasks: ended with exit code 5"
         assert ended[fine[way]].startswith("COMPLETED")
-        said = sorted(line for line in jobs.logs(bad[way]).splitlines() if line.startswith("task"))
+        said = sorted(line for line in jobs.read_logs(bad[way]).splitlines() if line.startswith("task"))
         assert said == [f"task {index} of 4" for index in range(4)]
 
 
 def test_one_after_the_other(jobs: Jobs, lab: Lab) -> None:
     held = "until [ -e /home/lab/go ]; do sleep 0.2; done"  # all are submitted before the first ends
-    first = each(jobs, f"{{name: first, command: [sh, -c, '{held}; date +%s%N'], tenant: llm}}")
-    second = each(jobs, lambda way: f"{{name: second, command: [date, +%s%N], tenant: llm, after: ['{first[way]}']}}")
-    bad = each(jobs, f"{{name: bad, command: [sh, -c, '{held}; exit 1'], tenant: llm}}")
-    never = each(jobs, lambda way: f"{{name: never, command: [echo, no], tenant: llm, after: ['{bad[way]}']}}")
+    first = submit_each(jobs, f"{{name: first, command: [sh, -c, '{held}; date +%s%N'], tenant: llm}}")
+    second = submit_each(
+        jobs, lambda way: f"{{name: second, command: [date, +%s%N], tenant: llm, after: ['{first[way]}']}}"
+    )
+    bad = submit_each(jobs, f"{{name: bad, command: [sh, -c, '{held}; exit 1'], tenant: llm}}")
+    never = submit_each(jobs, lambda way: f"{{name: never, command: [echo, no], tenant: llm, after: ['{bad[way]}']}}")
     lab.run("touch /home/lab/go")
     ended = jobs.wait(*second.values(), *never.values())
     for way in WAYS:
         assert ended[second[way]].startswith("COMPLETED")
-        assert int(jobs.logs(first[way])) < int(jobs.logs(second[way]))
-        assert ended[never[way]].split(":")[0] in ("FAILED", "CANCELLED") and not jobs.logs(never[way])
+        assert int(jobs.read_logs(first[way])) < int(jobs.read_logs(second[way]))
+        assert ended[never[way]].split(":")[0] in ("FAILED", "CANCELLED") and not jobs.read_logs(never[way])
     lab.run("rm /home/lab/go")
 
 
@@ -154,11 +159,11 @@ command: [sh, -c, 'printf %s "$T" | sha256sum']
 tenant: llm
 secrets: [{env: T, name: token}]
 """
-    kept, loose = each(jobs, text), each(jobs, text.replace("name: token", "name: loose"))
+    kept, loose = submit_each(jobs, text), submit_each(jobs, text.replace("name: token", "name: loose"))
     ended = jobs.wait(*kept.values(), *loose.values())
     wanted = lab.run("printf 'hunter2 $x' | sha256sum").stdout.split()[0]
     for way in WAYS:
-        assert ended[kept[way]].startswith("COMPLETED") and jobs.logs(kept[way]).split()[0] == wanted
+        assert ended[kept[way]].startswith("COMPLETED") and jobs.read_logs(kept[way]).split()[0] == wanted
         assert ended[loose[way]].startswith("FAILED")
     found = lab.run("grep -rls hunter2 /home/lab /var/spool --include=* 2>/dev/null || true").stdout.split()
     assert found == ["/home/lab/.config/supercloud/secrets/token"]
@@ -181,18 +186,18 @@ retries: 1
 
 
 def test_nodes_die_and_the_work_goes_on_from_its_checkpoint(jobs: Jobs, lab: Lab) -> None:
-    numbers = each(jobs, lambda way: LONG.replace("WAY", way), SLURM)
+    numbers = submit_each(jobs, lambda way: LONG.replace("WAY", way), SLURM)
     victims = {}
     for way, number in numbers.items():
-        lab.wait_for("the first checkpoint", lambda number=number: "step" in jobs.logs(number), interval=0.5)
-        (victims[way],) = hosts(job(lab, jobs.record(number)["ref"])["NodeList"])
+        lab.wait_for("the first checkpoint", lambda number=number: "step" in jobs.read_logs(number), interval=0.5)
+        (victims[way],) = list_hosts(get_job(lab, jobs.get_record(number)["ref"])["NodeList"])
     for victim in victims.values():
         lab.kill_node(victim)
     assert set(jobs.wait(*numbers.values(), timeout=240).values()) == {"COMPLETED"}
     for way, number in numbers.items():
-        said = [line for line in jobs.logs(number).splitlines() if line.startswith("epoch")]
+        said = [line for line in jobs.read_logs(number).splitlines() if line.startswith("epoch")]
         assert [line.split(" on ")[0] for line in said] == ["epoch 1 from ", "epoch 2 from 0000000001-00000001-step"]
-        assert victims[way] not in said[1] and jobs.record(number)["total_attempts"] == 2
+        assert victims[way] not in said[1] and jobs.get_record(number)["total_attempts"] == 2
         lab.start_nodes(victims[way])
     lab.wait_nodes(NODES, 4)
 
@@ -203,8 +208,8 @@ def test_submissions_that_are_killed_are_neither_lost_nor_doubled(jobs: Jobs, la
         began = time.monotonic()
         jobs.submit("{name: killed, command: ['true'], tenant: llm}", *words)
         took[way] = time.monotonic() - began  # on this machine, as busy as it is; below two run at a time
-    lab.wait_for("the accounts have those", lambda: ran(lab) >= len(SLURM), interval=0.5)
-    before = ran(lab)
+    lab.wait_for("the accounts have those", lambda: count_runs(lab) >= len(SLURM), interval=0.5)
+    before = count_runs(lab)
     loops = [
         f"""
         n=0
@@ -228,36 +233,38 @@ def test_submissions_that_are_killed_are_neither_lost_nor_doubled(jobs: Jobs, la
 
     left: list[str] = []
 
-    def settled() -> object:
-        mine = [row for row in jobs.rows() if row["key"].startswith("killed-")]
+    def are_completed() -> object:
+        mine = [row for row in jobs.list_rows() if row["key"].startswith("killed-")]
         left[:] = [f"{row['key']} {row['state']} {row['reason']}" for row in mine if row["state"] != "COMPLETED"]
         return mine and not left
 
     try:
         # what a killed process may have sent is submitted again only when it can no longer arrive
-        lab.wait_for("all that were recorded have run", settled, interval=1, timeout=SlurmEngine.late_arrival + 120)
+        lab.wait_for(
+            "all that were recorded have run", are_completed, interval=1, timeout=SlurmEngine.late_arrival + 120
+        )
     except LabError as error:
         raise LabError(f"{left}\n{error}") from None
-    mine = [row for row in jobs.rows() if row["key"].startswith("killed-")]
-    lab.wait_for("the accounts have them all", lambda: ran(lab) - before >= len(mine), interval=1)
-    check_stays("each ran once", lambda: ran(lab) - before == len(mine), 2)
+    mine = [row for row in jobs.list_rows() if row["key"].startswith("killed-")]
+    lab.wait_for("the accounts have them all", lambda: count_runs(lab) - before >= len(mine), interval=1)
+    check_stays("each ran once", lambda: count_runs(lab) - before == len(mine), 2)
 
 
-def ran(lab: Lab) -> int:
+def count_runs(lab: Lab) -> int:
     return int(lab.run("sacct -n -X -a -S now-1hours --name=killed | wc -l").stdout)
 
 
 def test_licences_are_held_while_a_job_runs(jobs: Jobs, lab: Lab) -> None:
     text = "{name: licensed, command: [sleep, '600'], tenant: llm, licenses: {solver: 2}}"
-    first, second = each(jobs, text, SLURM).values()
-    lab.wait_for("one runs", lambda: jobs.record(first)["state"] == "RUNNING", interval=0.5)
-    lab.wait_for("one waits", lambda: "licences" in jobs.record(second)["reason"], interval=0.5)
-    assert job(lab, jobs.record(second)["ref"])["Licenses"] == "solver:2"
+    first, second = submit_each(jobs, text, SLURM).values()
+    lab.wait_for("one runs", lambda: jobs.get_record(first)["state"] == "RUNNING", interval=0.5)
+    lab.wait_for("one waits", lambda: "licences" in jobs.get_record(second)["reason"], interval=0.5)
+    assert get_job(lab, jobs.get_record(second)["ref"])["Licenses"] == "solver:2"
     for number in (first, second):
-        lab.supercloud("cancel", str(number))
+        lab.run_supercloud("cancel", str(number))
     lab.put("/home/lab/job.yaml", text.replace("solver: 2", "solver: 4"))
     words = ["submit", "/home/lab/job.yaml", "--on", "/home/lab/pod.yaml", *WAYS["slurm"]]
-    refused = lab.supercloud(*words, check=False)
+    refused = lab.run_supercloud(*words, check=False)
     assert refused.returncode == 2 and "request at most 3" in refused.stderr
 
 
@@ -283,20 +290,20 @@ tenant: llm
 
 def test_programs_and_scripts_in_an_image(jobs: Jobs, lab: Lab) -> None:
     """The plugin is a stand-in for pyxis: Slurm takes the same options, and the tasks are in another root folder."""
-    programs = each(jobs, IN_IMAGE, SLURM)
+    programs = submit_each(jobs, IN_IMAGE, SLURM)
     lab.run("mkdir -p /home/lab/inside-slurm /home/lab/inside-ssh", user="lab")
-    scripts = each(jobs, lambda way: SCRIPT_IN_IMAGE.replace("WAY", way), SLURM)
+    scripts = submit_each(jobs, lambda way: SCRIPT_IN_IMAGE.replace("WAY", way), SLURM)
     ended = jobs.wait(*programs.values(), *scripts.values())
     for way in SLURM:
         assert ended[programs[way]] == "COMPLETED" and ended[scripts[way]] == "FAILED: ended with exit code 3"
-        said = [line for line in jobs.logs(programs[way]).splitlines() if line.startswith(("tools", "rank"))]
+        said = [line for line in jobs.read_logs(programs[way]).splitlines() if line.startswith(("tools", "rank"))]
         assert sorted(line[:6] for line in said) == ["rank 0", "rank 1", "tools ", "tools "]
-        said = jobs.logs(scripts[way]).splitlines()
+        said = jobs.read_logs(scripts[way]).splitlines()
         assert "tools 1.2" in said and f"/home/lab/inside-{way}/0000000001-00000001-step" in said
     lab.run("mv /etc/slurm/plugstack.conf /etc/slurm/plugstack.off")
     number = jobs.submit(IN_IMAGE, *SLURM["slurm"])
     assert jobs.wait(number)[number] == "FAILED: ended with exit code 78"
-    assert "no pyxis, apptainer" in jobs.logs(number)
+    assert "no pyxis, apptainer" in jobs.read_logs(number)
     lab.run("mv /etc/slurm/plugstack.off /etc/slurm/plugstack.conf")
 
 
@@ -310,5 +317,5 @@ def test_programs_and_scripts_in_an_image(jobs: Jobs, lab: Lab) -> None:
 )
 def test_invalid_jobs_are_not_submitted(lab: Lab, text: str, said: str) -> None:
     lab.put("/home/lab/job.yaml", text)
-    done = lab.supercloud("submit", "/home/lab/job.yaml", "--on", "/home/lab/pod.yaml", *WAYS["ssh"], check=False)
+    done = lab.run_supercloud("submit", "/home/lab/job.yaml", "--on", "/home/lab/pod.yaml", *WAYS["ssh"], check=False)
     assert done.returncode == 2 and said in done.stderr

@@ -14,8 +14,8 @@ import pytest
 from conftest import CACHE
 from images_lab import IMAGE, load_plugin, make_image
 from installed import Slurm
-from jobs_lab import NODES, Jobs, cluster_lab
-from relay import relay
+from jobs_lab import NODES, Jobs, start_cluster_lab
+from relay import open_relay
 from ssh_lab import start_sshd
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "kubernetes"))
@@ -85,7 +85,7 @@ def jobs(
     folder = tmp_path_factory.mktemp("pod")
     port = urlsplit(kubernetes.lab.server).port
     assert port
-    with cluster_lab(slurm, folder) as lab:
+    with start_cluster_lab(slurm, folder) as lab:
         load_plugin(lab, slurm, CACHE, folder)
         make_image(lab)
         lab.put("/usr/bin/apptainer", APPTAINER, 0o755)
@@ -96,7 +96,7 @@ def jobs(
         lab.start()
         lab.wait_nodes(NODES, 4)
         start_sshd(lab, slurm, CACHE)
-        with relay(lab.pid, port):
+        with open_relay(lab.pid, port):
             yield Jobs(lab, {"KUBECONFIG": "/home/lab/kubeconfig"})
 
 
@@ -105,16 +105,16 @@ def test_the_same_file_everywhere_is_one_list(jobs: Jobs) -> None:
     ended = jobs.wait(*numbers.values(), timeout=180)
     for way, number in numbers.items():
         assert ended[number].startswith("COMPLETED"), (way, ended)
-        said = [line for line in jobs.logs(number).splitlines() if line.startswith(("tools", "rank"))]
+        said = [line for line in jobs.read_logs(number).splitlines() if line.startswith(("tools", "rank"))]
         if way != "kubernetes":  # what its nodes print is played; what they are told is tests/real/kubernetes'
             assert sorted(set(said)) == [*(f"rank {rank} of 2, epoch 1: {SAID}" for rank in range(2)), "tools 1.2"]
         else:
-            assert jobs.logs(number).splitlines() == ["hello", "loss 2.5"] * 2
-    rows = [row for row in jobs.rows() if row["id"] in numbers.values()]
+            assert jobs.read_logs(number).splitlines() == ["hello", "loss 2.5"] * 2
+    rows = [row for row in jobs.list_rows() if row["id"] in numbers.values()]
     assert [(row["engine"], row["name"], row["state"], row["tenant"]) for row in rows] == [
         (way.replace("ssh", "slurm"), "same", "COMPLETED", "llm") for way in reversed(WAYS)
     ]
-    lines = jobs.lab.supercloud("jobs", "--limit", "4", env=jobs.env).stdout.splitlines()
+    lines = jobs.lab.run_supercloud("jobs", "--limit", "4", env=jobs.env).stdout.splitlines()
     assert [line.split()[0] for line in lines[1:]] == [str(number) for number in reversed(numbers.values())]
     assert jobs.lab.run("ls /tmp/hacked", check=False).returncode != 0
 
@@ -124,8 +124,8 @@ def test_one_task_that_fails_fails_the_job_everywhere(jobs: Jobs) -> None:
     numbers = {way: jobs.submit(FAILING, *words, on=on) for way, (on, words) in WAYS.items()}
     jobs.wait(*numbers.values(), timeout=180)
     for way, number in numbers.items():
-        record = jobs.record(number)
+        record = jobs.get_record(number)
         assert (record["state"], record["exit_code"]) == ("FAILED", 3), (way, record)
-        said = sorted(line for line in jobs.logs(number).splitlines() if line.startswith("rank"))
+        said = sorted(line for line in jobs.read_logs(number).splitlines() if line.startswith("rank"))
         if way != "kubernetes":
-            assert said == ["rank 0 of 2", "rank 1 of 2"], (way, jobs.logs(number))
+            assert said == ["rank 0 of 2", "rank 1 of 2"], (way, jobs.read_logs(number))

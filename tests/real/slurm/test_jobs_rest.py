@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from answers import clear, job
+from answers import clear, get_job
 from installed import Slurm
-from jobs_lab import NODES, Jobs, cluster_lab, contract
+from jobs_lab import NODES, Jobs, start_cluster_lab, run_contract
 from lab import Lab
-from rest_lab import URL, start_rest, token_of
+from rest_lab import URL, start_rest, get_token
 
 VIA = ("--engine", "slurm", "--via", URL)
 
@@ -18,9 +18,9 @@ VIA = ("--engine", "slurm", "--via", URL)
 @pytest.fixture(scope="module", params=["slurm_2205", "slurm_new"])
 def jobs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
     slurm: Slurm = request.getfixturevalue(request.param)
-    with cluster_lab(slurm, tmp_path_factory.mktemp("rest")) as lab:
+    with start_cluster_lab(slurm, tmp_path_factory.mktemp("rest")) as lab:
         start_rest(lab)
-        yield Jobs(lab, {"SLURM_JWT": token_of(lab), "SUPERCLOUD_SLURM_ADDRESS": URL})
+        yield Jobs(lab, {"SLURM_JWT": get_token(lab), "SUPERCLOUD_SLURM_ADDRESS": URL})
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def _idle(lab: Lab) -> Iterator[None]:
 
 
 def test_the_contract_of_engines(jobs: Jobs, lab: Lab) -> None:
-    contract(lab, f"slurm={URL}", env=jobs.env)
+    run_contract(lab, f"slurm={URL}", env=jobs.env)
 
 
 def test_jobs_of_all_kinds(jobs: Jobs, lab: Lab) -> None:
@@ -59,13 +59,13 @@ tenant: llm
     ended = jobs.wait(two, bad, array, second)
     assert (ended[two], ended[bad], ended[second]) == ("COMPLETED", "FAILED: ended with exit code 3", "COMPLETED")
     assert ended[array].startswith("FAILED: 2 of 3 tasks")
-    assert sorted(jobs.logs(two).splitlines()) == [f"rank {rank} of 2 sees 0,1,2,3,4,5,6,7" for rank in range(2)]
+    assert sorted(jobs.read_logs(two).splitlines()) == [f"rank {rank} of 2 sees 0,1,2,3,4,5,6,7" for rank in range(2)]
 
 
 def test_accounting_finds_the_jobs_of_the_user(jobs: Jobs, lab: Lab) -> None:
     number = jobs.submit("{name: old, command: ['true'], tenant: llm}", *VIA)
     jobs.wait(number)
-    ref = jobs.record(number)["ref"]
+    ref = jobs.get_record(number)["ref"]
     ask = f"""
 from supercloud.jobs.engines.slurm.rest import RestController
 rest = RestController({URL!r})
@@ -75,33 +75,33 @@ print(sorted(number for number, _ in found), tasks)
 """
     python = str(lab.product.venv / "bin" / "python")
 
-    def found() -> bool:
+    def is_found() -> bool:
         said = lab.run([python, "-c", ask], user="lab", env=jobs.env, cwd=str(lab.product.checkout)).stdout
         return f"'{ref}'" in said and "['COMPLETED']" in said
 
-    lab.wait_for("the job is in the accounts", found, interval=0.5)
+    lab.wait_for("the job is in the accounts", is_found, interval=0.5)
 
 
 def test_licences_and_a_deadline_reach_it(jobs: Jobs, lab: Lab) -> None:
     text = "{name: held, command: [sleep, '600'], tenant: llm, licenses: {solver: 2}, deadline: 2 h, time_limit: 1 h}"
     one, two = jobs.submit(text, *VIA), jobs.submit(text, *VIA)
-    lab.wait_for("one waits", lambda: "licences" in jobs.record(two)["reason"], interval=0.5)
-    shown = job(lab, jobs.record(one)["ref"])
+    lab.wait_for("one waits", lambda: "licences" in jobs.get_record(two)["reason"], interval=0.5)
+    shown = get_job(lab, jobs.get_record(one)["ref"])
     assert shown["Licenses"] == "solver:2"
     left = int(lab.run(["date", "-d", shown["Deadline"], "+%s"]).stdout) - time.time()
     assert 7000 < left <= 7200
     for number in (one, two):
-        lab.supercloud("cancel", str(number), env=jobs.env)
+        lab.run_supercloud("cancel", str(number), env=jobs.env)
 
 
 def test_cancel_and_a_rejected_job(jobs: Jobs, lab: Lab) -> None:
     number = jobs.submit("{name: long, command: [sleep, '600'], tenant: llm}", *VIA)
-    lab.wait_for("it runs", lambda: jobs.record(number)["state"] == "RUNNING", interval=0.5)
-    lab.supercloud("cancel", str(number), env=jobs.env)
+    lab.wait_for("it runs", lambda: jobs.get_record(number)["state"] == "RUNNING", interval=0.5)
+    lab.run_supercloud("cancel", str(number), env=jobs.env)
     assert jobs.wait(number)[number] == "CANCELLED: cancelled"
     lab.put("/home/lab/job.yaml", "{name: high, command: ['true'], tenant: llm}")
     words = ["submit", "/home/lab/job.yaml", "--on", "/home/lab/pod.yaml", *VIA]
-    done = lab.supercloud(*words, env={"SLURM_JWT": "x.y.z"}, check=False)
+    done = lab.run_supercloud(*words, env={"SLURM_JWT": "x.y.z"}, check=False)
     assert done.returncode == 1 and "slurm" in done.stderr.lower()
 
 

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from bundles import written
-from complaints import complaints
+from bundles import declare_text
+from complaints import list_complaints
 from installed import Slurm
 from lab import Lab, LabError
 from real.polling import wait_for
@@ -31,16 +31,16 @@ client.close()
 """
 
 
-def bundle(folder: Path, slurm: Slurm) -> Path:
-    return written(SPEC.format(release=slurm.release), folder).folder
+def render_bundle(folder: Path, slurm: Slurm) -> Path:
+    return declare_text(SPEC.format(release=slurm.release), folder).folder
 
 
 def test_labs_with_nodes_of_the_same_names_run_side_by_side(
     slurm_2205: Slurm, slurm_new: Slurm, tmp_path: Path
 ) -> None:
     with (
-        Lab(bundle(tmp_path / "one", slurm_2205)) as one,
-        Lab(bundle(tmp_path / "two", slurm_new), slurm_new.rootfs) as two,
+        Lab(render_bundle(tmp_path / "one", slurm_2205)) as one,
+        Lab(render_bundle(tmp_path / "two", slurm_new), slurm_new.rootfs) as two,
     ):
         for lab in (one, two):
             lab.start()
@@ -53,20 +53,22 @@ def test_labs_with_nodes_of_the_same_names_run_side_by_side(
 def test_a_client_that_disconnects(slurm_2205: Slurm, tmp_path: Path) -> None:
     """Before it has asked, and before it is answered: what complaints.py takes for a command that was ended."""
     text = SPEC.replace(", accounting: false", "").format(release=slurm_2205.release)
-    with Lab(written(text, tmp_path).folder) as lab:
+    with Lab(declare_text(text, tmp_path).folder) as lab:
         lab.start(nodes="")
         host = lab.run("scontrol show config | sed -n 's/^SlurmctldHost.* = \\([^ (]*\\).*/\\1/p'").stdout.split()[0]
         lab.run(f"bash -c 'exec 3<>/dev/tcp/{host}/6817; exec 3>&-'")
-        lab.wait_for("the first word", lambda: "Zero Bytes were transmitted or received" in lab.log("slurmctld"))
+        lab.wait_for("the first word", lambda: "Zero Bytes were transmitted or received" in lab.read_log("slurmctld"))
         lab.run("pkill -STOP slurmctld; timeout -s KILL 1 scontrol ping; pkill -CONT slurmctld", check=False)
-        lab.wait_for("the second", lambda: "msg_type=8001: Unexpected missing socket error" in lab.log("slurmctld"))
+        lab.wait_for(
+            "the second", lambda: "msg_type=8001: Unexpected missing socket error" in lab.read_log("slurmctld")
+        )
         lab.run(["python3", "-c", RESET, host, "6819"])
-        lab.wait_for("the third", lambda: "error[104]: Connection reset by peer" in lab.log("slurmdbd"))
-        assert not complaints(lab)
+        lab.wait_for("the third", lambda: "error[104]: Connection reset by peer" in lab.read_log("slurmdbd"))
+        assert not list_complaints(lab)
 
 
 def test_a_terminated_daemon_ends_the_wait(slurm_2205: Slurm, tmp_path: Path) -> None:
-    with Lab(bundle(tmp_path, slurm_2205)) as lab:
+    with Lab(render_bundle(tmp_path, slurm_2205)) as lab:
         lab.start(nodes="")
         lab.run("pkill -9 slurmctld")
         with pytest.raises(LabError, match="slurmctld died while the lab waited for: 1 of tiny-0001 idle"):
@@ -74,7 +76,7 @@ def test_a_terminated_daemon_ends_the_wait(slurm_2205: Slurm, tmp_path: Path) ->
 
 
 def test_nothing_outlives_a_driver_that_is_killed(slurm_2205: Slurm, tmp_path: Path) -> None:
-    code = f"from lab import Lab\nlab = Lab({str(bundle(tmp_path, slurm_2205))!r}).__enter__()\n"
+    code = f"from lab import Lab\nlab = Lab({str(render_bundle(tmp_path, slurm_2205))!r}).__enter__()\n"
     code += "lab.start('tiny-0001')\nprint(lab.pid, flush=True)\ninput()\n"
     driver = subprocess.Popen(
         [sys.executable, "-c", code],
@@ -90,8 +92,8 @@ def test_nothing_outlives_a_driver_that_is_killed(slurm_2205: Slurm, tmp_path: P
         world = Path(f"/proc/{pid}/cgroup").read_text().split("supercloud-lab-")[1].split()[0]
         os.kill(driver.pid, signal.SIGKILL)
 
-    def left() -> list[Path]:
+    def list_left() -> list[Path]:
         groups = Path("/sys/fs/cgroup").glob(f"*/supercloud-lab-{world}")
         return [path for path in (Path(f"/proc/{pid}"), *groups) if path.exists()]
 
-    wait_for("nothing of the lab is left", lambda: not left(), show=left)
+    wait_for("nothing of the lab is left", lambda: not list_left(), show=list_left)

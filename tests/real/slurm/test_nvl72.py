@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import product_jobs
 import pytest
-from answers import hosts, job, named, refused, sbatch, topology, wait_job
-from bundles import Declared, example
-from complaints import complaints
+from answers import list_hosts, get_job, list_by_name, get_refusal, submit_batch, read_topology, wait_job
+from bundles import Declared, declare_example
+from complaints import list_complaints
 from installed import Slurm
 from lab import Lab
 from rendered import expand
@@ -29,7 +29,7 @@ place: {near: scale-up}
 
 @pytest.fixture(scope="module")
 def nvl72(tmp_path_factory: pytest.TempPathFactory) -> Declared:
-    return example("03-nvl72", tmp_path_factory.mktemp("rendered"))
+    return declare_example("03-nvl72", tmp_path_factory.mktemp("rendered"))
 
 
 @pytest.fixture(scope="module")
@@ -42,19 +42,19 @@ def lab(nvl72: Declared, slurm_new: Slurm) -> Iterator[Lab]:
         yield lab
 
 
-def coordinates(nvl72: Declared) -> dict[str, tuple[int, ...]]:
+def list_coordinates(nvl72: Declared) -> dict[str, tuple[int, ...]]:
     """Where each host of the torus is, by the plan: row-major, the last dimension fastest."""
-    torus = nvl72.locality("torus3d")
+    torus = nvl72.get_locality("torus3d")
     places = itertools.product(*map(range, torus.dims))
     return dict(zip(expand(torus.levels[0].groups[0].hosts), places, strict=True))
 
 
-def blocks(nvl72: Declared) -> dict[str, set[str]]:
-    return {group.name: hosts(group.hosts) for group in nvl72.locality("block").levels[0].groups}
+def list_blocks(nvl72: Declared) -> dict[str, set[str]]:
+    return {group.name: list_hosts(group.hosts) for group in nvl72.get_locality("block").levels[0].groups}
 
 
 def test_every_node_runs_under_its_name_and_address(nvl72: Declared, lab: Lab) -> None:
-    nodes = named(lab, "node", "NodeName")
+    nodes = list_by_name(lab, "node", "NodeName")
     planned: dict[str, str] = {}
     for pool in nvl72.published.pools:
         planned |= dict(zip(expand(pool.hosts), expand(pool.addresses), strict=True))
@@ -66,50 +66,52 @@ def test_every_node_runs_under_its_name_and_address(nvl72: Declared, lab: Lab) -
 
 def test_daemons_trust_each_other_without_munge(lab: Lab) -> None:
     assert "AuthType = auth/slurm" in re.sub(" +", " ", lab.run("scontrol show config").stdout)
-    assert not [row for row in lab.processes() if row[1] == "munged"]
+    assert not [row for row in lab.list_processes() if row[1] == "munged"]
 
 
 def test_the_tree_is_the_published_one(nvl72: Declared, lab: Lab) -> None:
-    tree = nvl72.locality("tree")
-    seen = topology(lab, tree.name)
-    assert {line["SwitchName"]: (line["Level"], hosts(line["Nodes"])) for line in seen} == {
-        group.name: (str(level), hosts(group.hosts)) for level, item in enumerate(tree.levels) for group in item.groups
+    tree = nvl72.get_locality("tree")
+    seen = read_topology(lab, tree.name)
+    assert {line["SwitchName"]: (line["Level"], list_hosts(line["Nodes"])) for line in seen} == {
+        group.name: (str(level), list_hosts(group.hosts))
+        for level, item in enumerate(tree.levels)
+        for group in item.groups
     }
 
 
 def test_the_blocks_are_the_published_ones(nvl72: Declared, lab: Lab) -> None:
-    seen = topology(lab, nvl72.locality("block").name)
-    assert {line["BlockName"]: hosts(line["Nodes"]) for line in seen if "BlockName" in line} == blocks(nvl72)
+    seen = read_topology(lab, nvl72.get_locality("block").name)
+    assert {line["BlockName"]: list_hosts(line["Nodes"]) for line in seen if "BlockName" in line} == list_blocks(nvl72)
     assert {line["BlockSize"] for line in seen} == {"18", "36", "72"}
 
 
 def test_the_torus_is_the_published_one(nvl72: Declared, lab: Lab) -> None:
-    torus = nvl72.locality("torus3d")
-    seen = topology(lab, torus.name)[0]
-    assert hosts(seen["Nodes"]) == set(coordinates(nvl72))
+    torus = nvl72.get_locality("torus3d")
+    seen = read_topology(lab, torus.name)[0]
+    assert list_hosts(seen["Nodes"]) == set(list_coordinates(nvl72))
     assert sorted(map(int, seen["Dims"].split("x"))) == sorted(torus.dims)
 
 
 @pytest.mark.parametrize("nodes", [2, 4, 8, 16])
 def test_a_job_on_the_torus_is_a_box_of_the_plan(nodes: int, nvl72: Declared, lab: Lab) -> None:
-    number = sbatch(lab, "-p", "torus", "-A", "research", f"-N{nodes}", "--exclusive", "--wrap", "true")
-    where = coordinates(nvl72)
-    places = {where[name] for name in hosts(wait_job(lab, number, "COMPLETED")["NodeList"])}
+    number = submit_batch(lab, "-p", "torus", "-A", "research", f"-N{nodes}", "--exclusive", "--wrap", "true")
+    where = list_coordinates(nvl72)
+    places = {where[name] for name in list_hosts(wait_job(lab, number, "COMPLETED")["NodeList"])}
     axes = [sorted({place[axis] for place in places}) for axis in range(3)]
     assert places == set(itertools.product(*axes)), "not a box: Slurm counts the coordinates in another order"
-    for length, axis in zip(nvl72.locality("torus3d").dims, axes, strict=True):
+    for length, axis in zip(nvl72.get_locality("torus3d").dims, axes, strict=True):
         gaps = sum((after - before) % length != 1 for before, after in zip(axis, axis[1:] + axis[:1], strict=True))
         assert len(axis) == 1 or gaps <= 1, f"{axis} are not neighbours"
 
 
 def test_a_job_that_is_no_box_is_refused(lab: Lab) -> None:
-    assert "topology configuration is not available" in refused(lab, "-p", "torus", "-A", "research", "-N7")
+    assert "topology configuration is not available" in get_refusal(lab, "-p", "torus", "-A", "research", "-N7")
 
 
 def test_partitions_choose_their_topology(nvl72: Declared, lab: Lab) -> None:
-    seen = named(lab, "partition", "PartitionName")
+    seen = list_by_name(lab, "partition", "PartitionName")
     chosen = {name: partition.get("Topology") for name, partition in seen.items()}
-    names = {kind: nvl72.locality(kind).name for kind in ("tree", "block", "torus3d")}
+    names = {kind: nvl72.get_locality(kind).name for kind in ("tree", "block", "torus3d")}
     default = next(
         line
         for line in (nvl72.folder / "topology.yaml").read_text().split("- topology: ")
@@ -121,9 +123,9 @@ def test_partitions_choose_their_topology(nvl72: Declared, lab: Lab) -> None:
 
 @pytest.mark.parametrize("nodes, segment", [(64, 16), (36, 18), (8, 2)])
 def test_segments_stay_inside_their_blocks(nodes: int, segment: int, nvl72: Declared, lab: Lab) -> None:
-    number = sbatch(lab, "-A", "research", f"-N{nodes}", f"--segment={segment}", "--exclusive", "--wrap", "true")
-    taken = hosts(wait_job(lab, number, "COMPLETED")["NodeList"])
-    inside = [len(taken & block) for block in blocks(nvl72).values()]
+    number = submit_batch(lab, "-A", "research", f"-N{nodes}", f"--segment={segment}", "--exclusive", "--wrap", "true")
+    taken = list_hosts(wait_job(lab, number, "COMPLETED")["NodeList"])
+    inside = [len(taken & block) for block in list_blocks(nvl72).values()]
     assert sum(inside) == nodes and all(count % segment == 0 for count in inside)
 
 
@@ -131,15 +133,15 @@ def test_segments_stay_inside_their_blocks(nodes: int, segment: int, nvl72: Decl
 def test_a_job_that_requests_one_scale_up_domain_gets_one_rack(count: int, nvl72: Declared, lab: Lab) -> None:
     number = product_jobs.submit(lab, nvl72.spec, SEGMENTED % count)
     assert product_jobs.wait(lab, number) == (0, "COMPLETED")
-    ran = set(product_jobs.logs(lab, number).split())
-    assert ran == hosts(job(lab, product_jobs.record(lab, number)["ref"])["NodeList"])
-    assert len(ran) == count // 4 and any(ran <= block for block in blocks(nvl72).values())
+    ran = set(product_jobs.read_logs(lab, number).split())
+    assert ran == list_hosts(get_job(lab, product_jobs.get_record(lab, number)["ref"])["NodeList"])
+    assert len(ran) == count // 4 and any(ran <= block for block in list_blocks(nvl72).values())
 
 
 def test_more_than_a_rack_is_not_near(nvl72: Declared, lab: Lab) -> None:
     code, said = product_jobs.place(lab, nvl72.spec, SEGMENTED % 76)
     assert code == 2 and "near: scale-up holds 18 of its nodes" in said
-    assert "evenly divisible" in refused(lab, "-A", "research", "-N20", "--segment=18")
+    assert "evenly divisible" in get_refusal(lab, "-A", "research", "-N20", "--segment=18")
 
 
 def test_a_job_cannot_open_the_accelerators_of_others(lab: Lab) -> None:
@@ -153,4 +155,4 @@ def test_accounts_are_set_once(lab: Lab) -> None:
 
 
 def test_no_daemon_logs_an_error_that_the_bundle_caused(lab: Lab) -> None:
-    assert not (found := complaints(lab, OUTSIDE)), "\n".join(found)
+    assert not (found := list_complaints(lab, OUTSIDE)), "\n".join(found)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from answers import hosts, refused, sbatch
-from bundles import Declared, written
-from complaints import complaints
+from answers import list_hosts, get_refusal, submit_batch
+from bundles import Declared, declare_text
+from complaints import list_complaints
 from lab import Lab
 
 NODES = 12_500
@@ -32,9 +32,9 @@ class Running:
     @property
     def leaves(self) -> list[set[str]]:
         """The nodes of each group under one set of leaves, by the published plan."""
-        return [hosts(group.hosts) for group in self.cluster.locality("tree").levels[0].groups]
+        return [list_hosts(group.hosts) for group in self.cluster.get_locality("tree").levels[0].groups]
 
-    def touched(self, nodes: set[str]) -> int:
+    def count_leaves(self, nodes: set[str]) -> int:
         """How many groups of leaves these nodes lie under."""
         return sum(bool(nodes & leaf) for leaf in self.leaves)
 
@@ -44,7 +44,7 @@ def big(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     """No slurmd runs: cloud nodes that never resume are given to jobs all the same."""
     slurm = request.getfixturevalue(request.param)
     release = ".".join(f"{part:02d}" for part in slurm.release)
-    cluster = written(SPEC.replace("VERSION", release), tmp_path_factory.mktemp("big"))
+    cluster = declare_text(SPEC.replace("VERSION", release), tmp_path_factory.mktemp("big"))
     with Lab(cluster.folder, slurm.rootfs, cloud_nodes=True) as lab:
         lab.start(nodes="", timeout=120)
         yield Running(cluster, lab)
@@ -59,8 +59,10 @@ def test_all_nodes_are_there(big: Running) -> None:
 def test_the_topology_is_the_published_one(big: Running) -> None:
     seen = big.lab.run("scontrol show topology").stdout
     leaves = re.findall(r"SwitchName=(\S+) Level=0 \S+ Nodes=(\S+)", seen)
-    groups = big.cluster.locality("tree").levels[0].groups
-    assert {name: hosts(nodes) for name, nodes in leaves} == {group.name: hosts(group.hosts) for group in groups}
+    groups = big.cluster.get_locality("tree").levels[0].groups
+    assert {name: list_hosts(nodes) for name, nodes in leaves} == {
+        group.name: list_hosts(group.hosts) for group in groups
+    }
 
 
 def test_1024_nodes_are_connected_to_the_declared_switches(big: Running) -> None:
@@ -69,31 +71,31 @@ def test_1024_nodes_are_connected_to_the_declared_switches(big: Running) -> None
     done = big.lab.run(command, user="lab")
     match = re.search(r"to start at \S+ .*on nodes (\S+) in partition train", done.stderr)
     assert match, done.stderr
-    nodes = hosts(match[1])
+    nodes = list_hosts(match[1])
     assert len(nodes) == 1024
-    assert big.touched(nodes) <= fewest, f"{big.touched(nodes)} groups of leaves, {fewest} would do"
+    assert big.count_leaves(nodes) <= fewest, f"{big.count_leaves(nodes)} groups of leaves, {fewest} would do"
 
 
 def test_a_job_is_given_what_was_promised(big: Running) -> None:
     fewest = -(-1024 // max(map(len, big.leaves)))
-    number = sbatch(big.lab, "-N1024", "--gpus-per-node=8", f"--switches={fewest}", "--wrap", "true")
+    number = submit_batch(big.lab, "-N1024", "--gpus-per-node=8", f"--switches={fewest}", "--wrap", "true")
     listed = ""
 
-    def placed() -> bool:
+    def is_placed() -> bool:
         nonlocal listed
         listed = big.lab.run(["squeue", "-h", "-j", number, "-o", "%N"]).stdout.strip()
         return bool(listed)
 
-    big.lab.wait_for("a placement", placed)
-    assert len(hosts(listed)) == 1024 and big.touched(hosts(listed)) <= fewest
+    big.lab.wait_for("a placement", is_placed)
+    assert len(list_hosts(listed)) == 1024 and big.count_leaves(list_hosts(listed)) <= fewest
     big.lab.run(["scancel", number])
 
 
 def test_the_whole_cluster_is_accepted_and_no_more(big: Running) -> None:
     done = big.lab.run(f"sbatch --test-only -N{NODES} --gpus-per-node=8 --wrap true", user="lab")
     assert "to start at" in done.stderr
-    assert "Node count specification invalid" in refused(big.lab, f"-N{NODES + 1}")
+    assert "Node count specification invalid" in get_refusal(big.lab, f"-N{NODES + 1}")
 
 
 def test_no_daemon_logs_an_error_that_the_bundle_caused(big: Running) -> None:
-    assert not (found := complaints(big.lab)), "\n".join(found)
+    assert not (found := list_complaints(big.lab)), "\n".join(found)

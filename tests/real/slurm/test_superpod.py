@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from answers import hosts, named, topology
+from answers import list_hosts, list_by_name, read_topology
 from bundles import Declared
 from lab import Lab
 from rendered import expand
@@ -21,20 +21,20 @@ def test_only_the_one_line_for_missing_cores_is_changed(superpod: Declared, supe
 
 
 def test_every_node_runs_under_its_name_and_address(superpod: Declared, superpod_lab: Lab) -> None:
-    pool = superpod.pool("train")
-    nodes = named(superpod_lab, "node", "NodeName")
+    pool = superpod.get_pool("train")
+    nodes = list_by_name(superpod_lab, "node", "NodeName")
     assert {name: node["NodeAddr"] for name, node in nodes.items()} == dict(
         zip(expand(pool.hosts), expand(pool.addresses), strict=True)
     )
     assert all(node["NodeHostName"] == name and node["State"] == "IDLE" for name, node in nodes.items())
-    running = [host for host, command, _ in superpod_lab.processes() if command == "slurmd"]
+    running = [host for host, command, _ in superpod_lab.list_processes() if command == "slurmd"]
     assert sorted(running) == sorted(nodes)
 
 
 def test_nodes_have_the_hardware_of_the_catalog(superpod: Declared, superpod_lab: Lab) -> None:
-    pool, machine = superpod.pool("train"), superpod.plan.get_pool("train").machine
+    pool, machine = superpod.get_pool("train"), superpod.plan.get_pool("train").machine
     assert machine.cpu and machine.memory
-    for node in named(superpod_lab, "node", "NodeName").values():
+    for node in list_by_name(superpod_lab, "node", "NodeName").values():
         assert node["CPUTot"] == str(machine.cpu.threads)
         assert node["RealMemory"] == str(machine.memory.floor("MiB"))
         assert node["Gres"].startswith(f"gpu:h100:{pool.accelerators_per_node}")
@@ -43,25 +43,25 @@ def test_nodes_have_the_hardware_of_the_catalog(superpod: Declared, superpod_lab
 
 
 def test_the_topology_is_the_published_one(superpod: Declared, superpod_lab: Lab) -> None:
-    levels = superpod.locality("tree").levels
+    levels = superpod.get_locality("tree").levels
     planned = {
-        group.name: (str(level), hosts(group.hosts)) for level, item in enumerate(levels) for group in item.groups
+        group.name: (str(level), list_hosts(group.hosts)) for level, item in enumerate(levels) for group in item.groups
     }
     children = {
         group.name: {inner.name for inner in item.groups if inner.parent == group.name}
         for item, outer in zip(levels, levels[1:], strict=False)
         for group in outer.groups
     }
-    seen = topology(superpod_lab)
-    assert {line["SwitchName"]: (line["Level"], hosts(line["Nodes"])) for line in seen} == planned
-    assert {line["SwitchName"]: hosts(line["Switches"]) for line in seen if "Switches" in line} == children
+    seen = read_topology(superpod_lab)
+    assert {line["SwitchName"]: (line["Level"], list_hosts(line["Nodes"])) for line in seen} == planned
+    assert {line["SwitchName"]: list_hosts(line["Switches"]) for line in seen if "Switches" in line} == children
 
 
 def test_partitions_match_the_declaration(superpod: Declared, superpod_lab: Lab) -> None:
-    seen = named(superpod_lab, "partition", "PartitionName")
+    seen = list_by_name(superpod_lab, "partition", "PartitionName")
     assert list(seen) == superpod.published.scheduler.partitions
     for partition in seen.values():
-        assert hosts(partition["Nodes"]) == hosts(superpod.pool("train").hosts)
+        assert list_hosts(partition["Nodes"]) == list_hosts(superpod.get_pool("train").hosts)
         assert "gres/gpu=1016" in partition["TRES"]
     assert [seen["batch"][key] for key in ("Default", "MaxTime", "MaxNodes")] == ["YES", "7-00:00:00", "UNLIMITED"]
     assert [seen["interactive"][key] for key in ("Default", "MaxTime", "MaxNodes", "PriorityTier")] == [
@@ -83,7 +83,7 @@ def test_tenants_are_accounts_with_their_shares(superpod: Declared, superpod_lab
 def test_one_step_over_1016_accelerators(superpod: Declared, superpod_lab: Lab) -> None:
     command = "srun -N127 --gpus-per-node=8 bash -c 'echo $SLURMD_NODENAME ${CUDA_VISIBLE_DEVICES//,/ }'"
     rows = [line.split() for line in superpod_lab.run(command, user="lab").stdout.splitlines()]
-    assert sorted(row[0] for row in rows) == expand(superpod.pool("train").hosts)
+    assert sorted(row[0] for row in rows) == expand(superpod.get_pool("train").hosts)
     assert all(row[1:] == list("01234567") for row in rows)
     assert sum(len(row) - 1 for row in rows) == superpod.published.accelerators == 1016
 
@@ -92,4 +92,4 @@ def test_each_job_has_a_separate_folder_that_is_removed(superpod_lab: Lab) -> No
     said = superpod_lab.run("srun -N1 -w train-0001 bash -c 'ls -ld $TMPDIR && touch $TMPDIR/x'", user="lab").stdout
     assert said.startswith("drwx------") and "/scratch/" in said
     left = "ls /var/spool/slurmd/scratch"
-    superpod_lab.wait_for("no folder is left", lambda: not superpod_lab.on("train-0001", left).stdout)
+    superpod_lab.wait_for("no folder is left", lambda: not superpod_lab.run_on("train-0001", left).stdout)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import product_jobs
 import pytest
-from answers import accounted, clear, hosts, job, refused, sbatch
+from answers import get_accounted_state, clear, list_hosts, get_job, get_refusal, submit_batch
 from bundles import EXAMPLES, Declared
-from complaints import complaints
+from complaints import list_complaints
 from lab import Lab
 
 IMPOSSIBLE = {
@@ -55,44 +55,44 @@ def lab(superpod_lab: Lab) -> Iterator[Lab]:
     clear(superpod_lab)
 
 
-def nodes_of(lab: Lab, number: int) -> set[str]:
-    return hosts(job(lab, product_jobs.record(lab, number)["ref"])["NodeList"])
+def list_nodes(lab: Lab, number: int) -> set[str]:
+    return list_hosts(get_job(lab, product_jobs.get_record(lab, number)["ref"])["NodeList"])
 
 
-def units(superpod: Declared) -> list[set[str]]:
+def list_units(superpod: Declared) -> list[set[str]]:
     """The nodes of each scalable unit."""
-    return [hosts(group.hosts) for group in superpod.locality("tree").levels[0].groups]
+    return [list_hosts(group.hosts) for group in superpod.get_locality("tree").levels[0].groups]
 
 
 def test_eight_nodes_are_in_one_scalable_unit(superpod: Declared, lab: Lab) -> None:
     number = product_jobs.submit_file(lab, superpod.spec, EXAMPLES / "02-superpod" / "job.yaml")
     assert product_jobs.wait(lab, number) == (0, "COMPLETED")
-    nodes = nodes_of(lab, number)
-    assert len(nodes) == 8 and any(nodes <= unit for unit in units(superpod))
-    said = sorted(product_jobs.logs(lab, number).splitlines())
+    nodes = list_nodes(lab, number)
+    assert len(nodes) == 8 and any(nodes <= unit for unit in list_units(superpod))
+    said = sorted(product_jobs.read_logs(lab, number).splitlines())
     assert said == [f"node {rank} of 8: 0,1,2,3,4,5,6,7" for rank in range(8)]
 
 
 def test_a_whole_unit_is_one_leaf_for_slurm(superpod: Declared, lab: Lab) -> None:
     number = product_jobs.submit(lab, superpod.spec, PROBE)
-    assert job(lab, product_jobs.record(lab, number)["ref"])["Switches"] == "1@30-00:00:00"  # it insists
+    assert get_job(lab, product_jobs.get_record(lab, number)["ref"])["Switches"] == "1@30-00:00:00"  # it insists
     assert product_jobs.wait(lab, number) == (0, "COMPLETED")
-    said = re.findall(r"topology (\S+)\.(\S+)\.(\S+)", product_jobs.logs(lab, number))
-    groups = superpod.locality("tree").levels[0].groups
+    said = re.findall(r"topology (\S+)\.(\S+)\.(\S+)", product_jobs.read_logs(lab, number))
+    groups = superpod.get_locality("tree").levels[0].groups
     (unit,) = {switch for _, switch, _ in said}
-    assert {node for _, _, node in said} == hosts(next(group.hosts for group in groups if group.name == unit))
+    assert {node for _, _, node in said} == list_hosts(next(group.hosts for group in groups if group.name == unit))
 
 
 def test_a_job_cannot_open_the_accelerators_of_others(superpod: Declared, lab: Lab) -> None:
     held = "script: |\n  until [ -e /home/lab/go ]; do sleep 0.2; done"  # both run at one time
     first = product_jobs.submit(lab, superpod.spec, HALF.replace("script: |", held))
-    lab.wait_for("the first runs", lambda: product_jobs.record(lab, first)["state"] == "RUNNING")
+    lab.wait_for("the first runs", lambda: product_jobs.get_record(lab, first)["state"] == "RUNNING")
     second = product_jobs.submit(lab, superpod.spec, HALF)
     for number, own in ((second, range(4, 8)), (first, range(4))):
         if number == first:
             lab.run("touch /home/lab/go")
         assert product_jobs.wait(lab, number) == (0, "COMPLETED")
-        said = product_jobs.logs(lab, number).splitlines()
+        said = product_jobs.read_logs(lab, number).splitlines()
         assert said[0] == f"sees 0,1,2,3 of {','.join(map(str, own))}"
         assert said[1:] == [
             f"cat: /dev/nvidia{gpu}: {'No such device or address' if gpu in own else 'Operation not permitted'}"
@@ -103,29 +103,29 @@ def test_a_job_cannot_open_the_accelerators_of_others(superpod: Declared, lab: L
 def test_a_failed_job_reports_its_exit_code(superpod: Declared, lab: Lab) -> None:
     number = product_jobs.submit(lab, superpod.spec, "{name: bad, command: [sh, -c, exit 3], tenant: llm}")
     assert product_jobs.wait(lab, number) == (1, "FAILED: ended with exit code 3")
-    assert product_jobs.record(lab, number)["exit_code"] == 3
+    assert product_jobs.get_record(lab, number)["exit_code"] == 3
 
 
 def test_a_job_ends_at_its_time_limit(superpod: Declared, lab: Lab) -> None:
     number = product_jobs.submit(lab, superpod.spec, "{name: slow, command: [sleep, '600'], tenant: llm}")
-    lab.wait_for("it runs", lambda: product_jobs.record(lab, number)["state"] == "RUNNING")
-    lab.run(["scontrol", "update", f"JobId={product_jobs.record(lab, number)['ref']}", "TimeLimit=00:00:00"])
+    lab.wait_for("it runs", lambda: product_jobs.get_record(lab, number)["state"] == "RUNNING")
+    lab.run(["scontrol", "update", f"JobId={product_jobs.get_record(lab, number)['ref']}", "TimeLimit=00:00:00"])
     code, said = product_jobs.wait(lab, number, timeout=120)
     assert (code, said.split(":")[0]) == (1, "TIMEOUT")
 
 
 def test_cancel_ends_a_job(superpod: Declared, lab: Lab) -> None:
     number = product_jobs.submit(lab, superpod.spec, "{name: long, command: [sleep, '600'], tenant: llm}")
-    lab.wait_for("it runs", lambda: product_jobs.record(lab, number)["state"] == "RUNNING")
-    lab.supercloud("cancel", str(number))
+    lab.wait_for("it runs", lambda: product_jobs.get_record(lab, number)["state"] == "RUNNING")
+    lab.run_supercloud("cancel", str(number))
     assert product_jobs.wait(lab, number) == (1, "CANCELLED: cancelled")
-    assert accounted(lab, product_jobs.record(lab, number)["ref"]).startswith("CANCELLED")
+    assert get_accounted_state(lab, product_jobs.get_record(lab, number)["ref"]).startswith("CANCELLED")
 
 
 def test_the_same_key_is_the_same_job(superpod: Declared, lab: Lab) -> None:
     lab.put("/home/lab/job.yaml", "{name: once, command: [sleep, '1'], tenant: llm}")
     words = ["submit", "/home/lab/job.yaml", "--on", str(superpod.spec), "--engine", "slurm", "--key", "once"]
-    first, second = (lab.supercloud(*words).stdout for _ in range(2))
+    first, second = (lab.run_supercloud(*words).stdout for _ in range(2))
     assert first == second
     assert lab.run("squeue -h -t all -n once -o %A | wc -l").stdout.strip() == "1"
     assert product_jobs.wait(lab, int(first))[0] == 0
@@ -134,12 +134,12 @@ def test_the_same_key_is_the_same_job(superpod: Declared, lab: Lab) -> None:
 @pytest.mark.parametrize("case", IMPOSSIBLE)
 def test_an_impossible_job_is_rejected_immediately(case: str, lab: Lab) -> None:
     arguments, answer = IMPOSSIBLE[case]
-    assert answer in refused(lab, *arguments)
+    assert answer in get_refusal(lab, *arguments)
 
 
 def test_the_largest_possible_job_is_not_refused(lab: Lab) -> None:
-    number = sbatch(lab, "--hold", "-A", "llm", "-N127", "--gpus-per-node=8", "-t", "7-0", "--wrap", "true")
-    assert job(lab, number)["JobState"] == "PENDING"
+    number = submit_batch(lab, "--hold", "-A", "llm", "-N127", "--gpus-per-node=8", "-t", "7-0", "--wrap", "true")
+    assert get_job(lab, number)["JobState"] == "PENDING"
     lab.run(["scancel", number])
 
 
@@ -150,4 +150,4 @@ def test_the_product_refuses_before_slurm_is_asked(superpod: Declared, lab: Lab)
 
 
 def test_no_daemon_logs_an_error_that_the_bundle_caused(lab: Lab) -> None:
-    assert not (found := complaints(lab, REFUSALS)), "\n".join(found)
+    assert not (found := list_complaints(lab, REFUSALS)), "\n".join(found)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from answers import accounted, clear, job, sbatch, wait_job
+from answers import get_accounted_state, clear, get_job, submit_batch, wait_job
 from bundles import Declared
 from lab import Lab
-from product_jobs import record, submit
+from product_jobs import get_record, submit
 
 GPUS = "--gpus-per-node=8"
 
@@ -25,37 +25,37 @@ def _empty(lab: Lab) -> Iterator[None]:
     clear(lab)
 
 
-def database(lab: Lab) -> str:
+def read_database(lab: Lab) -> str:
     shown = "Account,User,Share,GrpTRES,GrpJobs,GrpSubmit,MaxWall,QOS,DefaultQOS"
     qos = "sacctmgr -n -P show qos format=Name,Priority,Preempt,Flags"
     return lab.run(f"sacctmgr -n -P show assoc format={shown}; {qos}").stdout
 
 
 def test_accounts_are_set_once(lab: Lab) -> None:
-    before = database(lab)
+    before = read_database(lab)
     assert lab.run(["/etc/slurm/accounts.sh"]).stdout == "nothing changed\n"
-    assert database(lab) == before
+    assert read_database(lab) == before
     assert "vision||30|gres/gpu=256|100|||low,normal|normal" in before
     assert "llm||70|||||high,low,normal|normal" in before
     assert "high|1000|low,normal|DenyOnLimit" in before
 
 
 def test_manual_changes_are_reverted(lab: Lab) -> None:
-    before = database(lab)
+    before = read_database(lab)
     lab.run("sacctmgr -i modify account vision set grptres=gres/gpu=8,node=3 fairshare=1 qos=normal")
     lab.run("sacctmgr -i modify qos high set priority=1 preempt=low flags-=DenyOnLimit")
     assert "vision" in lab.run(["/etc/slurm/accounts.sh"]).stdout
-    assert database(lab) == before
+    assert read_database(lab) == before
 
 
 def test_a_tenant_gets_no_more_than_its_limit(lab: Lab) -> None:
-    first = sbatch(lab, "-A", "vision", "-N32", GPUS, "--wrap", "sleep 600")
+    first = submit_batch(lab, "-A", "vision", "-N32", GPUS, "--wrap", "sleep 600")
     wait_job(lab, first, "RUNNING")
-    second = sbatch(lab, "-A", "vision", "-N1", GPUS, "--wrap", "true")
+    second = submit_batch(lab, "-A", "vision", "-N1", GPUS, "--wrap", "true")
     wait_job(lab, second, "PENDING", reason="AssocGrpGRES")
-    other = sbatch(lab, "-A", "llm", "-N1", GPUS, "--wrap", "true")
+    other = submit_batch(lab, "-A", "llm", "-N1", GPUS, "--wrap", "true")
     wait_job(lab, other, "COMPLETED")
-    assert job(lab, second)["JobState"] == "PENDING"
+    assert get_job(lab, second)["JobState"] == "PENDING"
     lab.run(["scancel", first])
     wait_job(lab, second, "COMPLETED")
 
@@ -64,14 +64,14 @@ def test_urgent_jobs_preempt_jobs_that_can_wait(lab: Lab) -> None:
     # slurm.conf gives every job five minutes first; a quality of service may say less
     lab.run("sacctmgr -i modify qos low set preemptexempttime=00:00:00")
     nodes = ["-w", "train-[0001-0002]", "-N2", GPUS]
-    victim = sbatch(lab, "-A", "vision", "-q", "low", "--requeue", *nodes, "--wrap", "sleep 600")
+    victim = submit_batch(lab, "-A", "vision", "-q", "low", "--requeue", *nodes, "--wrap", "sleep 600")
     wait_job(lab, victim, "RUNNING")
-    equal = sbatch(lab, "-A", "llm", "-q", "low", *nodes, "--wrap", "true")
-    urgent = sbatch(lab, "-A", "llm", "-q", "high", *nodes, "--wrap", "sleep 600")
+    equal = submit_batch(lab, "-A", "llm", "-q", "low", *nodes, "--wrap", "true")
+    urgent = submit_batch(lab, "-A", "llm", "-q", "high", *nodes, "--wrap", "sleep 600")
     wait_job(lab, urgent, "RUNNING")
     assert wait_job(lab, victim, "PENDING")["Restarts"] == "1"
-    assert accounted(lab, victim) == "PREEMPTED"  # the accounts tell of the attempt that ended
-    assert job(lab, equal)["JobState"] == "PENDING"  # what is not more urgent has to wait
+    assert get_accounted_state(lab, victim) == "PREEMPTED"  # the accounts tell of the attempt that ended
+    assert get_job(lab, equal)["JobState"] == "PENDING"  # what is not more urgent has to wait
 
 
 def test_preempted_work_says_so_through_the_product_and_may_come_back(superpod: Declared, lab: Lab) -> None:
@@ -79,7 +79,7 @@ def test_preempted_work_says_so_through_the_product_and_may_come_back(superpod: 
     pinned = "accelerators: {type: h100, count: 8}, place: {nodes: [train-0005]}"
     text = "{name: %s, command: [sleep, '%d'], tenant: llm, priority: %s, retries: 1, " + pinned + "}"
     victim = submit(lab, superpod.spec, text % ("victim", 600, "low"))
-    lab.wait_for("it runs", lambda: record(lab, victim)["state"] == "RUNNING")
+    lab.wait_for("it runs", lambda: get_record(lab, victim)["state"] == "RUNNING")
     submit(lab, superpod.spec, text % ("urgent", 2, "high"))
-    lab.wait_for("it is put back", lambda: record(lab, victim)["attempt"] == 2)
-    assert record(lab, victim)["state"] == "QUEUED"
+    lab.wait_for("it is put back", lambda: get_record(lab, victim)["attempt"] == 2)
+    assert get_record(lab, victim)["state"] == "QUEUED"

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from answers import hosts, named
-from bundles import Declared, written
-from complaints import complaints
+from answers import list_hosts, list_by_name
+from bundles import Declared, declare_text
+from complaints import list_complaints
 from installed import Slurm
 from lab import Lab
 
@@ -66,34 +66,34 @@ def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     shape, _, which = request.param.partition("-")
     slurm = request.getfixturevalue(f"slurm_{which}")
     release = ".".join(f"{part:02d}" for part in slurm.release)
-    cluster = written(SHAPES[shape].replace("VERSION", release), tmp_path_factory.mktemp(shape))
+    cluster = declare_text(SHAPES[shape].replace("VERSION", release), tmp_path_factory.mktemp(shape))
     with Lab(cluster.folder, slurm.rootfs) as lab:
         lab.start(nodes="")
         yield Loaded(shape, slurm, cluster, lab)
 
 
-def offered(loaded: Loaded) -> dict[str, str]:
+def list_gres(loaded: Loaded) -> dict[str, str]:
     """Node name to its Gres, of the first node of each pool."""
-    nodes = named(loaded.lab, "node", "NodeName")
-    first = [min(hosts(pool.hosts)) for pool in loaded.cluster.published.pools]
+    nodes = list_by_name(loaded.lab, "node", "NodeName")
+    first = [min(list_hosts(pool.hosts)) for pool in loaded.cluster.published.pools]
     return {name: nodes[name]["Gres"] for name in first}
 
 
 def test_a_bundle_is_loaded_whole(loaded: Loaded) -> None:
     lab, published = loaded.lab, loaded.cluster.published
-    nodes = named(lab, "node", "NodeName")
+    nodes = list_by_name(lab, "node", "NodeName")
     assert len(nodes) == published.nodes
-    assert set(named(lab, "partition", "PartitionName")) == set(published.scheduler.partitions)
+    assert set(list_by_name(lab, "partition", "PartitionName")) == set(published.scheduler.partitions)
     for pool in published.pools:
-        assert hosts(pool.hosts) <= set(nodes)
+        assert list_hosts(pool.hosts) <= set(nodes)
     if published.scheduler.database:
         assert lab.run(["/etc/slurm/accounts.sh"]).returncode == 0
         assert lab.run(["/etc/slurm/accounts.sh"]).stdout == "nothing changed\n"
-    assert not (found := complaints(lab)), "\n".join(found)
+    assert not (found := list_complaints(lab)), "\n".join(found)
 
 
 def test_slurmd_detects_what_the_controller_has_configured(loaded: Loaded) -> None:
-    for name, gres in offered(loaded).items():
+    for name, gres in list_gres(loaded).items():
         done = loaded.lab.run(["slurmd", "-G", "-N", name], check=False)
         said = done.stdout + done.stderr
         if "g.10gb" in gres:
@@ -108,7 +108,7 @@ def test_slurmd_detects_what_the_controller_has_configured(loaded: Loaded) -> No
 
 
 def test_a_misspelt_key_is_told_at_once(slurm_2205: Slurm, tmp_path: Path) -> None:
-    cluster = written(SHAPES["bare"].replace("VERSION", "22.05"), tmp_path)
+    cluster = declare_text(SHAPES["bare"].replace("VERSION", "22.05"), tmp_path)
     with Lab(cluster.folder, slurm_2205.rootfs) as lab:
         lab.run("echo NoSuchKey=1 >>/etc/slurm/slurm.conf")
         assert "NoSuchKey" in lab.run("scontrol show hostnames a", check=False).stderr

@@ -45,7 +45,7 @@ class World:
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C is for the tests: they end the world
         )
-        said = self._first_words(timeout=PATIENCE)
+        said = self._read_first_words(timeout=PATIENCE)
         ready = READY.search(said)
         if not ready:
             self.__exit__()
@@ -53,7 +53,7 @@ class World:
         self.pid = int(ready[1])
         return self
 
-    def _first_words(self, timeout: float) -> str:
+    def _read_first_words(self, timeout: float) -> str:
         assert self._process.stdout is not None
         said = ""
         while not READY.search(said):
@@ -110,12 +110,12 @@ class World:
         done = subprocess.CompletedProcess(argv, code, out, err)
         text = command if isinstance(command, str) else shlex.join(argv)
         if code == 128 + signal.SIGKILL and time.monotonic() - began >= timeout:
-            raise self.error(f"not finished within {timeout} s: {text}\n{done.stdout}{done.stderr}")
+            raise self.build_error(f"not finished within {timeout} s: {text}\n{done.stdout}{done.stderr}")
         if check and code:
-            raise self.error(f"exit code {code}: {text}\n{done.stdout}{done.stderr}")
+            raise self.build_error(f"exit code {code}: {text}\n{done.stdout}{done.stderr}")
         return done
 
-    def error(self, text: str) -> LabError:
+    def build_error(self, text: str) -> LabError:
         """The error for this text; a lab adds its logs."""
         return LabError(text)
 

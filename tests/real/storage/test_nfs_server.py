@@ -54,7 +54,7 @@ def bundle() -> Bundle:
     return render(resolve(load(ROOT / "examples" / "07-storage" / "cluster.yaml")), "storage")
 
 
-def exported(exports: Path, installed: Path, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+def run_exportfs(exports: Path, installed: Path, tmp_path: Path) -> subprocess.CompletedProcess[str]:
     (tmp_path / "view").mkdir(exist_ok=True)
     return subprocess.run(
         ["unshare", "--mount", "sh", "-c", PROGRAM, "sh", tmp_path / "view", exports, installed],
@@ -66,7 +66,7 @@ def exported(exports: Path, installed: Path, tmp_path: Path) -> subprocess.Compl
 
 def test_the_server_accepts_the_exports(bundle: Bundle, installed: Path, tmp_path: Path) -> None:
     (tmp_path / "exports").write_text(str(bundle["home/exports"]))
-    done = exported(tmp_path / "exports", installed, tmp_path)
+    done = run_exportfs(tmp_path / "exports", installed, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     plan = resolve(load(ROOT / "examples" / "07-storage" / "cluster.yaml"))
     (line,) = done.stdout.splitlines()
@@ -82,7 +82,7 @@ def test_the_server_accepts_the_exports(bundle: Bundle, installed: Path, tmp_pat
 def test_a_wrong_option_is_refused(bundle: Bundle, installed: Path, tmp_path: Path) -> None:
     """So the test above can fail."""
     (tmp_path / "exports").write_text(str(bundle["home/exports"]).replace("root_squash", "rot_squash"))
-    done = exported(tmp_path / "exports", installed, tmp_path)
+    done = run_exportfs(tmp_path / "exports", installed, tmp_path)
     assert done.returncode and 'unknown keyword "rot_squash"' in done.stderr
 
 
