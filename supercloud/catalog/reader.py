@@ -158,14 +158,19 @@ def _require_overlay(overlay: Path) -> None:
             raise
         problem = getattr(error, "strerror", None) or "this is not a valid path"
         raise CatalogError(f"the catalog overlay {str(overlay)!r} cannot be read: {problem}") from None
-    if not strange:
-        return
-    shown = [name for name in strange if difflib.get_close_matches(name[:80].lower(), KINDS, cutoff=0.7)][:_MAX_SHOWN]
-    others = len(strange) - len(shown)
-    more = f"{others} {'other ' if shown else ''}director{'ies' if others > 1 else 'y'}" if others else ""
-    names = ", ".join([*map(repr, shown), *([more] if more else [])])
-    said = f"unknown kind {names}" if shown else f"{names} {'are' if others > 1 else 'is'} not of a known kind"
-    raise CatalogError(f"{overlay}: {said}; kinds are {', '.join(KINDS)}")
+    if strange:
+        raise CatalogError(f"{overlay}: {_describe_unknown_kinds(strange)}; kinds are {', '.join(KINDS)}")
+
+
+def _describe_unknown_kinds(names: Sequence[str]) -> str:
+    """Names similar to a kind, and the number of the others."""
+    shown = [name for name in names if difflib.get_close_matches(name[:80].lower(), KINDS, cutoff=0.7)][:_MAX_SHOWN]
+    others = len(names) - len(shown)
+    directories = f"director{'ies' if others > 1 else 'y'}"
+    if not shown:
+        return f"{others} {directories} {'are' if others > 1 else 'is'} not of a known kind"
+    more = [f"{others} other {directories}"] if others else []
+    return f"unknown kind {', '.join([*map(repr, shown), *more])}"
 
 
 _MAX_SHOWN = 5  # directories of an overlay that a message lists

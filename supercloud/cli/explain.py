@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import textwrap
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +25,7 @@ def explain(
     as_json: JsonOption = False,
 ) -> None:
     """Print a field of a spec: type, unit, default, example and the fields below it."""
-    from ..spec.explain import explain_forms, iter_fields
+    from ..spec.explain import explain_forms
 
     forms = explain_forms(path)
     if as_json:
@@ -33,22 +34,34 @@ def explain(
         return
     for number, found in enumerate(forms):
         if recursive:
-            if found.condition:
-                print_result(f"where {found.condition}:")
-            for child in iter_fields(found):
-                depth = child.path.count(".") - (found.path.count(".") + 1 if found.path else 0)
-                where = f" (where {child.condition})" if child.condition else ""
-                print_result(f"{'  ' * depth}{child.name} <{child.type}>{where}")
+            _print_tree(found)
             continue
         if number:
             print_result("")
         _print_field(found, path)
-    below = next(
-        (child for found in forms for group in found.children for child in group.fields if child.children), None
-    )
-    if below and not recursive:
-        document = "" if path.split(".")[0] not in ("fleet", "job") else f"{path.split('.')[0]}."
-        print_note(f"next: supercloud explain {document}{below.path}")
+    if not recursive:
+        _print_next(path, forms)
+
+
+def _print_tree(found: FieldDoc) -> None:
+    """Print the fields below a field, one per line."""
+    from ..spec.explain import iter_fields
+
+    if found.condition:
+        print_result(f"where {found.condition}:")
+    base = found.path.count(".") + 1 if found.path else 0
+    for child in iter_fields(found):
+        where = f" (where {child.condition})" if child.condition else ""
+        print_result(f"{'  ' * (child.path.count('.') - base)}{child.name} <{child.type}>{where}")
+
+
+def _print_next(path: str, forms: Sequence[FieldDoc]) -> None:
+    """Print the command for the first field below that has fields itself."""
+    fields = (child for found in forms for group in found.children for child in group.fields)
+    below = next((child for child in fields if child.children), None)
+    if below:
+        root = path.split(".", maxsplit=1)[0]
+        print_note(f"next: supercloud explain {f'{root}.' if root in ('fleet', 'job') else ''}{below.path}")
 
 
 def _print_field(found: FieldDoc, path: str) -> None:

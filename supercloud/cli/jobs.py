@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,7 @@ from .output import format_columns, print_json, print_note, print_result
 if TYPE_CHECKING:
     from ..errors import StoreError, SupercloudError
     from ..jobs.store.records import JobRecord
+    from ..jobs.store.states import State
 
 EPILOG = "Example: supercloud jobs --live · next: supercloud logs 1"
 
@@ -36,13 +38,10 @@ def jobs(
     as_json: JsonOption = False,
 ) -> None:
     """List jobs on all engines, newest first."""
-    from ..errors import UnknownNameError
     from ..jobs.store.states import LIVE_STATES, State
     from ..jobs.store.store import open_default_store
 
-    requested = {word.upper() for word in state or ()}
-    for word in requested - set(State):
-        raise UnknownNameError("state", word, State)
+    states = _select_states(state, live)
     store = open_default_store()
     if history is not None:
         _print_history(history, as_json)
@@ -53,28 +52,34 @@ def jobs(
         from ..jobs.reconcile import reconcile  # its import takes longer than the list itself
 
         problems += reconcile(store)
-    states = tuple(one for one in State if (not state or one in requested) and not (live and one.is_final))
     records = store.select(states, limit, tenant=tenant, name=name, damaged=damaged)
     if as_json:
         print_json([_build_json(record) for record in records])
-    else:
-        head = (
-            "id",
-            "name",
-            "state",
-            "attempt",
-            "engine",
-            "where",
-            *(("hours", "kWh", "USD") if usage else ()),
-            "reason",
-        )
-        for line in format_columns([head, *(_format_row(record, usage) for record in records)] if records else ()):
-            print_result(line)
-        if not records and not damaged:
-            some = " match the filters" if state or tenant or name or live else ""
-            print_note(f"no jobs{some} · next: supercloud submit JOB --on SPEC")
+    elif records:
+        _print_table(records, usage)
+    elif not damaged:
+        some = " match the filters" if state or tenant or name or live else ""
+        print_note(f"no jobs{some} · next: supercloud submit JOB --on SPEC")
     for problem in dict.fromkeys(str(one) for one in (*problems, *damaged)):
         print_note(f"warning: {problem}")
+
+
+def _select_states(words: list[str] | None, live: bool) -> tuple[State, ...]:
+    """The states that the options select; raises UnknownNameError for an unknown one."""
+    from ..errors import UnknownNameError
+    from ..jobs.store.states import State
+
+    requested = {word.upper() for word in words or ()}
+    for word in requested - set(State):
+        raise UnknownNameError("state", word, State)
+    return tuple(one for one in State if (not words or one in requested) and not (live and one.is_final))
+
+
+def _print_table(records: Sequence[JobRecord], usage: bool) -> None:
+    used = ("hours", "kWh", "USD") if usage else ()
+    head = ("id", "name", "state", "attempt", "engine", "where", *used, "reason")
+    for line in format_columns([head, *(_format_row(record, usage) for record in records)]):
+        print_result(line)
 
 
 def _format_row(record: JobRecord, usage: bool) -> tuple[str, ...]:

@@ -83,7 +83,6 @@ def _render_fleet(spec: Path, target: list[str] | None) -> tuple[str, Bundle]:
     from ..errors import InputError
     from ..primitives.bundle import Bundle
     from ..spec.loader import load_fleet
-    from ..targets import TARGETS, list_targets
 
     fleet = load_fleet(spec).model
     plans = [load_plan(spec.parent / member.spec) for member in fleet.clusters]
@@ -95,13 +94,19 @@ def _render_fleet(spec: Path, target: list[str] | None) -> tuple[str, Bundle]:
         raise InputError(f"{spec}: cluster names must be unique: {', '.join(p.name for p in plans)}")
     bundle = Bundle({})
     for name, plan in named.items():
-        # an unknown target is reported by the first cluster; one that applies to some clusters is rendered for those
-        known = [item for item in target or () if item not in TARGETS or item in list_targets(plan)]
+        known = _select_targets(plan, target)
         if target is None or known:
             bundle |= _render_cluster(plan, known or None)[1].with_prefix(f"clusters/{name}")
     if target and not bundle:
         raise InputError(f"{', '.join(target)}: applies to no cluster of {fleet.name}")
     return fleet.name, bundle | _render_common_queue(fleet.name, named, target)
+
+
+def _select_targets(plan: Plan, target: list[str] | None) -> list[str]:
+    """The requested targets that apply to a cluster, with unknown ones: the first cluster reports these."""
+    from ..targets import TARGETS, list_targets
+
+    return [item for item in target or () if item not in TARGETS or item in list_targets(plan)]
 
 
 def _render_common_queue(name: str, plans: Mapping[str, Plan], target: list[str] | None) -> Bundle:

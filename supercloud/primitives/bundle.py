@@ -92,19 +92,15 @@ class Bundle(Mapping[str, str]):
             _refuse_protected(target, source)
         else:
             _refuse_foreign(target, origin, subfolders)
-        old = _read_manifest(target)
-        kept = subfolders if old and old.origin in ("", origin) else ()
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         except OSError as error:
             raise OperationError(f"cannot write next to {target}: {error.strerror or error}") from None
         try:
-            files = {path: _compute_digest(text.encode()) for path, text in self.items()}
-            if old and kept:
-                _copy_unselected(target, fresh, kept)
-                files |= {path: digest for path, digest in old.files.items() if not _is_inside(path, kept)}
-            self._write_files(fresh, _Manifest(files, origin))
+            kept = _keep_unselected(target, fresh, origin, subfolders)
+            own = {path: _compute_digest(text.encode()) for path, text in self.items()}
+            self._write_files(fresh, _Manifest(own | kept, origin))
             _replace_folder(fresh, target)
         except OSError as error:
             raise OperationError(f"cannot write {target}: {error.strerror or error}; nothing was changed") from None
@@ -146,6 +142,15 @@ def _read_manifest(target: Path) -> _Manifest | None:
 
 def _is_inside(path: str, subfolders: Collection[str]) -> bool:
     return any(path == part or path.startswith(f"{part}/") for part in subfolders)
+
+
+def _keep_unselected(target: Path, fresh: Path, origin: str, subfolders: Collection[str]) -> dict[str, str]:
+    """Copy what is outside the subfolders, if it is of the same source; returns the digests of its files."""
+    old = _read_manifest(target) if subfolders else None
+    if old is None or old.origin not in ("", origin):
+        return {}
+    _copy_unselected(target, fresh, subfolders)
+    return {path: digest for path, digest in old.files.items() if not _is_inside(path, subfolders)}
 
 
 def _copy_unselected(target: Path, fresh: Path, subfolders: Collection[str]) -> None:
@@ -199,13 +204,24 @@ def _refuse_foreign(target: Path, origin: str, subfolders: Collection[str]) -> N
     """Raise where writing (with ``subfolders``: these subfolders) would lose files that were not rendered or are of
     another origin.
     """
-    if not target.exists() and not target.is_symlink():
-        return
     if target.is_symlink():
         raise OutputError(f"{target} is a symbolic link; choose another output directory")
+    if not target.exists():
+        return
     present = sorted(str(path.relative_to(target).as_posix()) for path in target.rglob("*") if not path.is_dir())
     if not present:
         return
+    manifest = _require_manifest(target, present)
+    if manifest.origin and manifest.origin != origin:
+        raise OutputError(
+            f"{target} was rendered from {os.path.normpath(target / manifest.origin)}; "
+            "choose another directory (--out), or use --force to replace it"
+        )
+    lost = [path for path in present if path != MANIFEST and (not subfolders or _is_inside(path, subfolders))]
+    _refuse_changed(target, manifest, lost)
+
+
+def _require_manifest(target: Path, present: list[str]) -> _Manifest:
     if MANIFEST not in present:
         raise OutputError(
             f"{target} contains files that supercloud did not write ({_format_paths(present)}); "
@@ -214,17 +230,16 @@ def _refuse_foreign(target: Path, origin: str, subfolders: Collection[str]) -> N
     manifest = _read_manifest(target)
     if manifest is None:
         raise OutputError(f"{target}/{MANIFEST} is damaged; use --force to replace the directory")
-    if manifest.origin and manifest.origin != origin:
-        raise OutputError(
-            f"{target} was rendered from {os.path.normpath(target / manifest.origin)}; "
-            "choose another directory (--out), or use --force to replace it"
-        )
-    lost = [path for path in present if path != MANIFEST and (not subfolders or _is_inside(path, subfolders))]
+    return manifest
+
+
+def _refuse_changed(target: Path, manifest: _Manifest, paths: list[str]) -> None:
+    """Raise if one of the files was not rendered, or was modified since."""
     try:
-        digests = {path: _compute_digest((target / path).read_bytes()) for path in lost if path in manifest.files}
+        digests = {path: _compute_digest((target / path).read_bytes()) for path in paths if path in manifest.files}
     except OSError as error:
         raise OutputError(f"{target} cannot be read: {error}; use --force to replace the directory") from None
-    if foreign := [path for path in lost if path not in manifest.files]:
+    if foreign := [path for path in paths if path not in manifest.files]:
         raise OutputError(
             f"{target} contains files that supercloud did not write ({_format_paths(foreign)}); "
             "move them, or use --force to discard them"

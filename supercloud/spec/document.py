@@ -174,34 +174,44 @@ def _compose(text: str, file: str) -> _Node | None:
     anchors: dict[str, _Node] = {}
     count = 0
     for event in yaml.parse(text, Loader=_LOADER):
-        mark = cast(yaml.Mark, event.start_mark)  # libyaml's binding has its own mark class with the same fields
-        line = mark.line + 1
-        if isinstance(event, yaml.ScalarEvent):
-            node = _Node("scalar", line, event.value, not event.style, event.tag)
-        elif isinstance(event, yaml.AliasEvent):
-            if event.anchor not in anchors:
-                raise yaml.MarkedYAMLError(None, None, "an alias has no anchor before it", mark)
-            node = anchors[event.anchor]
-        elif isinstance(event, yaml.SequenceStartEvent):
-            node = _Node("sequence", line)
-        elif isinstance(event, yaml.MappingStartEvent):
-            node = _Node("mapping", line)
-        else:
+        node = _build_node(event, anchors)
+        if node is None:
             if isinstance(event, yaml.SequenceEndEvent | yaml.MappingEndEvent):
                 open_nodes.pop()
             continue
+        mark = _get_mark(event)
         if len(open_nodes) == 1 and root.inner:
             raise yaml.MarkedYAMLError(None, None, _SECOND_DOCUMENT, mark)
         count += 1
         if len(open_nodes) > _MAX_DEPTH + 2 or count > 2 * _MAX_VALUES:
-            raise _build_size_error(f"{file or 'the text'}:{line}", count)
+            raise _build_size_error(f"{file or 'the text'}:{mark.line + 1}", count)
         open_nodes[-1].inner.append(node)
-        if not isinstance(event, yaml.AliasEvent):
-            if event.anchor is not None:
-                anchors[event.anchor] = node
-            if node.kind != "scalar":
-                open_nodes.append(node)
+        if isinstance(event, yaml.AliasEvent):
+            continue
+        if event.anchor is not None:
+            anchors[event.anchor] = node
+        if node.kind != "scalar":
+            open_nodes.append(node)
     return root.inner[0] if root.inner else None
+
+
+def _get_mark(event: yaml.Event) -> yaml.Mark:
+    return cast(yaml.Mark, event.start_mark)  # libyaml's binding has its own mark class with the same fields
+
+
+def _build_node(event: yaml.Event, anchors: Mapping[str, _Node]) -> _Node | None:
+    """The node that an event starts, or the one that an alias repeats; None for other events."""
+    if isinstance(event, yaml.ScalarEvent):
+        return _Node("scalar", _get_mark(event).line + 1, event.value, not event.style, event.tag)
+    if isinstance(event, yaml.AliasEvent):
+        if event.anchor not in anchors:
+            raise yaml.MarkedYAMLError(None, None, "an alias has no anchor before it", _get_mark(event))
+        return anchors[event.anchor]
+    if isinstance(event, yaml.SequenceStartEvent):
+        return _Node("sequence", _get_mark(event).line + 1)
+    if isinstance(event, yaml.MappingStartEvent):
+        return _Node("mapping", _get_mark(event).line + 1)
+    return None
 
 
 def _build_size_error(location: str, count: int) -> SpecError:

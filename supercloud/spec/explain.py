@@ -159,12 +159,21 @@ def _describe_type(schema: Mapping[str, Any], models: Mapping[str, Any]) -> str:
         return f"one of {', '.join(values)}" if len(values) > 1 else values[0]
     if "properties" in schema:
         return "mapping"
+    if schema.get("type") in ("array", "object"):
+        return _describe_collection(schema, models)
+    return _describe_scalar(schema)
+
+
+def _describe_collection(schema: Mapping[str, Any], models: Mapping[str, Any]) -> str:
+    """A list, or a mapping whose keys are not fields."""
+    types = [_describe_type(item, models) for item in _list_items(schema)]
+    if schema["type"] == "array":
+        return "list of " + (types[0] if types else "values")
+    return "mapping of " + (" or ".join(sorted(set(types))) or "values")
+
+
+def _describe_scalar(schema: Mapping[str, Any]) -> str:
     kind = schema.get("type")
-    if kind == "array":
-        return "list of " + (_describe_type(_list_items(schema)[0], models) if _list_items(schema) else "values")
-    if kind == "object":
-        types = {_describe_type(item, models) for item in _list_items(schema)}
-        return "mapping of " + (" or ".join(sorted(types)) or "values")
     if schema.get("examples") and kind == "string" and schema.get("title"):
         return f"{_split_words(schema['title'])}, such as {schema['examples'][0]}"
     return _SCALARS.get(str(kind), "value") + _describe_bounds(schema)

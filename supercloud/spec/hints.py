@@ -131,21 +131,32 @@ def find_mapping_hint(value: object, models: Sequence[type[BaseModel]]) -> str:
     if not isinstance(value, str | int | float) or isinstance(value, bool) or len(text) > 80:
         return ""
     for model in models:
-        for pattern, form in _load_hints()["shapes"].get(model.__name__, {}).items():
-            if (found := re.fullmatch(pattern, text)) and _may_be_written(model, found.expand(form)):
-                return f"write {found.expand(form)}"
-        kind = model.model_fields.get("kind")
-        if kind is not None and text in get_args(kind.annotation):
-            needed = [
-                f"{name}: …" for name, info in model.model_fields.items() if info.is_required() and name != "kind"
-            ]
-            return f"write {{{', '.join([f'kind: {text}', *needed])}}}"
+        form = _find_shape(model, text) or _build_kind_form(model, text)
+        if form:
+            return f"write {form}"
     for model in models:
         for name in model.model_fields:
             form = f"{{{name}: {text}}}"
             if _PLAIN.fullmatch(text.lstrip("/")) and _is_accepted(model, {name: value}) and _accepts(model, form):
                 return f"write {form}"
     return ""
+
+
+def _find_shape(model: type[BaseModel], text: str) -> str:
+    """The mapping for a value in the notation of another system; empty if the notation is unknown."""
+    for pattern, form in _load_hints()["shapes"].get(model.__name__, {}).items():
+        if (found := re.fullmatch(pattern, text)) and _may_be_written(model, found.expand(form)):
+            return found.expand(form)
+    return ""
+
+
+def _build_kind_form(model: type[BaseModel], text: str) -> str:
+    """The mapping with the required fields of a model whose ``kind`` is the value; empty if it is not."""
+    kind = model.model_fields.get("kind")
+    if kind is None or text not in get_args(kind.annotation):
+        return ""
+    needed = [f"{name}: …" for name, info in model.model_fields.items() if info.is_required() and name != "kind"]
+    return f"{{{', '.join([f'kind: {text}', *needed])}}}"
 
 
 def _may_be_written(model: type[BaseModel], form: str) -> bool:
@@ -164,27 +175,38 @@ def _is_accepted(model: type[BaseModel], data: Mapping[str, object]) -> bool:
 def iter_rewrites(value: object, expected: str) -> Iterator[object]:
     """Other forms of a value of the wrong type (``a whole number`` …, or empty), the most likely first."""
     if isinstance(value, str) and len(value) <= 80:
-        if expected == "true or false" and value.lower() in ("yes", "no", "on", "off", "y", "n"):
-            yield value.lower() in ("yes", "on", "y")
-        elif found := re.fullmatch(r"([0-9]{1,15})(?:\.0)?( *[A-Za-z]+)?", value):
-            yield int(found[1])
-        if found := _RANGE.fullmatch(value):
-            yield int(found[2]) - int(found[1]) + 1
-        yield from _times(value)
-        if (found := _QUANTITY.fullmatch(value)) and (unit := _load_hints()["units"].get(found[2])):
-            yield f"{found[1]} {unit}"
+        yield from _rewrite_text(value, expected)
     elif isinstance(value, int) and not isinstance(value, bool):
         yield from _times(str(value))
-    if expected == "a mapping" and isinstance(value, list) and value and all(_is_pair(item) for item in value):
-        yield {item["name"]: item["value"] for item in value}
-    elif expected == "a mapping":
-        pairs = [
-            re.split(r"[=:]", item, maxsplit=1)
-            for item in (value if isinstance(value, list) else [value])
-            if isinstance(item, str)
-        ]
-        if pairs and all(len(pair) == 2 and all(map(_PLAIN.fullmatch, pair)) for pair in pairs):
-            yield {key: int(text) if text.isascii() and text.isdigit() else text for key, text in pairs}
+    if expected == "a mapping":
+        mapping = _build_mapping(value if isinstance(value, list) else [value])
+        if mapping:
+            yield mapping
+
+
+def _rewrite_text(value: str, expected: str) -> Iterator[object]:
+    """A text as the truth value, number, time or quantity that it probably is."""
+    if expected == "true or false" and value.lower() in ("yes", "no", "on", "off", "y", "n"):
+        yield value.lower() in ("yes", "on", "y")
+    elif found := re.fullmatch(r"([0-9]{1,15})(?:\.0)?( *[A-Za-z]+)?", value):
+        yield int(found[1])
+    if found := _RANGE.fullmatch(value):
+        yield int(found[2]) - int(found[1]) + 1
+    yield from _times(value)
+    if (found := _QUANTITY.fullmatch(value)) and (unit := _load_hints()["units"].get(found[2])):
+        yield f"{found[1]} {unit}"
+
+
+def _build_mapping(items: Sequence[Any]) -> dict[object, object]:
+    """A mapping of items with a name and a value, or of texts ``NAME=VALUE`` and ``NAME: VALUE``; empty if there are
+    others.
+    """
+    if items and all(_is_pair(item) for item in items):
+        return {item["name"]: item["value"] for item in items}
+    pairs = [re.split(r"[=:]", item, maxsplit=1) for item in items if isinstance(item, str)]
+    if not all(len(pair) == 2 and all(map(_PLAIN.fullmatch, pair)) for pair in pairs):
+        return {}
+    return {key: int(text) if text.isascii() and text.isdigit() else text for key, text in pairs}
 
 
 def _times(text: str) -> Iterator[str]:

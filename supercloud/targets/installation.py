@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..plan.build.fabric.partitions import find_manager_node, manager_hosts
 from ..plan.build.fabric.roles import is_routed
 from ..plan.build.network.address_servers import address_servers
@@ -23,26 +25,31 @@ def render_order(plan: Plan) -> Bundle:
     served = {server.name for server in servers}
     schedulers = list(dict.fromkeys(host.name for host in _schedulers(plan)))
     others = [*schedulers, *(str(group.hosts) for group in plan.servers)]
-    joined = [fabric for fabric in plan.fabrics if fabric.tiers]
-    return Bundle(
-        {
-            "INSTALL.md": render_template(
-                "installation/INSTALL.md.j2",
-                plan=plan,
-                targets=list_targets(plan),
-                servers=servers,
-                bridged=[item for item in joined if item.kind != "infiniband" and not is_routed(item.kind, item.role)],
-                routed=[item for item in joined if item.kind != "infiniband" and is_routed(item.kind, item.role)],
-                managers=[(item, _managers(plan, item)) for item in joined if item.kind == "infiniband"],
-                bonds=any(find_bond_groups(item) for item in joined if item.role == "in-band"),
-                drivers=[pool for pool in plan.pools if pool.accelerator],
-                schedulers=schedulers,
-                others=[name for name in others if name not in served],
-                is_switched=_is_switched,
-                outside=[(item, _clients(plan, index)) for index, item in enumerate(plan.storage) if not item.servers],
-            )
-        }
+    text = render_template(
+        "installation/INSTALL.md.j2",
+        plan=plan,
+        targets=list_targets(plan),
+        servers=servers,
+        drivers=[pool for pool in plan.pools if pool.accelerator],
+        schedulers=schedulers,
+        others=[name for name in others if name not in served],
+        is_switched=_is_switched,
+        outside=[(item, _clients(plan, index)) for index, item in enumerate(plan.storage) if not item.servers],
+        **_group_fabrics(plan),
     )
+    return Bundle({"INSTALL.md": text})
+
+
+def _group_fabrics(plan: Plan) -> dict[str, Any]:
+    """Group the fabrics with switches by the way in which they are installed."""
+    joined = [fabric for fabric in plan.fabrics if fabric.tiers]
+    ethernet = [item for item in joined if item.kind != "infiniband"]
+    return {
+        "bridged": [item for item in ethernet if not is_routed(item.kind, item.role)],
+        "routed": [item for item in ethernet if is_routed(item.kind, item.role)],
+        "managers": [(item, _managers(plan, item)) for item in joined if item.kind == "infiniband"],
+        "bonds": any(find_bond_groups(item) for item in joined if item.role == "in-band"),
+    }
 
 
 def _schedulers(plan: Plan) -> tuple[HostPlan, ...]:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ...catalog import Catalog, Switch
 from ...errors import Finding, InputError
+from ...primitives.quantity import Rate
+from ...spec import Fabric as Declared
 from ..build.cabling.mixed_optics import find_mixed_ports
 from ..build.cabling.unknown import count_unknown_links
 from ..build.fabric.cabling_parts import CablingParts
-from ..model.plan import FabricPlan, Plan
+from ..model.plan import FabricPlan, Plan, Service
+
+if TYPE_CHECKING:
+    from ..model.cables import CableTable
+    from ..model.devices import DeviceSet
 
 __all__ = ["CHECKS"]
 
@@ -21,62 +29,118 @@ def _iter_planned_fabrics(plan: Plan) -> Iterator[tuple[str, FabricPlan]]:
             yield f"fabrics[{index}]", fabric
 
 
-def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Cables longer than any of the allowed kinds, and ports that would get two cables."""
-    spots = None
-    for path, fabric in _iter_planned_fabrics(plan):
-        declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
-        special = declared.cabling or declared.peer_links or declared.exits or declared.joins
-        upper = {item.name for item in plan.fabrics if item.tiers and item.name != fabric.name}
-        if not special or not fabric.tiers or (declared.joins and declared.joins.fabric not in upper):
-            continue  # an unknown network in ``joins`` is reported where it is declared
-        import numpy as np
+def _get_declaration(plan: Plan, fabric: FabricPlan) -> Declared:
+    return next(item for item in plan.spec.fabrics if item.name == fabric.name)
 
+
+@dataclass(frozen=True)
+class _CabledFabric:
+    """A fabric with its cables, or with the error for which it has none."""
+
+    path: str
+    fabric: FabricPlan
+    declared: Declared
+    cables: CableTable | InputError
+
+
+@dataclass(frozen=True)
+class _CableEnd:
+    """A port at one end of a cable."""
+
+    devices: DeviceSet
+    device: int
+    port: int
+
+    @property
+    def cage(self) -> str:
+        return self.devices.form_factors[self.port] or "an unknown cage type"
+
+    @property
+    def label(self) -> str:
+        return self.devices.format_label(self.device, self.port)
+
+
+def _iter_cabled_fabrics(plan: Plan, is_checked: Callable[[Plan, FabricPlan], bool]) -> Iterator[_CabledFabric]:
+    """The fabrics for which a check needs cables."""
+    locator = None
+    for path, fabric in _iter_planned_fabrics(plan):
+        if not is_checked(plan, fabric):
+            continue
         from ..build.cabling.cables import build_cable_table
-        from ..build.cabling.choice import list_joining_cables
         from ..build.cabling.ends import DeviceLocator
 
-        spots = spots or DeviceLocator(plan)
+        locator = locator or DeviceLocator(plan)
+        cables: CableTable | InputError
         try:
-            table = build_cable_table(plan, fabric, spots)
+            cables = build_cable_table(plan, fabric, locator)
         except InputError as error:
-            problem, _, hint = str(error).removeprefix(f"{path}: ").partition("; ")
-            yield Finding("cable-reach", "error", path, problem, hint or "use larger switches, or fewer links")
-            continue
-        media = declared.cabling.media if declared.cabling else ()
-        short = (table.kind_index < 0) & ~np.isnan(table.length)
-        if media and short.any():
-            worst = int(np.argmax(np.where(short, table.length, -1)))
-            sides = (
-                (table.links.source_set, table.links.source, table.links.source_port),
-                (table.links.target_set, table.links.target, table.links.target_port),
-            )
-            ends = [(table.devices[int(of[worst])], int(device[worst]), int(port[worst])) for of, device, port in sides]
-            known = list_joining_cables(fabric, declared, ends[0][0], ends[1][0], ends[0][2], ends[1][2])
-            speed = ends[0][0].link_speed or fabric.speed
-            if not known:  # the length is not the problem
-                cages = " and ".join(
-                    f"{item.form_factors[port] or 'an unknown cage type'} of {item.model}" for item, _, port in ends
-                )
-                yield Finding(
-                    "cable-unknown",
-                    "warning",
-                    f"{path}.cabling.media",
-                    f"{int(short.sum())} of {table.count} links of {fabric.name} have no cable: the catalog has no "
-                    f"{' and no '.join(media)} that joins {cages} at {speed}",
-                    "allow another kind, or add the cable to a catalog overlay",
-                )
-                continue
-            reach = max(item.lengths[-1] if item.lengths else item.reach for item in known)
-            labels = " to ".join(item.format_label(device, port) for item, device, port in ends)
-            yield Finding(
-                "cable-reach",
-                "error",
-                f"{path}.cabling.media",
-                f"{int(short.sum())} of {table.count} links of {fabric.name} are longer than {', '.join(media)} "
-                f"reaches ({reach} at {speed}): the longest is {table.length[worst]:.1f} m, from {labels}",
-                "allow a kind that reaches further, or move the racks of switches closer",
-            )
+            cables = error
+        yield _CabledFabric(path, fabric, _get_declaration(plan, fabric), cables)
+
+
+def _get_ends(cables: CableTable, row: int) -> tuple[_CableEnd, _CableEnd]:
+    links = cables.links
+    return (
+        _CableEnd(cables.devices[int(links.source_set[row])], int(links.source[row]), int(links.source_port[row])),
+        _CableEnd(cables.devices[int(links.target_set[row])], int(links.target[row]), int(links.target_port[row])),
+    )
+
+
+def _has_special_cables(plan: Plan, fabric: FabricPlan) -> bool:
+    """Whether a fabric declares more than the usual links; an unknown network in ``joins`` is reported where it is
+    declared.
+    """
+    declared = _get_declaration(plan, fabric)
+    if not fabric.tiers or not (declared.cabling or declared.peer_links or declared.exits or declared.joins):
+        return False
+    upper = {item.name for item in plan.fabrics if item.tiers and item.name != fabric.name}
+    return not declared.joins or declared.joins.fabric in upper
+
+
+def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Cables longer than any of the allowed kinds, and ports that would get two cables."""
+    for item in _iter_cabled_fabrics(plan, _has_special_cables):
+        if isinstance(item.cables, InputError):
+            problem, _, hint = str(item.cables).removeprefix(f"{item.path}: ").partition("; ")
+            yield Finding("cable-reach", "error", item.path, problem, hint or "use larger switches, or fewer links")
+        else:
+            yield from _check_allowed_media(item, item.cables)
+
+
+def _check_allowed_media(item: _CabledFabric, cables: CableTable) -> Iterator[Finding]:
+    """Links that no cable of the allowed media connects: none fits their cages, or all are too short."""
+    import numpy as np
+
+    from ..build.cabling.choice import list_joining_cables
+
+    media = item.declared.cabling.media if item.declared.cabling else ()
+    short = (cables.kind_index < 0) & ~np.isnan(cables.length)
+    if not media or not short.any():
+        return
+    worst = int(np.argmax(np.where(short, cables.length, -1)))
+    near, far = _get_ends(cables, worst)
+    known = list_joining_cables(item.fabric, item.declared, near.devices, far.devices, near.port, far.port)
+    speed = near.devices.link_speed or item.fabric.speed
+    affected = f"{int(short.sum())} of {cables.count} links of {item.fabric.name}"
+    if not known:  # the length is not the problem
+        cages = " and ".join(f"{end.cage} of {end.devices.model}" for end in (near, far))
+        yield Finding(
+            "cable-unknown",
+            "warning",
+            f"{item.path}.cabling.media",
+            f"{affected} have no cable: the catalog has no {' and no '.join(media)} that joins {cages} at {speed}",
+            "allow another kind, or add the cable to a catalog overlay",
+        )
+        return
+    reach = max(cable.lengths[-1] if cable.lengths else cable.reach for cable in known)
+    yield Finding(
+        "cable-reach",
+        "error",
+        f"{item.path}.cabling.media",
+        f"{affected} are longer than {', '.join(media)} reaches ({reach} at {speed}): the longest is "
+        f"{cables.length[worst]:.1f} m, from {near.label} to {far.label}",
+        "allow a kind that reaches further, or move the racks of switches closer",
+    )
 
 
 def cable_mixed_optic(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -113,62 +177,64 @@ def _find_service_path(plan: Plan, path: str, fabric: FabricPlan, name: str) -> 
     return path if position is None else f"{path}.services[{position}]"
 
 
+def _has_named_cables(plan: Plan, fabric: FabricPlan) -> bool:
+    cabling = _get_declaration(plan, fabric).cabling
+    named = bool(cabling and (cabling.nodes or cabling.uplinks or cabling.peers))
+    return bool(fabric.tiers) and (named or any(item.cable for item in fabric.services))
+
+
 def cable_mismatch(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Cables selected by name that do not fit or are too short."""
-    spots = None
-    for path, fabric in _iter_planned_fabrics(plan):
-        declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
-        cabling = declared.cabling
-        named = [key for key in ("nodes", "uplinks", "peers") if cabling and getattr(cabling, key)]
-        if not fabric.tiers or not (named or any(item.cable for item in fabric.services)):
-            continue
-        import numpy as np
+    for item in _iter_cabled_fabrics(plan, _has_named_cables):
+        if not isinstance(item.cables, InputError):  # reported by cable-reach
+            yield from _check_named_cables(plan, item, item.cables)
 
-        from ..build.cabling.cabled import network_of
-        from ..build.cabling.cables import build_cable_table
-        from ..build.cabling.choice import find_named_cable
-        from ..build.cabling.ends import DeviceLocator
 
-        spots = spots or DeviceLocator(plan)
-        try:
-            table = build_cable_table(plan, fabric, spots)
-        except InputError:
-            continue  # reported by cable-reach
-        parts = fabric.cabling_parts
-        if not isinstance(parts, CablingParts):
+def _check_named_cables(plan: Plan, item: _CabledFabric, cables: CableTable) -> Iterator[Finding]:
+    """Links without a cable between two sets of devices for which the spec selects one."""
+    import numpy as np
+
+    from ..build.cabling.choice import find_named_cable
+
+    parts = item.fabric.cabling_parts
+    if not isinstance(parts, CablingParts):
+        return
+    pairs = cables.links.source_set * len(cables.devices) + cables.links.target_set
+    for pair in np.unique(pairs):
+        near, far = (cables.devices[number].kind for number in divmod(int(pair), len(cables.devices)))
+        service = next((service for service in item.fabric.services if service.name == near), None)
+        cable = find_named_cable(item.declared, parts, service, near, far)
+        rows = np.flatnonzero((pairs == pair) & (cables.kind_index < 0))
+        if cable is None or not len(rows):
             continue
-        for pair in np.unique(table.links.source_set * len(table.devices) + table.links.target_set):
-            near, far = (table.devices[number] for number in divmod(int(pair), len(table.devices)))
-            service = next((item for item in fabric.services if item.name == near.kind), None)
-            cable = find_named_cable(declared, parts, service, near.kind, far.kind)
-            rows = np.flatnonzero(
-                (table.links.source_set * len(table.devices) + table.links.target_set == pair) & (table.kind_index < 0)
-            )
-            if cable is None or not len(rows):
-                continue
-            key = "nodes" if near.kind == "node" else "peers" if near.kind == far.kind else "uplinks"
-            place = f"{path}.cabling.{key}"
-            if service:
-                place = f"{_find_service_path(plan, path, fabric, near.kind)}.cable"
-            cages = [
-                item.form_factors[int(port[rows[0]])] or "an unknown cage type"
-                for item, port in ((near, table.links.source_port), (far, table.links.target_port))
-            ]
-            longest = float(np.nanmax(table.length[rows], initial=0.0))
-            reach = cable.lengths[-1] if cable.lengths else cable.reach
-            problem = (
-                f"{cable.name} does not join {cages[0]} of {near.model} and {cages[1]} of {far.model} on "
-                f"{network_of(fabric)} at {service.speed if service else near.link_speed or fabric.speed}"
-            )
-            if longest > float(reach.base):
-                problem = f"{len(rows)} links are longer than {cable.name} ({reach}): the longest is {longest:.1f} m"
-            yield Finding(
-                "cable-mismatch",
-                "error",
-                place,
-                problem,
-                "select another cable, or remove the name to select one automatically",
-            )
+        key = "nodes" if near == "node" else "peers" if near == far else "uplinks"
+        place = f"{item.path}.cabling.{key}"
+        if service:
+            place = f"{_find_service_path(plan, item.path, item.fabric, near)}.cable"
+        longest = float(np.nanmax(cables.length[rows], initial=0.0))
+        reach = cable.lengths[-1] if cable.lengths else cable.reach
+        if longest > float(reach.base):
+            problem = f"{len(rows)} links are longer than {cable.name} ({reach}): the longest is {longest:.1f} m"
+        else:
+            problem = _describe_misfit(cable.name, item.fabric, service, _get_ends(cables, int(rows[0])))
+        yield Finding(
+            "cable-mismatch",
+            "error",
+            place,
+            problem,
+            "select another cable, or remove the name to select one automatically",
+        )
+
+
+def _describe_misfit(cable: str, fabric: FabricPlan, service: Service | None, ends: tuple[_CableEnd, _CableEnd]) -> str:
+    from ..build.cabling.cabled import network_of
+
+    near, far = ends
+    speed = service.speed if service else near.devices.link_speed or fabric.speed
+    return (
+        f"{cable} does not join {near.cage} of {near.devices.model} and {far.cage} of {far.devices.model} on "
+        f"{network_of(fabric)} at {speed}"
+    )
 
 
 def cable_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -202,18 +268,16 @@ def cable_uplinks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if not fabric.tiers or fabric.speed is None:
             continue
         native = min((tier.switch.modes[0].speed for tier in fabric.tiers), default=fabric.speed)
-        missing = (
-            [item for item in count_unknown_links(plan, fabric) if item.is_between_switches]
-            if native > fabric.speed
-            else []
-        )
+        if native <= fabric.speed:
+            continue
+        missing = [item for item in count_unknown_links(plan, fabric) if item.is_between_switches]
         if not missing:
             continue
-        switch = fabric.tiers[0].switch
-        others = sorted(
-            item.name
-            for item in catalog.iter_entries(Switch)
-            if item.kind == switch.kind and item.modes and item.modes[0].speed == fabric.speed
+        others = _list_native_switches(catalog, fabric.tiers[0].switch.kind, fabric.speed)
+        change = (
+            f"use switches with ports of {fabric.speed} ({', '.join(others[:4])})"
+            if others
+            else f"use nodes with adapters of {native}"
         )
         yield Finding(
             "cable-uplinks",
@@ -221,13 +285,17 @@ def cable_uplinks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             path,
             f"{sum(item.count for item in missing)} links of {fabric.name} between switches run at {fabric.speed} like "
             f"its nodes, in ports of {native}: " + "; ".join(f"{item.description}: {item.reason}" for item in missing),
-            (
-                f"use switches with ports of {fabric.speed} ({', '.join(others[:4])})"
-                if others
-                else f"use nodes with adapters of {native}"
-            )
-            + ", or add a suitable cable to a catalog overlay",
+            f"{change}, or add a suitable cable to a catalog overlay",
         )
+
+
+def _list_native_switches(catalog: Catalog, kind: str, speed: Rate) -> list[str]:
+    """Names of the switches whose ports have this speed without splitting."""
+    return sorted(
+        item.name
+        for item in catalog.iter_entries(Switch)
+        if item.kind == kind and item.modes and item.modes[0].speed == speed
+    )
 
 
 CHECKS = (cable_mixed_optic, cable_mismatch, cable_reach, cable_unknown, cable_uplinks)

@@ -8,7 +8,8 @@ from typing import cast
 
 from ...catalog import Catalog, Switch
 from ...errors import Finding
-from ...spec import ClusterSpec
+from ...primitives.quantity import Rate
+from ...spec import ClusterSpec, Pool
 from ...topology import Fabric as Wiring
 from ...topology.links import NodeLinks
 from ..build.fabric.roles import find_adapter, is_port_assumed
@@ -168,22 +169,30 @@ def fabric_speed(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         if fabric.role not in ("compute", "storage"):
             continue
-        found = [find_adapter(plan.get_pool(name).machine, fabric.role, fabric.kind) for name in fabric.pools]
-        most = max((item.speed for item in found if item), default=fabric.speed)
+        most = _compute_adapter_speed(plan, fabric, fabric.speed)
         if most <= fabric.speed:
             continue
-        kind = fabric.tiers[0].switch.kind
-        switches = list(catalog.iter_entries(Switch))
-        names = [item.name for item in switches if item.kind == kind and item.find_radix(most)]
         yield Finding(
             "fabric-speed",
             "warning",
             f"fabrics[{index}]",
             f"links of {fabric.name} run at {fabric.speed}, {most - fabric.speed} below the speed of the adapters "
             f"({most}): {' and '.join(sorted({tier.switch.name for tier in fabric.tiers}))} has no ports of {most}",
-            f"use {_format_names(names)}"
+            f"use {_describe_switches(catalog, fabric.tiers[0].switch.kind, most)}"
             + ("" if fabric.pool_speeds else f", or set speed: {fabric.speed} if this is intended"),
         )
+
+
+def _compute_adapter_speed(plan: Plan, fabric: FabricPlan, default: Rate) -> Rate:
+    """The speed of the fastest adapter of the pools on a fabric."""
+    found = [find_adapter(plan.get_pool(name).machine, fabric.role, fabric.kind) for name in fabric.pools]
+    return max((item.speed for item in found if item), default=default)
+
+
+def _describe_switches(catalog: Catalog, kind: str, speed: Rate) -> str:
+    """A few switches with ports of this speed, for a hint."""
+    names = [item.name for item in catalog.iter_entries(Switch) if item.kind == kind and item.find_radix(speed)]
+    return _format_names(names)
 
 
 def _format_names(names: list[str]) -> str:
@@ -205,7 +214,7 @@ def fabric_split_domain(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"{domains} are split over leaves",
                 _suggest_leaf_size(plan, catalog, fabric, name)
                 if size % domain
-                else _order_of_pools(plan, catalog, fabric, name),
+                else _suggest_pool_order(plan, catalog, fabric, name),
             )
 
 
@@ -232,7 +241,7 @@ def _split_domains(plan: Plan, fabric: FabricPlan) -> dict[str, tuple[int, int]]
 _MOST_ORDERED = 4
 
 
-def _order_of_pools(plan: Plan, catalog: Catalog, fabric: FabricPlan, name: str) -> str:
+def _suggest_pool_order(plan: Plan, catalog: Catalog, fabric: FabricPlan, name: str) -> str:
     """An order of pools, or a separate fabric for the pool, with which no fabric has split domains; tried on a plan."""
     members = [pool for pool in plan.spec.pools if pool.name in fabric.pools]
     first = next(pool for pool in members if pool.name == name)
@@ -240,25 +249,30 @@ def _order_of_pools(plan: Plan, catalog: Catalog, fabric: FabricPlan, name: str)
     if len(members) <= _MOST_ORDERED:
         orders += [list(order) for order in permutations(members)]
     for order in orders:
-        taken = iter(order)
-        pools = tuple(next(taken) if pool in members else pool for pool in plan.spec.pools)
-        if _has_whole_domains(plan, catalog, plan.spec.model_copy(update={"pools": pools})):
+        if _has_whole_domains(plan, catalog, _reorder_pools(plan.spec, order)):
             if order is orders[0]:
                 return f"declare pool {name} before the others of {fabric.name}"
             return f"declare the pools of {fabric.name} in the order {', '.join(pool.name for pool in order)}"
-    declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
-    other = f"{fabric.name}-{name}"
-    apart = declared.model_copy(update={"name": other, "role": fabric.role})
-    alone = tuple(
-        pool.model_copy(update={"fabrics": [other if item == fabric.name else item for item in pool.fabrics]})
-        if pool is first
-        else pool
-        for pool in plan.spec.pools
-    )
-    spec = plan.spec.model_copy(update={"pools": alone, "fabrics": (*plan.spec.fabrics, apart)})
-    if len(members) > 1 and _has_whole_domains(plan, catalog, spec):
+    if len(members) > 1 and _has_whole_domains(plan, catalog, _separate_pool(plan.spec, fabric, first)):
         return f"declare pool {name} with a separate fabric"
     return "use numbers of nodes that fill leaves, in all pools but the last"
+
+
+def _reorder_pools(spec: ClusterSpec, order: list[Pool]) -> ClusterSpec:
+    """A spec with some of the pools in this order; the others keep their position."""
+    taken = iter(order)
+    pools = tuple(next(taken) if pool in order else pool for pool in spec.pools)
+    return spec.model_copy(update={"pools": pools})
+
+
+def _separate_pool(spec: ClusterSpec, fabric: FabricPlan, pool: Pool) -> ClusterSpec:
+    """A spec in which a pool is on a copy of the fabric."""
+    declared = next(item for item in spec.fabrics if item.name == fabric.name)
+    other = f"{fabric.name}-{pool.name}"
+    copy = declared.model_copy(update={"name": other, "role": fabric.role})
+    moved = pool.model_copy(update={"fabrics": [other if item == fabric.name else item for item in pool.fabrics]})
+    pools = tuple(moved if item is pool else item for item in spec.pools)
+    return spec.model_copy(update={"pools": pools, "fabrics": (*spec.fabrics, copy)})
 
 
 def _has_whole_domains(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> bool:

@@ -9,7 +9,7 @@ from ...errors import Finding
 from ..build.kubernetes.labels import weka_stores
 from ..build.storage.clients import list_client_pools
 from ..model.plan import Plan
-from .kubernetes_nodes import iter_kubernetes_plans
+from .kubernetes_given import iter_kubernetes_plans
 
 __all__ = ["CHECKS"]
 

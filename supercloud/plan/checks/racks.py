@@ -8,10 +8,11 @@ from typing import Literal
 
 from ...catalog import Catalog, Machine, Rack, Switch
 from ...errors import Finding
-from ...primitives.quantity import Length, Quantity
+from ...primitives.quantity import Quantity
 from ...spec.facility import Facility
-from ..model.plan import Plan, RackGroup, RackPlan
+from ..model.plan import Plan, RackGroup
 from ..model.racks import FacilityPlan
+from .rack_reach import rack_reach
 from .rack_suggestions import find_rack_path, suggest_node_count
 from .rebuild import explain_untried, find_working, replan
 
@@ -344,63 +345,6 @@ def rack_size_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             f"unknown rack units of {name}: counted as 1",
             "add it to a catalog overlay",
         )
-
-
-def rack_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Runs from nodes to their leaves, and from leaves to the tier above, that are longer than cables reach."""
-    reach = plan.spec.facility.reach if plan.spec.facility else None
-    if reach is None or plan.layout is None:
-        return
-    longest, ends = _find_longest_run(plan)
-    if longest > reach and ends:
-        yield Finding(
-            "rack-reach",
-            "error",
-            "facility.reach",
-            f"the run from {ends[0].name} to {ends[1].name} is {longest} along and across rows, "
-            f"{Length.from_base(longest.base - reach.base)} over the reach of {reach}",
-            "set more racks_per_row, denser racks, or optics that reach further",
-        )
-
-
-def _find_longest_run(plan: Plan) -> tuple[Length, tuple[RackPlan, RackPlan] | None]:
-    """The longest run between racks that are cabled: leaf i of n serves the i-th part of the racks of nodes."""
-    layout = plan.layout
-    assert layout is not None
-    nodes = [rack for rack in layout.racks if rack.kind == "compute"]
-    holding: dict[str, list[tuple[float, float, RackPlan]]] = {}
-    counts = {f"{fabric.name}/{tier.name}": tier.count for fabric in plan.fabrics for tier in fabric.tiers}
-    for rack in layout.racks:
-        for item in rack.items:
-            if item.kind == "switch" and counts.get(item.group):
-                count = counts[item.group]
-                holding.setdefault(item.group, []).append((item.first / count, (item.first + item.count) / count, rack))
-    best, ends = Length(0, "m"), None
-    for of, racks in holding.items():
-        fabric, _, tier = of.partition("/")
-        above = [item[2] for item in holding.get(f"{fabric}/{'spine' if tier == 'leaf' else 'core'}", ())]
-        outer = _select_corner_racks(above)
-        for low, high, rack in racks:
-            below = nodes[int(low * len(nodes)) : max(int(low * len(nodes)) + 1, round(high * len(nodes)))]
-            for other in (*(_select_corner_racks(below) if tier == "leaf" else ()), *outer):
-                run = layout.compute_run(rack, other)
-                if run > best:
-                    best, ends = run, (rack, other)
-    return best, ends
-
-
-def _select_corner_racks(racks: list[RackPlan]) -> list[RackPlan]:
-    """The racks of a set among which the one farthest from any position is."""
-    if len(racks) < 5:
-        return racks
-    sums = [rack.row * 10_000 + rack.column for rack in racks]
-    rows: dict[int, list[RackPlan]] = {}
-    for rack in racks:
-        rows.setdefault(rack.row, []).append(rack)
-    ends = [racks[sums.index(min(sums))], racks[sums.index(max(sums))]]
-    for row in (min(rows), max(rows)):
-        ends += [min(rows[row], key=lambda rack: rack.column), max(rows[row], key=lambda rack: rack.column)]
-    return ends
 
 
 CHECKS = (

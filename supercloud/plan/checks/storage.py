@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import partial
 from math import ceil
@@ -117,15 +117,20 @@ def _list_feeding(plan: Plan) -> list[tuple[list[int], tuple[PoolPlan, ...]]]:
     """
     feeding = [index for index, item in enumerate(plan.storage) if item.kind in PARALLEL_KINDS]
     fed = {pool.name: frozenset(index for index in feeding if is_client(plan, index, pool)) for pool in plan.pools}
-    connected: list[frozenset[int]] = []
-    for stores in fed.values():
-        apart = [item for item in connected if not item & stores]
-        connected = [*apart, stores.union(*(item for item in connected if item & stores))]
     return [
         (sorted(stores), tuple(pool for pool in plan.pools if fed[pool.name] and fed[pool.name] <= stores))
-        for stores in dict.fromkeys([*connected, *fed.values()])
+        for stores in dict.fromkeys([*_merge_connected(fed.values()), *fed.values()])
         if stores
     ]
+
+
+def _merge_connected(sets: Iterable[frozenset[int]]) -> list[frozenset[int]]:
+    """Unions of the sets that have common members, directly or by another set."""
+    merged: list[frozenset[int]] = []
+    for item in sets:
+        apart = [other for other in merged if not other & item]
+        merged = [*apart, item.union(*(other for other in merged if other & item))]
+    return merged
 
 
 def storage_servers(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 
 from ...catalog import Catalog, StorageProduct
 from ...errors import Finding
 from ...primitives.quantity import Quantity, Rate, Size
+from ...spec.storage import Protection
 from ..build.storage.clients import list_client_pools
 from ..model.plan import Plan, StoragePlan
 from ..model.storage import LustreDesign, StorageDesign, WekaDesign
@@ -71,26 +73,43 @@ def _compute_max_data_parts(limit: Size, design: LustreDesign) -> int:
 def storage_protection(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Stripes and copies that the product does not support."""
     for index, item, _ in iter_designs(plan):
-        product, said = _get_product(item, plan, index, catalog), plan.spec.storage[index].protection
-        parities = sorted({number for number in (product.parity, product.parity_many) if number})
-        rows: list[tuple[str, int | None, int | None, int | None]] = [
-            ("data", said.data, product.data_from, _compute_max_stripe_parts(product, said.parity)),
-            ("copies", said.copies, None, product.copies_to),
-        ]
-        if product.parity_many:
-            rows.append(("parity", said.parity, parities[0], parities[-1]))
-        for name, value, least, most in rows:
-            over, under = (value or 0) - (most or value or 0), (least or value or 0) - (value or 0)
-            if value is None or (over <= 0 and under <= 0):
+        product = _get_product(item, plan, index, catalog)
+        for part in _iter_protection_parts(product, plan.spec.storage[index].protection):
+            if part.most is not None and part.value > part.most:
+                by, limit = f"{part.value - part.most} more than", part.most
+            elif part.least is not None and part.value < part.least:
+                by, limit = f"{part.least - part.value} fewer than", part.least
+            else:
                 continue
-            by, limit = (f"{over} more than", most) if over > 0 else (f"{under} fewer than", least)
             yield Finding(
                 "storage-protection",
                 "error",
-                f"storage[{index}].protection.{name}",
-                f"{value} {_PART_NAMES[name]}: {by} the {limit} of {item.kind}",
-                f"set {name}: {limit}, or omit it",
+                f"storage[{index}].protection.{part.name}",
+                f"{part.value} {_PART_NAMES[part.name]}: {by} the {limit} of {item.kind}",
+                f"set {part.name}: {limit}, or omit it",
             )
+
+
+@dataclass(frozen=True)
+class _ProtectionPart:
+    """A declared number of parts of a stripe, or of copies, with the limits of the product."""
+
+    name: str
+    value: int
+    least: int | None
+    most: int | None
+
+
+def _iter_protection_parts(product: StorageProduct, declared: Protection) -> Iterator[_ProtectionPart]:
+    if declared.data is not None:
+        yield _ProtectionPart(
+            "data", declared.data, product.data_from, _compute_max_stripe_parts(product, declared.parity)
+        )
+    if declared.copies is not None:
+        yield _ProtectionPart("copies", declared.copies, None, product.copies_to)
+    if declared.parity is not None and product.parity_many:
+        parities = [number for number in (product.parity, product.parity_many) if number]
+        yield _ProtectionPart("parity", declared.parity, min(parities), max(parities))
 
 
 def _compute_max_stripe_parts(product: StorageProduct, parity: int | None) -> int | None:
@@ -180,36 +199,48 @@ def _format_quantity(value: Quantity) -> str:
 def storage_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Servers with less memory, or fewer cores, than the product requires."""
     for index, item, design in iter_designs(plan):
-        product, machine = _get_product(item, plan, index, catalog), item.servers[-1].machine if item.servers else None
-        base = product.memory_base
-        if machine is None:
+        if not item.servers:
             continue
-        wanted = None
-        if isinstance(design, LustreDesign) and base and product.memory_target:
-            served = design.targets_per_server * (2 if design.has_pairs else 1)
-            wanted, cause = base + product.memory_target * served, f"{served} targets after a failover"
-        elif isinstance(design, WekaDesign):
-            if design.compute_cores is not None and design.compute_cores < 1:
-                short = 1 - design.compute_cores
-                yield Finding(
-                    "storage-memory",
-                    "error",
-                    f"storage[{index}].servers.machine",
-                    f"{machine.name} is {short} core{'s' * (short > 1)} short: {design.drive_cores} for drives, one "
-                    "for the front end, one for the system, one to compute",
-                    "use a machine with more cores, or fewer drives",
-                )
-            if base and design.hugepages:
-                wanted, cause = base + design.hugepages, "huge pages"
-        if wanted and machine.memory and machine.memory < wanted:
+        machine = item.servers[-1].machine
+        if isinstance(design, WekaDesign) and design.compute_cores is not None and design.compute_cores < 1:
+            short = 1 - design.compute_cores
             yield Finding(
                 "storage-memory",
                 "error",
                 f"storage[{index}].servers.machine",
-                f"{machine.name} has {machine.memory}, {format_size(wanted - machine.memory)} less than {item.kind} "
-                f"requires for {cause}",
-                f"use a machine with {format_size(wanted)} or more",
+                f"{machine.name} is {short} core{'s' * (short > 1)} short: {design.drive_cores} for drives, one "
+                "for the front end, one for the system, one to compute",
+                "use a machine with more cores, or fewer drives",
             )
+        required = _compute_required_memory(_get_product(item, plan, index, catalog), design)
+        if required and machine.memory and machine.memory < required.size:
+            yield Finding(
+                "storage-memory",
+                "error",
+                f"storage[{index}].servers.machine",
+                f"{machine.name} has {machine.memory}, {format_size(required.size - machine.memory)} less than "
+                f"{item.kind} requires for {required.cause}",
+                f"use a machine with {format_size(required.size)} or more",
+            )
+
+
+@dataclass(frozen=True)
+class _RequiredMemory:
+    """Memory of a server, and what most of it is for."""
+
+    size: Size
+    cause: str
+
+
+def _compute_required_memory(product: StorageProduct, design: StorageDesign) -> _RequiredMemory | None:
+    """The memory that a product requires of each server; None if it is unknown."""
+    base = product.memory_base
+    if isinstance(design, LustreDesign) and base and product.memory_target:
+        served = design.targets_per_server * (2 if design.has_pairs else 1)
+        return _RequiredMemory(base + product.memory_target * served, f"{served} targets after a failover")
+    if isinstance(design, WekaDesign) and base and design.hugepages:
+        return _RequiredMemory(base + design.hugepages, "huge pages")
+    return None
 
 
 CHECKS = (

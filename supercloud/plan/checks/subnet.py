@@ -165,32 +165,9 @@ def subnet_guids(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def subnet_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Nodes that cannot reach other nodes, or not with the P_Key that programs use by default."""
     for path, fabric, declared in _iter_partitioned(plan):
-        partitions = build_partitions(declared)
-        nodes = [host for pool in fabric.pools for host in plan.get_pool(pool).hosts]
-        owners = select_owners(nodes, partitions)
-        alone = [host for host in nodes if host not in owners]
-        if alone:
-            yield Finding(
-                "subnet-reach",
-                "warning",
-                f"{path}.partitions",
-                f"{len(alone)} nodes are in no partition of {fabric.name} and cannot reach each other: "
-                f"{_fold_hosts(alone)}",
-                "add them to the hosts of a tenant",
-            )
-        for item in partitions:
-            twice = [host for host in item.hosts or () if owners.get(host, item.name) != item.name]
-            if twice and not is_default_first(fabric, declared):
-                yield Finding(
-                    "subnet-reach",
-                    "warning",
-                    f"{path}.partitions",
-                    f"{len(twice)} nodes of {item.name} also belong to {owners[twice[0]]}, whose key is at index 0 "
-                    f"on them: {_fold_hosts(twice)}",
-                    f"jobs of {item.name} must set NCCL_IB_PKEY to the index of 0x{item.pkey:04x} (see GUIDE.md of "
-                    "the target infiniband), or assign each node to one tenant",
-                )
-        if is_default_first(fabric, declared) and not _list_served_hosts(fabric):
+        yield from _check_node_partitions(plan, path, fabric, declared)
+        served = _list_served_hosts(fabric)
+        if is_default_first(fabric, declared) and not served:
             yield Finding(
                 "subnet-reach",
                 "warning",
@@ -199,15 +176,45 @@ def subnet_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "anything",
                 _suggest_server_change(plan, declared),
             )
-        if not is_default_first(fabric, declared) and _list_served_hosts(fabric):
+        if not is_default_first(fabric, declared) and served:
             yield Finding(
                 "subnet-reach",
                 "note",
                 path,
-                f"{', '.join(_list_served_hosts(fabric))}: tenants reach these machines over {fabric.name} in the "
-                "default partition, which is not at index 0 of the nodes: nodes have their addresses on child "
-                "interfaces of it",
+                f"{', '.join(served)}: tenants reach these machines over {fabric.name} in the default partition, "
+                "which is not at index 0 of the nodes: nodes have their addresses on child interfaces of it",
                 "declare a separate storage fabric (role: storage), which needs no child interfaces",
+            )
+
+
+def _check_node_partitions(plan: Plan, path: str, fabric: FabricPlan, declared: Declared) -> Iterator[Finding]:
+    """Nodes in no partition, or in partitions of several tenants, of which one is at index 0."""
+    partitions = build_partitions(declared)
+    nodes = [host for pool in fabric.pools for host in plan.get_pool(pool).hosts]
+    owners = select_owners(nodes, partitions)
+    alone = [host for host in nodes if host not in owners]
+    if alone:
+        yield Finding(
+            "subnet-reach",
+            "warning",
+            f"{path}.partitions",
+            f"{len(alone)} nodes are in no partition of {fabric.name} and cannot reach each other: "
+            f"{_fold_hosts(alone)}",
+            "add them to the hosts of a tenant",
+        )
+    if is_default_first(fabric, declared):
+        return
+    for item in partitions:
+        twice = [host for host in item.hosts or () if owners.get(host, item.name) != item.name]
+        if twice:
+            yield Finding(
+                "subnet-reach",
+                "warning",
+                f"{path}.partitions",
+                f"{len(twice)} nodes of {item.name} also belong to {owners[twice[0]]}, whose key is at index 0 "
+                f"on them: {_fold_hosts(twice)}",
+                f"jobs of {item.name} must set NCCL_IB_PKEY to the index of 0x{item.pkey:04x} (see GUIDE.md of "
+                "the target infiniband), or assign each node to one tenant",
             )
 
 
@@ -246,22 +253,14 @@ def nccl_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def subnet_jobs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Nodes that a scheduler may allocate to one job although they cannot reach each other."""
     for path, fabric, declared in _iter_partitioned(plan):
-        if is_default_first(fabric, declared):
-            continue
         partitions = build_partitions(declared)
-        if any(item.hosts is None for item in partitions):
+        if is_default_first(fabric, declared) or any(item.hosts is None for item in partitions):
             continue
         owners = select_owners((), partitions)
         for what, pools in _iter_job_ranges(plan):
-            found = {
-                owners[host]
-                for pool in pools
-                if pool in fabric.pools
-                for host in plan.get_pool(pool).hosts
-                if host in owners
-            }
-            if len(found) > 1:
-                names = sorted(found)
+            hosts = (host for pool in pools if pool in fabric.pools for host in plan.get_pool(pool).hosts)
+            names = sorted({owners[host] for host in hosts if host in owners})
+            if len(names) > 1:
                 yield Finding(
                     "subnet-jobs",
                     "warning",
@@ -270,18 +269,22 @@ def subnet_jobs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     f"other over {fabric.name}: a job on nodes of two of them cannot communicate",
                     "declare separate pools for each tenant, for its jobs only",
                 )
-        for pool in plan.pools:
-            ways = list_attachments(plan, pool) if plan.scheduler.kind == "kubernetes" else ()
-            if any(way.fabric.name == fabric.name and way.mode == "sr-iov" for way in ways):
-                yield Finding(
-                    "subnet-jobs",
-                    "warning",
-                    f"{path}.partitions",
-                    f"pods of {pool.name} get functions of ports (SR-IOV), each with its own GUID, which is in "
-                    "no partition of a tenant",
-                    "allocate whole nodes of the pool to tenants (no slicing), or let ib-kubernetes with UFM add "
-                    "their GUIDs",
-                )
+        yield from _check_pod_functions(plan, path, fabric)
+
+
+def _check_pod_functions(plan: Plan, path: str, fabric: FabricPlan) -> Iterator[Finding]:
+    """Pods with functions of ports, which are in no partition of a tenant."""
+    for pool in plan.pools if plan.scheduler.kind == "kubernetes" else ():
+        if any(way.fabric.name == fabric.name and way.mode == "sr-iov" for way in list_attachments(plan, pool)):
+            yield Finding(
+                "subnet-jobs",
+                "warning",
+                f"{path}.partitions",
+                f"pods of {pool.name} get functions of ports (SR-IOV), each with its own GUID, which is in "
+                "no partition of a tenant",
+                "allocate whole nodes of the pool to tenants (no slicing), or let ib-kubernetes with UFM add "
+                "their GUIDs",
+            )
 
 
 def _iter_job_ranges(plan: Plan) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from html import escape
 
 from ...errors import Finding
-from ...plan.model.plan import Plan
+from ...plan.model.plan import Plan, StoragePlan
+from ...plan.model.storage import StorageDesign
 from .names import format_count, format_size
 
 __all__ = ["render_findings", "render_pairs", "render_storage", "render_table"]
@@ -42,26 +43,6 @@ def render_pairs(rows: Iterable[tuple[str, str]]) -> str:
 
 def render_storage(plan: Plan) -> str:
     """Render file systems and object stores with their servers."""
-    rows = []
-    for item in plan.storage:
-        design = item.design
-        asked = [f"{side} {rate.bytes_text}" for side, rate in (("read", item.read), ("write", item.write)) if rate]
-        gives = [f"{rate.bytes_text}" for rate in ((design.read, design.write) if design else ()) if rate]
-        bound = " by ports" if design and design.throughput_basis == "ports" and gives else ""
-        rows.append(
-            (
-                item.name,
-                item.kind,
-                str(item.capacity or ""),
-                format_size(design.usable_capacity) if design else "",
-                ", ".join(asked),
-                " / ".join(gives) + bound,
-                ", ".join(f"{group.count} {group.role} ({group.machine.name})" for group in item.servers)
-                or ("managed service" if plan.cloud else "not specified"),
-                design.decided_by if design else "",
-                item.mount or "",
-            )
-        )
     head = (
         "name",
         "kind",
@@ -79,7 +60,30 @@ def render_storage(plan: Plan) -> str:
         for item in plan.storage
         if item.checkpoint
     ]
+    rows = [_build_storage_row(plan, item) for item in plan.storage]
     return render_table(head, rows, number_columns=(2, 3)) + "".join(needs)
+
+
+def _build_storage_row(plan: Plan, item: StoragePlan) -> tuple[str, ...]:
+    design = item.design
+    asked = [f"{side} {rate.bytes_text}" for side, rate in (("read", item.read), ("write", item.write)) if rate]
+    servers = ", ".join(f"{group.count} {group.role} ({group.machine.name})" for group in item.servers)
+    return (
+        item.name,
+        item.kind,
+        str(item.capacity or ""),
+        format_size(design.usable_capacity) if design else "",
+        ", ".join(asked),
+        _describe_provided_rates(design) if design else "",
+        servers or ("managed service" if plan.cloud else "not specified"),
+        design.decided_by if design else "",
+        item.mount or "",
+    )
+
+
+def _describe_provided_rates(design: StorageDesign) -> str:
+    gives = " / ".join(rate.bytes_text for rate in (design.read, design.write) if rate)
+    return f"{gives} by ports" if gives and design.throughput_basis == "ports" else gives
 
 
 def render_findings(plan: Plan) -> str:

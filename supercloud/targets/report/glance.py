@@ -195,22 +195,34 @@ def _build_cooling_card(hall: FacilityPlan) -> _Card:
 
 
 def _build_storage_card(plan: Plan) -> _Card:
-    held = [item.design.usable_capacity if item.design else item.capacity for item in plan.storage]
-    known = [size for size in held if size]
     servers = sum(group.count for group in plan.servers)
-    fast = [item for item in plan.storage if item.read or item.write]
-    best = max(fast, key=lambda item: (item.read or item.write).base if item.read or item.write else 0, default=None)  # type: ignore[union-attr]
     return _Card(
         "server",
         "Storage",
-        format_size(sum(known, Size(0, "B"))) if known else str(len(plan.storage)),
-        "usable" if any(item.design for item in plan.storage) else "requested" if known else "stores",
+        *_describe_capacity(plan),
         (
             ("stores", ", ".join(f"{item.name} ({item.kind})" for item in plan.storage[:4])),
             ("servers", f"{servers:,}" if servers else ""),
-            ("fastest read", f"{best.read.bytes_text} ({best.name})" if best and best.read else ""),
+            ("fastest read", _describe_fastest_store(plan)),
         ),
     )
+
+
+def _describe_capacity(plan: Plan) -> tuple[str, str]:
+    """Return a number and what it is: the known capacity of all stores, or how many there are."""
+    held = [item.design.usable_capacity if item.design else item.capacity for item in plan.storage]
+    known = [size for size in held if size]
+    number = format_size(sum(known, Size(0, "B"))) if known else str(len(plan.storage))
+    if any(item.design for item in plan.storage):
+        return number, "usable"
+    return number, "requested" if known else "stores"
+
+
+def _describe_fastest_store(plan: Plan) -> str:
+    """Return the read rate of the store with the highest rate; empty if only its write rate is known."""
+    rates = [(rate, item) for item in plan.storage if (rate := item.read or item.write)]
+    _, best = max(rates, key=lambda pair: pair[0].base, default=(None, None))
+    return f"{best.read.bytes_text} ({best.name})" if best and best.read else ""
 
 
 def _build_year_card(hall: FacilityPlan) -> _Card:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ...facility import LiquidLoop
+from ...plan.model.hall import CoolingPlan
 from ...plan.model.plan import FacilityPlan, Plan, RackGroup
-from ...primitives.quantity import TemperatureStep
+from ...primitives.quantity import Power, TemperatureStep
 from .facts import render_pairs, render_table
 from .names import format_count, format_power, format_rack_power
 
@@ -49,44 +51,39 @@ def render_power(plan: Plan) -> str:
     hall = plan.facility
     if hall is None or hall.power_plan is None:
         return ""
-    feeds, supply = hall.power_plan.feeds, plan.spec.facility.power if plan.spec.facility else None
+    power, supply = hall.power_plan, plan.spec.facility.power if plan.spec.facility else None
+    feeds, row_limit, swing_limit = power.feeds, supply.row if supply else None, supply.swing_limit if supply else None
     after = format_power(feeds.load_after_loss) if feeds.load_after_loss else "interrupted"
     rows = plan.layout.compute_row_power() if plan.layout else []
-    limit = supply.row if supply else None
     data = [
-        (
-            "load of each feed",
-            format_power(feeds.feed_load) + (f" of {format_power(feeds.capacity)}" if feeds.capacity else ""),
-        ),
+        ("load of each feed", _format_part(feeds.feed_load, feeds.capacity)),
         ("load of each feed after the loss of a path", after),
-        ("UPS losses", _format_loss(hall.power_plan.ups_loss.base, format_power(hall.power_plan.ups_loss), "UPS")),
+        ("UPS losses", _format_loss(power.ups_loss.base, format_power(power.ups_loss), "UPS")),
         (
             "distribution losses",
-            _format_loss(
-                hall.power_plan.distribution_loss.base, format_power(hall.power_plan.distribution_loss), "efficiency"
-            ),
+            _format_loss(power.distribution_loss.base, format_power(power.distribution_loss), "efficiency"),
         ),
-        ("IT power at the building's meter", format_power(hall.power_plan.meter_power)),
+        ("IT power at the building's meter", format_power(power.meter_power)),
         (
             "maximum load swing",
-            format_power(hall.power_plan.load_swing)
-            + (f" of {format_power(supply.swing_limit)}" if supply and supply.swing_limit else "")
-            if hall.power_plan.load_swing is not None
-            else "not declared",
+            "not declared" if power.load_swing is None else _format_part(power.load_swing, swing_limit),
         ),
-        ("fullest row", format_power(max(rows)) + (f" of {format_power(limit)}" if limit else "") if rows else ""),
-        (
-            "headroom of the hall",
-            "no budget declared"
-            if not hall.power_budget
-            else "none"
-            if hall.power_budget < hall.it_power
-            else format_power(hall.headroom)
-            if hall.headroom is not None
-            else "not known",
-        ),
+        ("fullest row", _format_part(max(rows), row_limit) if rows else ""),
+        ("headroom of the hall", _describe_headroom(hall)),
     ]
     return render_pairs(data)
+
+
+def _format_part(power: Power, limit: Power | None) -> str:
+    return format_power(power) + (f" of {format_power(limit)}" if limit else "")
+
+
+def _describe_headroom(hall: FacilityPlan) -> str:
+    if not hall.power_budget:
+        return "no budget declared"
+    if hall.power_budget < hall.it_power:
+        return "none"
+    return "not known" if hall.headroom is None else format_power(hall.headroom)
 
 
 def _format_loss(value: object, text: str, source: str) -> str:
@@ -105,39 +102,50 @@ def render_cooling(plan: Plan) -> str:
         ("heat into room air", format_power(heat.heat.air)),
     ]
     data = [row for row in data if not row[1].startswith("0 ")]
-    loop = heat.loop
-    if loop:
-        if loop.flow:
-            data.append(
-                (
-                    "coolant flow",
-                    f"{loop.flow.to('L/min'):,.0f} L/min with a rise of {_format_step(loop.temperature_rise)}",
-                )
-            )
-            data += _list_rack_flows(hall)
-        if loop.supply is not None:
-            back = f", return {loop.return_temperature.to('°C'):.3g} °C" if loop.return_temperature is not None else ""
-            data.append(("supply to racks", f"{loop.supply.to('°C'):.3g} °C{back}"))
-        if loop.building_supply is not None:
-            data.append(("building supply", f"{loop.building_supply.to('°C'):.3g} °C (approach of the unit)"))
-        if loop.cdu and loop.zone_cdus:
-            needed, spare = (sum(zone[place] for zone in loop.zone_cdus) for place in (0, 1))
-            zones = f" in {format_count(len(loop.zone_cdus), 'zone')}" if len(loop.zone_cdus) > 1 else ""
-            data.append(("coolant distribution units", f"{needed} needed and {spare} spare × {loop.cdu.name}{zones}"))
+    if heat.loop:
+        data += _list_loop_rows(hall, heat.loop)
+    return render_pairs([*data, *_list_free_cooling_rows(heat), *_list_efficiency_rows(heat)])
+
+
+def _list_loop_rows(hall: FacilityPlan, loop: LiquidLoop) -> list[tuple[str, str]]:
+    """Return flow and temperatures of the coolant, and the distribution units."""
+    data = []
+    if loop.flow:
+        rise = _format_step(loop.temperature_rise)
+        data.append(("coolant flow", f"{loop.flow.to('L/min'):,.0f} L/min with a rise of {rise}"))
+        data += _list_rack_flows(hall)
+    if loop.supply is not None:
+        back = f", return {loop.return_temperature.to('°C'):.3g} °C" if loop.return_temperature is not None else ""
+        data.append(("supply to racks", f"{loop.supply.to('°C'):.3g} °C{back}"))
+    if loop.building_supply is not None:
+        data.append(("building supply", f"{loop.building_supply.to('°C'):.3g} °C (approach of the unit)"))
+    if loop.cdu and loop.zone_cdus:
+        needed, spare = (sum(zone[place] for zone in loop.zone_cdus) for place in (0, 1))
+        zones = f" in {format_count(len(loop.zone_cdus), 'zone')}" if len(loop.zone_cdus) > 1 else ""
+        data.append(("coolant distribution units", f"{needed} needed and {spare} spare × {loop.cdu.name}{zones}"))
+    return data
+
+
+def _list_free_cooling_rows(heat: CoolingPlan) -> list[tuple[str, str]]:
+    data = []
     if heat.outdoor_limit is not None and heat.rejection:
         bulb = (heat.rejection.reference or "").replace("-", " ")
         data.append(("free cooling up to", f"{heat.outdoor_limit.to('°C'):.3g} °C {bulb}"))
     if heat.free_hours is not None and heat.weather_hours:
         part = heat.free_hours / heat.weather_hours
         data.append(("free hours", f"{heat.free_hours:,} of {heat.weather_hours:,}, {part:.1%}"))
-    data.append(("PUE", f"{heat.pue:.4g}, {heat.pue_basis}" if heat.pue else "unknown"))
+    return data
+
+
+def _list_efficiency_rows(heat: CoolingPlan) -> list[tuple[str, str]]:
+    data = [("PUE", f"{heat.pue:.4g}, {heat.pue_basis}" if heat.pue else "unknown")]
     if heat.pue and heat.overhead.missing and not heat.is_pue_declared:
         data.append(("not included in the PUE", ", ".join(heat.overhead.missing)))
     if heat.wue is not None:
         data.append(("WUE", f"{heat.wue:.3g} L/kWh"))
     if heat.cue is not None:
         data.append(("CUE", f"{heat.cue:.3g} kg CO₂e/kWh"))
-    return render_pairs(data)
+    return data
 
 
 def _format_step(step: TemperatureStep | None) -> str:

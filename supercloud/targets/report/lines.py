@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...facility import LiquidLoop
 from ...plan.model.plan import FacilityPlan, Plan
 from ..pictures import Picture, truncate_text
 from .names import format_count, format_power, format_rack_power
@@ -146,22 +147,10 @@ def _list_heat_paths(plan: Plan, hall: FacilityPlan) -> list[tuple[float, _BoxTe
     if heat is None:
         return [(1.0, (("heat", format_power(hall.it_power)), (hall.cooling, supply), ("to the building", "")))]
     found: list[tuple[float, _BoxTexts]] = []
-    loop, all_of_it = heat.loop, float(hall.it_power.base) or 1.0
+    all_of_it = float(hall.it_power.base) or 1.0
     amount = heat.heat.liquid + heat.heat.door
     if amount:
-        flow = f"{loop.flow.to('L/min'):,.0f} L/min" if loop and loop.flow else "flow unknown"
-        back = supply
-        if loop and loop.supply is not None and loop.return_temperature is not None:
-            back = f"{loop.supply.to('°C'):.3g} to {loop.return_temperature.to('°C'):.3g} °C"
-        units = f"{loop.cdu_count} × {loop.cdu.name}" if loop and loop.cdu and loop.cdu_count else "distribution units"
-        building = (
-            f"building at {loop.building_supply.to('°C'):.3g} °C" if loop and loop.building_supply is not None else ""
-        )
-        boxes = (
-            ("in liquid", format_power(amount)),
-            (f"{_describe_liquid_cooling(hall)}, {flow}", back),
-            (units, building),
-        )
+        boxes = (("in liquid", format_power(amount)), *_describe_liquid_path(hall, heat.loop, supply))
         found.append((float(amount.base) / all_of_it, boxes))
     if heat.heat.air or not found:
         flow = f"{heat.airflow.to('m3/h'):,.0f} m³/h" if heat.airflow else "airflow unknown"
@@ -169,6 +158,20 @@ def _list_heat_paths(plan: Plan, hall: FacilityPlan) -> list[tuple[float, _BoxTe
         boxes = (("in air", format_power(heat.heat.air)), (f"air, {flow}", given), ("air handlers", "to the building"))
         found.append((float(heat.heat.air.base) / all_of_it, boxes))
     return found
+
+
+def _describe_liquid_path(
+    hall: FacilityPlan, loop: LiquidLoop | None, supply: str
+) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Return the texts of the coolant in the racks, and of the units that give its heat to the building."""
+    if loop is None:
+        return (f"{_describe_liquid_cooling(hall)}, flow unknown", supply), ("distribution units", "")
+    flow = f"{loop.flow.to('L/min'):,.0f} L/min" if loop.flow else "flow unknown"
+    if loop.supply is not None and loop.return_temperature is not None:
+        supply = f"{loop.supply.to('°C'):.3g} to {loop.return_temperature.to('°C'):.3g} °C"
+    units = f"{loop.cdu_count} × {loop.cdu.name}" if loop.cdu and loop.cdu_count else "distribution units"
+    building = f"building at {loop.building_supply.to('°C'):.3g} °C" if loop.building_supply is not None else ""
+    return (f"{_describe_liquid_cooling(hall)}, {flow}", supply), (units, building)
 
 
 def _describe_liquid_cooling(hall: FacilityPlan) -> str:

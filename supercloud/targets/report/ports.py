@@ -36,10 +36,7 @@ def _pair_names(ports: Any, system: tuple[str, ...]) -> list[list[str]]:
 def list_irregular_cables(plan: Plan, fabric: FabricPlan, spots: DeviceLocator) -> list[list[str]]:
     """Return device and port of both ends of every link that is not of a node or between tiers."""
     wiring = fabric.wiring
-    declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
-    if not isinstance(wiring, Wiring) or not fabric.tiers:
-        return []
-    if not (fabric.services or declared.peer_links or declared.exits or declared.joins):
+    if not isinstance(wiring, Wiring) or not fabric.tiers or not _has_irregular_cables(plan, fabric):
         return []
     try:
         table = build_cable_table(plan, fabric, spots)
@@ -61,3 +58,8 @@ def list_irregular_cables(plan: Plan, fabric: FabricPlan, spots: DeviceLocator) 
         for number, (row, one) in enumerate(zip(ends, table.links.source_set.tolist(), strict=True))
         if kinds[one] or number >= ruled + served
     ]
+
+
+def _has_irregular_cables(plan: Plan, fabric: FabricPlan) -> bool:
+    declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
+    return bool(fabric.services or declared.peer_links or declared.exits or declared.joins)

@@ -50,31 +50,40 @@ def cloud_machine_region(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def cloud_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A zone that does not belong to the region."""
     for _, _, region in iter_cloud_facts(plan, catalog):
-        site = plan.spec.site
-        named = [(f"site.zones[{i}]", zone) for i, zone in enumerate(site.zones)] if site.kind != "onprem" else []
-        for path, declared, _ in iter_pools(plan):
-            named += [(f"{path}.zones[{i}]", zone) for i, zone in enumerate(declared.zones)]
-            for index, way in enumerate(declared.capacity):
-                zone = get_capacity_zone(way)
-                if zone:
-                    named.append((f"{path}.capacity[{index}].zone", zone))
-        lists = [("site.zones", site.zones)] if site.kind != "onprem" else []
-        lists += [(f"{path}.zones", declared.zones) for path, declared, _ in iter_pools(plan)]
-        for path, zones in lists:
+        for path, zones in _iter_zone_lists(plan):
             for zone in sorted({zone for zone in zones if zones.count(zone) > 1}):
                 yield Finding("cloud-zone", "error", path, f"duplicate zone {zone}", "list each zone once")
-        for path, zone in named:
-            if zone not in region.zones and not (not region.zones and zone.startswith(region.name)):
-                local = zone.startswith(region.name)
-                yield Finding(
-                    "cloud-zone",
-                    "warning" if local else "error",
-                    path,
-                    f"{zone} is not a{' known' if local else ''} zone of {region.name}",
-                    suggest_nearest(zone, region.zones)
-                    if region.zones
-                    else f"zones of {region.name} start with its name",
-                )
+        for path, zone in _iter_zones(plan):
+            local = zone.startswith(region.name)
+            if zone in region.zones if region.zones else local:
+                continue
+            yield Finding(
+                "cloud-zone",
+                "warning" if local else "error",
+                path,
+                f"{zone} is not a{' known' if local else ''} zone of {region.name}",
+                suggest_nearest(zone, region.zones) if region.zones else f"zones of {region.name} start with its name",
+            )
+
+
+def _iter_zone_lists(plan: Plan) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Path and zones of the site and of each pool."""
+    if plan.spec.site.kind != "onprem":
+        yield "site.zones", plan.spec.site.zones
+    for path, declared, _ in iter_pools(plan):
+        yield f"{path}.zones", declared.zones
+
+
+def _iter_zones(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Path and name of each declared zone: of the site, and of each pool with its capacity."""
+    if plan.spec.site.kind != "onprem":
+        yield from ((f"site.zones[{index}]", zone) for index, zone in enumerate(plan.spec.site.zones))
+    for path, declared, _ in iter_pools(plan):
+        yield from ((f"{path}.zones[{index}]", zone) for index, zone in enumerate(declared.zones))
+        for index, way in enumerate(declared.capacity):
+            zone = get_capacity_zone(way)
+            if zone:
+                yield f"{path}.capacity[{index}].zone", zone
 
 
 def cloud_capacity_kind(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ....catalog import Catalog, Provider, StorageService
 from ....errors import Finding
-from ....spec.cluster import PASSED_IDENTIFIER
+from ....spec.cluster import PASSED_IDENTIFIER, Network
 from ...model.cloud import CloudPlan, SubnetPlan
 from ...model.plan import Plan
 from .given import iter_cloud_facts
@@ -39,87 +39,113 @@ def cloud_network_existing(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "subnets are set without their network",
                 "set network.id",
             )
-        for field in ("cidr", "cidrs", *(f"blocks.{name}" for name in type(declared.blocks).model_fields)):
-            owner, _, name = field.rpartition(".")
-            if getattr(declared.blocks if owner else declared, name):
-                yield Finding(
-                    "cloud-network-existing",
-                    "error",
-                    f"network.{field}",
-                    "an existing network already has its ranges",
-                    "omit it",
-                )
-        seen: set[str | None] = set()
-        for index, item in enumerate(cloud.network.subnets):
-            if item.existing in seen:
-                yield Finding(
-                    "cloud-network-existing",
-                    "error",
-                    f"network.subnets[{index}]",
-                    f"duplicate subnet {item.existing}",
-                    "list each subnet once",
-                )
-            seen.add(item.existing)
-        inner = [item for item in cloud.network.subnets if not item.is_public]
-        if not inner:
+        yield from _check_existing_ranges(declared)
+        yield from _check_existing_subnets(plan, cloud)
+
+
+def _check_existing_ranges(declared: Network) -> Iterator[Finding]:
+    """Ranges that are set for an existing network."""
+    for field in ("cidr", "cidrs", *(f"blocks.{name}" for name in type(declared.blocks).model_fields)):
+        owner, _, name = field.rpartition(".")
+        if getattr(declared.blocks if owner else declared, name):
             yield Finding(
                 "cloud-network-existing",
                 "error",
-                "network.subnets",
-                "none of the subnets is private",
-                "add subnets for nodes",
+                f"network.{field}",
+                "an existing network already has its ranges",
+                "omit it",
             )
-        for pool in plan.pools:
-            groups = cloud.list_groups(pool.name)
-            if pool.fabrics and groups and len(groups[0].subnets) > 1 and any(item.zone is None for item in inner):
-                yield Finding(
-                    "cloud-network-existing",
-                    "warning",
-                    "network.subnets",
-                    f"nodes of {pool.name} may be placed in {len(groups[0].subnets)} subnets with unspecified zones, "
-                    "but their fabric never spans zones",
-                    "write them as {id: …, zone: …}",
-                )
+
+
+def _check_existing_subnets(plan: Plan, cloud: CloudPlan) -> Iterator[Finding]:
+    """Duplicate subnets, none for nodes, and unspecified zones of those for nodes of a fabric."""
+    seen: set[str | None] = set()
+    for index, item in enumerate(cloud.network.subnets):
+        if item.existing in seen:
+            yield Finding(
+                "cloud-network-existing",
+                "error",
+                f"network.subnets[{index}]",
+                f"duplicate subnet {item.existing}",
+                "list each subnet once",
+            )
+        seen.add(item.existing)
+    inner = _list_private_subnets(cloud)
+    if not inner:
+        yield Finding(
+            "cloud-network-existing",
+            "error",
+            "network.subnets",
+            "none of the subnets is private",
+            "add subnets for nodes",
+        )
+    if all(item.zone is not None for item in inner):
+        return
+    for pool in plan.pools:
+        groups = cloud.list_groups(pool.name)
+        if pool.fabrics and groups and len(groups[0].subnets) > 1:
+            yield Finding(
+                "cloud-network-existing",
+                "warning",
+                "network.subnets",
+                f"nodes of {pool.name} may be placed in {len(groups[0].subnets)} subnets with unspecified zones, "
+                "but their fabric never spans zones",
+                "write them as {id: …, zone: …}",
+            )
+
+
+def _list_private_subnets(cloud: CloudPlan) -> list[SubnetPlan]:
+    return [item for item in cloud.network.subnets if not item.is_public]
 
 
 def cloud_subnet_zones(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Existing subnets in too few zones, or in zones other than required."""
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
-        inner = [item for item in cloud.network.subnets if not item.is_public]
+        inner = _list_private_subnets(cloud)
         if cloud.network.existing is None or not inner:
             continue
-        for zone in dict.fromkeys(zone for group in cloud.groups for zone in group.zones):
-            if all(item.zone not in (zone, None) for item in inner):
-                yield Finding(
-                    "cloud-subnet-zones",
-                    "error",
-                    "network.subnets",
-                    f"nodes are declared in {zone}, but the private subnets are in "
-                    f"{', '.join(sorted({str(item.zone) for item in inner}))}",
-                    f"add one in {zone}, or set other zones in site.zones",
-                )
+        yield from _check_node_zones(cloud, inner)
         for what, wanted, keys in _iter_zone_requirements(cloud, provider, plan, catalog):
-            found = [item for item in inner if item.key in keys]
-            if _count_zones(found) < wanted:
+            count = _count_zones([item for item in inner if item.key in keys])
+            if count < wanted:
                 yield Finding(
                     "cloud-subnet-zones",
                     "error",
                     "network.subnets",
                     f"{what} requires private subnets in {wanted} zones, "
-                    f"{'one is' if _count_zones(found) == 1 else f'{_count_zones(found)} are'} declared",
+                    f"{'one is' if count == 1 else f'{count} are'} declared",
                     "add another subnet, in another zone",
                 )
-        for item in cloud.storage:
-            unknown = [key for key in item.subnets if cloud.network.get_subnet(key).zone is None]
-            if len(unknown) > 1:
-                yield Finding(
-                    "cloud-subnet-zones",
-                    "warning",
-                    "network.subnets",
-                    f"{item.name} ({item.product}) has one address per zone, and the zones of {len(unknown)} subnets "
-                    "are not specified: two in one zone are rejected",
-                    "write them as {id: …, zone: …}",
-                )
+        yield from _check_storage_zones(cloud)
+
+
+def _check_node_zones(cloud: CloudPlan, inner: Sequence[SubnetPlan]) -> Iterator[Finding]:
+    """Zones of nodes without a private subnet."""
+    for zone in dict.fromkeys(zone for group in cloud.groups for zone in group.zones):
+        if all(item.zone not in (zone, None) for item in inner):
+            yield Finding(
+                "cloud-subnet-zones",
+                "error",
+                "network.subnets",
+                f"nodes are declared in {zone}, but the private subnets are in "
+                f"{', '.join(sorted({str(item.zone) for item in inner}))}",
+                f"add one in {zone}, or set other zones in site.zones",
+            )
+
+
+def _check_storage_zones(cloud: CloudPlan) -> Iterator[Finding]:
+    """Storage with one address per zone in subnets with unspecified zones."""
+    for item in cloud.storage:
+        unknown = [key for key in item.subnets if cloud.network.get_subnet(key).zone is None]
+        if len(unknown) > 1:
+            yield Finding(
+                "cloud-subnet-zones",
+                "warning",
+                "network.subnets",
+                f"{item.name} ({item.product}) has one address per zone, and the zones of {len(unknown)} subnets "
+                "are not specified: two in one zone are rejected",
+                "write them as {id: …, zone: …}",
+            )
 
 
 def _iter_zone_requirements(

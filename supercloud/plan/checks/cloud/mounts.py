@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from itertools import combinations
 from pathlib import PurePosixPath
 
-from ....catalog import Catalog
+from ....catalog import Catalog, Provider, StorageService
+from ....catalog.storage_service import Deployment
 from ....errors import Finding
 from ...build.storage.mounts import is_reserved, normalize_mount
 from ...model.plan import Plan
@@ -52,21 +53,11 @@ def cloud_mount_nested(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def cloud_mount_local(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Disks inside machines that are mounted at a path in use, or that are not known to exist."""
     for _ in iter_cloud_facts(plan, catalog):
-        shared = {
-            normalize_mount(item.mount): f"storage[{i}]" for i, item in enumerate(plan.spec.storage) if item.mount
-        }
         for path, declared, pool in iter_pools(plan):
             if declared.local is None:
                 continue
             mount = normalize_mount(declared.local)
-            clash = next(
-                (
-                    place
-                    for other, place in shared.items()
-                    if PurePosixPath(other).is_relative_to(mount) or PurePosixPath(mount).is_relative_to(other)
-                ),
-                None,
-            )
+            clash = _find_clashing_store(plan, mount)
             if is_reserved(mount, catalog) or clash:
                 yield Finding(
                     "cloud-mount-local",
@@ -86,10 +77,20 @@ def cloud_mount_local(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 )
 
 
+def _find_clashing_store(plan: Plan, mount: str) -> str | None:
+    """Path of the first store that is mounted at this path, inside it or around it."""
+    shared = {
+        normalize_mount(item.mount): f"storage[{index}]" for index, item in enumerate(plan.spec.storage) if item.mount
+    }
+    for other, place in shared.items():
+        if PurePosixPath(other).is_relative_to(mount) or PurePosixPath(mount).is_relative_to(other):
+            return place
+    return None
+
+
 def cloud_bucket_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Bucket names that the cloud rejects, and imports from something else than a bucket."""
     for _, provider, _ in iter_cloud_facts(plan, catalog):
-        objects = [item.name for item in plan.spec.storage if item.kind == "object"]
         rule = provider.names["bucket"]
         for path, item, _, service, deployment in iter_cloud_storage(plan, catalog):
             own = item.options.get(service.name_option) if service.name_option else None
@@ -101,40 +102,32 @@ def cloud_bucket_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     f"{provider.name} rejects the name: {rule.find_problem(str(own))}",
                     "omit it: a valid name is generated",
                 )
-            if item.import_from is None:
-                continue
-            place = f"{path}.import_from"
-            if deployment is None or not deployment.linked or not service.links:
-                name = f"{service.name}{f' {deployment.name}' if deployment else ''}"
-                yield Finding(
-                    "cloud-bucket-name",
-                    "error",
-                    place,
-                    f"{name} cannot be filled from an object store",
-                    "omit it, and copy data in a job",
-                )
-            elif item.import_from in objects:
-                continue
-            elif not item.import_from.startswith(f"{service.link_scheme}://"):
-                yield Finding(
-                    "cloud-bucket-name",
-                    "error",
-                    place,
-                    f"{item.import_from!r} is neither an object store of this cluster nor a bucket that "
-                    f"{service.name} can read",
-                    f"use one of {', '.join(objects)}" if objects else f"use {service.link_scheme}://bucket/prefix",
-                )
-            else:
-                bucket = item.import_from.split("://", 1)[1].split("/", 1)[0]
-                problem = rule.find_problem(bucket)
+            if item.import_from is not None:
+                problem = _find_import_problem(plan, provider, service, deployment, item.import_from)
                 if problem:
-                    yield Finding(
-                        "cloud-bucket-name",
-                        "error",
-                        place,
-                        f"not a valid bucket name at {provider.name}: {problem}",
-                        "use the name of an existing bucket",
-                    )
+                    yield Finding("cloud-bucket-name", "error", f"{path}.import_from", *problem)
+
+
+def _find_import_problem(
+    plan: Plan, provider: Provider, service: StorageService, deployment: Deployment | None, source: str
+) -> tuple[str, str] | None:
+    """Why a store cannot be filled from a source, and the fix."""
+    if deployment is None or not deployment.linked or not service.links:
+        name = f"{service.name}{f' {deployment.name}' if deployment else ''}"
+        return f"{name} cannot be filled from an object store", "omit it, and copy data in a job"
+    objects = [item.name for item in plan.spec.storage if item.kind == "object"]
+    if source in objects:
+        return None
+    if not source.startswith(f"{service.link_scheme}://"):
+        return (
+            f"{source!r} is neither an object store of this cluster nor a bucket that {service.name} can read",
+            f"use one of {', '.join(objects)}" if objects else f"use {service.link_scheme}://bucket/prefix",
+        )
+    bucket = source.split("://", 1)[1].split("/", 1)[0]
+    problem = provider.names["bucket"].find_problem(bucket)
+    if problem:
+        return f"not a valid bucket name at {provider.name}: {problem}", "use the name of an existing bucket"
+    return None
 
 
 def cloud_storage_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from ....errors import Finding
 from ...build.cloud.site import SERVICE_ADDRESSES
 from ...model.cloud import CloudPlan
 from ...model.plan import Plan
+from .access import cloud_access
 from .given import iter_cloud_facts
 from .rules import count_security_rules
 
@@ -93,28 +94,39 @@ def cloud_network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     f"{other} overlaps with {net} ({path})",
                     "set separate ranges",
                 )
-        whole = [ipaddress.IPv4Network(text) for text in cloud.network.cidrs]
-        for path, net, inner in found:
-            if whole and inner and not any(net.subnet_of(room) for room in whole):
-                yield Finding(
-                    "cloud-network-overlap",
-                    "error",
-                    path,
-                    f"{net} is not part of the network ({', '.join(cloud.network.cidrs)})",
-                    "add a range to network.cidrs, or use a part of one",
-                )
-        places = {str(net): path for path, net, inner in found if inner}
-        worked_out = [item for item in cloud.network.subnets if item.cidr and item.cidr not in places]
-        for (text, path), item in product(places.items(), worked_out):
-            if Network(text).overlaps(Network(str(item.cidr))):
-                yield Finding(
-                    "cloud-network-overlap",
-                    "error",
-                    path,
-                    f"{text} overlaps with {item.cidr}, which is computed for {item.key}",
-                    "set all ranges in network.blocks",
-                )
-                break
+        subnets = [(path, net) for path, net, inner in found if inner]
+        yield from _check_subnet_ranges(cloud, subnets)
+        yield from _check_computed_subnets(cloud, subnets)
+
+
+def _check_subnet_ranges(cloud: CloudPlan, subnets: list[tuple[str, Network]]) -> Iterator[Finding]:
+    """Declared subnets outside of the network."""
+    whole = [ipaddress.IPv4Network(text) for text in cloud.network.cidrs]
+    for path, net in subnets if whole else ():
+        if not any(net.subnet_of(room) for room in whole):
+            yield Finding(
+                "cloud-network-overlap",
+                "error",
+                path,
+                f"{net} is not part of the network ({', '.join(cloud.network.cidrs)})",
+                "add a range to network.cidrs, or use a part of one",
+            )
+
+
+def _check_computed_subnets(cloud: CloudPlan, subnets: list[tuple[str, Network]]) -> Iterator[Finding]:
+    """Declared subnets that overlap with computed ones: the first of them."""
+    places = {str(net): path for path, net in subnets}
+    computed = [item for item in cloud.network.subnets if item.cidr and item.cidr not in places]
+    for (text, path), item in product(places.items(), computed):
+        if Network(text).overlaps(Network(str(item.cidr))):
+            yield Finding(
+                "cloud-network-overlap",
+                "error",
+                path,
+                f"{text} overlaps with {item.cidr}, which is computed for {item.key}",
+                "set all ranges in network.blocks",
+            )
+            return
 
 
 def cloud_network_conflict(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -222,83 +234,6 @@ def cloud_network_ranges(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"{len(cloud.network.cidrs)} ranges: {limit.value} {limit.what} are allowed by default"
                 + ("" if over else ": none is left for growth"),
                 "request a higher quota first, or use larger ranges",
-            )
-
-
-def cloud_access(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Access to public machines: not empty by mistake, and not open to everyone."""
-    for cloud, provider, _ in iter_cloud_facts(plan, catalog):
-        public = [host for host in cloud.hosts if host.is_public]
-        kubernetes = plan.scheduler.kind == "kubernetes"
-        for index, text in enumerate(cloud.network.access):
-            path = f"network.access[{index}]"
-            try:
-                net = ipaddress.ip_network(text)
-            except ValueError as error:
-                yield Finding(
-                    "cloud-access",
-                    "error",
-                    path,
-                    f"{text!r} is not a valid range: {error}",
-                    "use the form 192.0.2.0/24",
-                )
-                continue
-            if text in cloud.network.access[:index]:
-                yield Finding("cloud-access", "error", path, f"duplicate range {text}", "list each range once")
-            reason = provider.cannot.get("kubernetes:access-ipv6")
-            if kubernetes and net.version == 6 and reason:
-                yield Finding("cloud-access", "error", path, f"{text} cannot be allowed: {reason}", "use IPv4 ranges")
-            if net.prefixlen == 0:
-                yield Finding(
-                    "cloud-access",
-                    "warning",
-                    path,
-                    "logins are open to the whole internet",
-                    "set the ranges of your offices or VPN",
-                )
-        if kubernetes and cloud.network.access and cloud.network.is_isolated:
-            yield Finding(
-                "cloud-access",
-                "warning",
-                "network.access",
-                "the API of the control plane is not reachable from outside of an isolated network",
-                "omit it, or 'isolated'",
-            )
-        if kubernetes and not cloud.network.access and not cloud.network.is_isolated:
-            yield Finding(
-                "cloud-access",
-                "note",
-                "network.access",
-                "the API endpoint of the control plane is public (protected by authentication only)",
-                "set ranges in network.access",
-            )
-        if cloud.network.access and not public and not kubernetes:
-            yield Finding(
-                "cloud-access",
-                "warning",
-                "network.access",
-                "no machine has a public address",
-                "set scheduler.login.public, or omit it",
-            )
-        scheduler = plan.spec.scheduler
-        declared = (scheduler, getattr(scheduler, "login", None), getattr(scheduler, "system", None))
-        if any(getattr(item, "public", False) for item in declared) and not public:
-            why = "an isolated network has no public subnet" if cloud.network.is_isolated else "no subnet is public"
-            why = "nodes of the managed Kubernetes are in private subnets" if kubernetes else why
-            yield Finding(
-                "cloud-access",
-                "error",
-                "scheduler",
-                f"machines cannot be public: {why}",
-                "omit 'public', or set a public subnet",
-            )
-        if public and not cloud.network.access:
-            yield Finding(
-                "cloud-access",
-                "note",
-                "network.access",
-                f"no range is allowed to reach the public addresses of {', '.join(host.key for host in public)}",
-                "set ranges in network.access, or use the provider's session service",
             )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from ....catalog import Catalog, Machine, StorageService
-from ....catalog.storage_service import Deployment
+from ....catalog.storage_service import Deployment, FabricRule
 from ....errors import Finding, suggest_nearest
-from ....primitives.quantity import Size
+from ....primitives.quantity import Rate, Size
 from ....spec import Storage
 from ...build.cloud.storage import can_use_fabric, find_size_step, format_rate, select_deployment, select_size
 from ...model.cloud import CloudStorage
@@ -109,64 +110,41 @@ def cloud_storage_throughput(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
         asked = item.throughput
         most = max(filter(None, (asked.read, asked.write)), default=None) if asked else None
-        if most and deployment.throughput and most > max(deployment.throughput):
-            yield Finding(
-                "cloud-storage-throughput",
-                "error",
-                f"{path}.throughput",
-                f"{most.bytes_text} is over the maximum of {max(deployment.throughput).bytes_text} of {service.name} "
-                f"{deployment.name}",
-                "use another deployment or product",
-            )
-        elif most and deployment.throughput and most not in deployment.throughput and product.throughput:
-            yield Finding(
-                "cloud-storage-throughput",
-                "note",
-                f"{path}.throughput",
-                f"{service.name} does not offer {most.bytes_text}: {product.throughput.bytes_text} would be "
-                "provisioned",
-                f"set {product.throughput.bytes_text}",
-            )
+        if most and deployment.throughput:
+            yield from _check_total_throughput(path, most, product, service, deployment)
+
+
+def _check_total_throughput(
+    path: str, asked: Rate, product: CloudStorage, service: StorageService, deployment: Deployment
+) -> Iterator[Finding]:
+    """Throughput over the maximum of the deployment, or between the values that it offers."""
+    highest = max(deployment.throughput)
+    if asked > highest:
+        yield Finding(
+            "cloud-storage-throughput",
+            "error",
+            f"{path}.throughput",
+            f"{asked.bytes_text} is over the maximum of {highest.bytes_text} of {service.name} {deployment.name}",
+            "use another deployment or product",
+        )
+    elif asked not in deployment.throughput and product.throughput:
+        yield Finding(
+            "cloud-storage-throughput",
+            "note",
+            f"{path}.throughput",
+            f"{service.name} does not offer {asked.bytes_text}: {product.throughput.bytes_text} would be provisioned",
+            f"set {product.throughput.bytes_text}",
+        )
 
 
 def cloud_storage_option(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Options that the product does not have, and invalid values."""
     for path, item, product, service, deployment in iter_cloud_storage(plan, catalog):
-        known = {
-            *service.options,
-            *service.option_values,
-            *service.option_ranges,
-            *([service.fabric.option] if service.fabric else ()),
-            *([service.install.source, service.install.token] if service.install else ()),
-            *([service.name_option] if service.name_option else ()),
-            *(rule.needs for rule in service.option_rules if rule.needs),
-        }
+        known = _list_option_names(service)
         for name, value in item.options.items():
-            values, bounds = service.option_values.get(name), service.option_ranges.get(name)
-            if bounds and (not _is_positive(value) or not bounds[0] <= int(value) <= bounds[1]):
-                yield Finding(
-                    "cloud-storage-option",
-                    "error",
-                    f"{path}.options.{name}",
-                    f"{name} cannot be {value!r}",
-                    f"set a number from {bounds[0]} to {bounds[1]}",
-                )
-            elif name not in known:
-                yield Finding(
-                    "cloud-storage-option",
-                    "error",
-                    f"{path}.options.{name}",
-                    f"{service.name} has no option {name!r}",
-                    suggest_nearest(name, known),
-                )
-            elif values and value not in values:
-                yield Finding(
-                    "cloud-storage-option",
-                    "error",
-                    f"{path}.options.{name}",
-                    f"{name} cannot be {value!r}",
-                    f"set one of {', '.join(map(str, values))}",
-                )
+            problem = _find_option_problem(service, known, name, value)
+            if problem:
+                yield Finding("cloud-storage-option", "error", f"{path}.options.{name}", *problem)
         version = product.options.get("version")
         if deployment and deployment.versions and version not in deployment.versions:
             yield Finding(
@@ -176,6 +154,31 @@ def cloud_storage_option(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"{service.name} {deployment.name} does not support version {version}",
                 f"set one of {', '.join(deployment.versions)}",
             )
+
+
+def _list_option_names(service: StorageService) -> set[str]:
+    """The options that a product has."""
+    return {
+        *service.options,
+        *service.option_values,
+        *service.option_ranges,
+        *([service.fabric.option] if service.fabric else ()),
+        *([service.install.source, service.install.token] if service.install else ()),
+        *([service.name_option] if service.name_option else ()),
+        *(rule.needs for rule in service.option_rules if rule.needs),
+    }
+
+
+def _find_option_problem(service: StorageService, known: set[str], name: str, value: object) -> tuple[str, str] | None:
+    """What is wrong with an option, and the fix."""
+    values, bounds = service.option_values.get(name), service.option_ranges.get(name)
+    if bounds and not (_is_positive(value) and bounds[0] <= value <= bounds[1]):
+        return f"{name} cannot be {value!r}", f"set a number from {bounds[0]} to {bounds[1]}"
+    if name not in known:
+        return f"{service.name} has no option {name!r}", suggest_nearest(name, known)
+    if values and value not in values:
+        return f"{name} cannot be {value!r}", f"set one of {', '.join(map(str, values))}"
+    return None
 
 
 def cloud_storage_rule(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -216,7 +219,7 @@ def cloud_storage_rule(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 )
 
 
-def _is_positive(value: object) -> bool:
+def _is_positive(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
@@ -224,57 +227,52 @@ def cloud_storage_fabric(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """The fabric to a file system, if deployment or size do not allow it, or if a slightly larger size would."""
     for path, item, product, service, deployment in iter_cloud_storage(plan, catalog):
         rule = service.fabric
-        if rule is None or deployment is None:
-            if item.fabric is not None:
-                yield Finding(
-                    "cloud-storage-fabric",
-                    "warning",
-                    f"{path}.fabric",
-                    f"{service.name} is reached over the ordinary network only",
-                    "omit it",
-                )
-            continue
-        place = f"{path}.fabric" if item.fabric else f"{path}.options.{rule.option}"
-        asked = item.options.get(rule.option, True if item.fabric else None)
-        step, size = rule.steps.get(format_rate(product.per_tib)), product.capacity
-        if asked and deployment.name not in rule.deployments:
-            yield Finding(
-                "cloud-storage-fabric",
-                "error",
-                place,
-                f"{rule.kind} is supported with {', '.join(rule.deployments)}, not with {deployment.name}",
-                f"set deployment: {rule.deployments[0]}",
-            )
-        elif asked and step is None:
+        if rule is not None and deployment is not None:
+            yield from _check_fabric_rule(path, item, product, rule, deployment)
+        elif item.fabric is not None:
             yield Finding(
                 "cloud-storage-fabric",
                 "warning",
-                place,
-                f"unknown sizes with {rule.kind} at {format_rate(product.per_tib)} per TiB",
-                f"known for {', '.join(rule.steps) or 'none'}",
+                f"{path}.fabric",
+                f"{service.name} is reached over the ordinary network only",
+                "omit it",
             )
-        elif step is not None and size is not None and not can_use_fabric(rule, product.per_tib, size):
-            more = _format_gib(step * -(-size.base // step.base))
-            said = (
-                f"sizes with {rule.kind} at {format_rate(product.per_tib)} per TiB must be multiples of "
-                f"{_format_gib(step)}, not {_format_gib(size)}"
-            )
-            if asked:
-                yield Finding(
-                    "cloud-storage-fabric",
-                    "error",
-                    place,
-                    said,
-                    f"set capacity: {more}, or omit {place.rpartition('.')[2]}",
-                )
-            elif asked is None and rule.option in product.options and size > step:
-                yield Finding(
-                    "cloud-storage-fabric",
-                    "note",
-                    f"{path}.capacity",
-                    f"{said}: it is accessed without {rule.kind}",
-                    f"set {more}",
-                )
+
+
+def _check_fabric_rule(
+    path: str, item: Storage, product: CloudStorage, rule: FabricRule, deployment: Deployment
+) -> Iterator[Finding]:
+    place = f"{path}.fabric" if item.fabric else f"{path}.options.{rule.option}"
+    asked = item.options.get(rule.option, True if item.fabric else None)
+    step, size = rule.steps.get(format_rate(product.per_tib)), product.capacity
+    if asked and deployment.name not in rule.deployments:
+        yield Finding(
+            "cloud-storage-fabric",
+            "error",
+            place,
+            f"{rule.kind} is supported with {', '.join(rule.deployments)}, not with {deployment.name}",
+            f"set deployment: {rule.deployments[0]}",
+        )
+    elif asked and step is None:
+        yield Finding(
+            "cloud-storage-fabric",
+            "warning",
+            place,
+            f"unknown sizes with {rule.kind} at {format_rate(product.per_tib)} per TiB",
+            f"known for {', '.join(rule.steps) or 'none'}",
+        )
+    elif step is not None and size is not None and not can_use_fabric(rule, product.per_tib, size):
+        more = _format_gib(step * -(-size.base // step.base))
+        said = (
+            f"sizes with {rule.kind} at {format_rate(product.per_tib)} per TiB must be multiples of "
+            f"{_format_gib(step)}, not {_format_gib(size)}"
+        )
+        if asked:
+            suggestion = f"set capacity: {more}, or omit {place.rpartition('.')[2]}"
+            yield Finding("cloud-storage-fabric", "error", place, said, suggestion)
+        elif asked is None and rule.option in product.options and size > step:
+            problem = f"{said}: it is accessed without {rule.kind}"
+            yield Finding("cloud-storage-fabric", "note", f"{path}.capacity", problem, f"set {more}")
 
 
 def cloud_storage_servers(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

@@ -38,11 +38,7 @@ def render_install_guide(plan: Plan, files: list[str]) -> str:
         slurm=require_slurm_spec(plan),
         dynamic=has_dynamic_nodes(plan),
         files=sorted(files),
-        texts=sorted(
-            name
-            for name in files
-            if name not in (*_EXCLUDED_FILES, *(item[0] for item in nccl)) and not name.endswith(".sh")
-        ),
+        texts=_list_common_files(files, [path for path, _, _ in nccl]),
         nccl_files=nccl,
         imex=[pool.name for pool in list_imex_pools(plan)],
         tokens=tokens,
@@ -52,15 +48,27 @@ def render_install_guide(plan: Plan, files: list[str]) -> str:
         munge_package=" munge" if munge else "",
         sliced=[pool.name for pool in plan.pools if pool.slicing and pool.slicing.mig],
         onprem=plan.site.kind == "onprem",
-        drivers=[
-            pool
-            for pool in plan.pools
-            if pool.accelerator and pool.accelerator.devices and count_accelerator_units(pool)
-        ],
-        links=[item.name for item in plan.fabrics if item.kind == "infiniband" and item.role == "compute"],
+        drivers=[pool for pool in plan.pools if _needs_driver(pool)],
+        links=_list_compute_links(plan),
         mounts=list(_mounts(plan)),
         unnamed=[tenant.name for tenant in plan.tenants if not tenant.users],
     )
+
+
+def _list_common_files(files: Sequence[str], pool_files: Sequence[str]) -> list[str]:
+    """List the files that are installed on every host; scripts are installed separately."""
+    others = {*_EXCLUDED_FILES, *pool_files}
+    return sorted(name for name in files if name not in others and not name.endswith(".sh"))
+
+
+def _list_compute_links(plan: Plan) -> list[str]:
+    """List the InfiniBand fabrics between accelerators."""
+    return [item.name for item in plan.fabrics if item.kind == "infiniband" and item.role == "compute"]
+
+
+def _needs_driver(pool: PoolPlan) -> bool:
+    """Whether Slurm counts accelerators by their device files, which the driver makes."""
+    return bool(pool.accelerator and pool.accelerator.devices and count_accelerator_units(pool))
 
 
 def _mounts(plan: Plan) -> Iterator[tuple[str, list[str]]]:

@@ -50,26 +50,31 @@ def _iter_machines(plan: Plan) -> Iterator[BomItem]:
     for pool in plan.pools:
         note = f"{pool.spares} of them spares" if pool.spares else ""
         yield BomItem("machines", f"{pool.machine.title} ({pool.name})", pool.machine.name, "", pool.nodes, 0, note)
-    known: dict[str, Service] = {}
-    for fabric in plan.fabrics:
-        for service in fabric.services:
-            switch = any(service.name == f"{other.name}-{tier.name}" for other in plan.fabrics for tier in other.tiers)
-            if service.is_managed and not switch:
-                before = known.get(service.name)
-                if before is None or (service.count, bool(service.product)) > (before.count, bool(before.product)):
-                    known[service.name] = service
-    groups = {group.name for group in plan.facility.service_groups} if plan.facility else set()
-    groups |= {group.name for group in plan.servers}
+    service_groups = plan.facility.service_groups if plan.facility else ()
+    groups = {group.name for group in (*service_groups, *plan.servers)}
     if plan.facility and plan.facility.pdu_count:
         groups.add("pdu")  # ordered with the racks
-    for service in known.values():
+    for service in _list_services(plan):
         if service.name not in groups:  # groups of machines that the plan counts have separate lines
             product = service.product or service.name
             yield BomItem("machines", f"{product} ({service.name})", product, service.part_number or "", service.count)
-    for group in plan.facility.service_groups if plan.facility else ():
+    for group in service_groups:
         yield BomItem("machines", f"{group.machine.title} ({group.name})", group.machine.name, "", group.count)
     for servers in plan.servers:
         yield BomItem("machines", f"{servers.machine.title} ({servers.name})", servers.machine.name, "", servers.count)
+
+
+def _list_services(plan: Plan) -> list[Service]:
+    """List the services to order, each once: the declaration with the most machines, and with a product."""
+    switches = {f"{fabric.name}-{tier.name}" for fabric in plan.fabrics for tier in fabric.tiers}
+    known: dict[str, Service] = {}
+    for service in (service for fabric in plan.fabrics for service in fabric.services):
+        if not service.is_managed or service.name in switches:
+            continue
+        before = known.get(service.name)
+        if before is None or (service.count, bool(service.product)) > (before.count, bool(before.product)):
+            known[service.name] = service
+    return list(known.values())
 
 
 def _iter_racks(plan: Plan) -> Iterator[BomItem]:
@@ -154,23 +159,10 @@ def _iter_optics(table: CableTable, spares: float) -> Iterator[BomItem]:
     parts = table.fabric.cabling_parts
     if not isinstance(parts, CablingParts) or not table.kinds:
         return
-    network = network_of(table.fabric)
-    theirs = np.array([not item.is_managed and item.kind != "building" for item in table.devices])[
-        table.links.source_set
-    ]
-    cages: dict[tuple[str, str, str, int], set[int]] = {}
+    cages: dict[_Module, set[int]] = {}
     for side in ("source", "target"):
-        sets, index, port = (getattr(table.links, f"{side}{part}") for part in ("_set", "", "_port"))
-        for number, item in enumerate(table.devices):
-            for kind, cable in enumerate(table.kinds):
-                here = (sets == number) & (table.kind_index == kind) & ~theirs
-                if cable.medium != "fibre" or item.kind == "building" or not here.any():
-                    continue
-                module = parts.find_transceiver(cable, f"{item.side}:{item.form_factors[int(port[here][0])]}", network)
-                if module is not None:
-                    used = np.unique(index[here] * (int(item.cages.max()) + 1) + item.cages[port[here]])
-                    key = (module.title, module.name, module.part_number or "", number)
-                    cages.setdefault(key, set()).update(used.tolist())
+        for module, used in _iter_used_cages(table, parts, side):
+            cages.setdefault(module, set()).update(used)
     counts: dict[tuple[str, str, str, str], int] = {}
     for (title, name, part, number), found in cages.items():
         where = table.devices[number].kind
@@ -179,3 +171,24 @@ def _iter_optics(table: CableTable, spares: float) -> Iterator[BomItem]:
         yield BomItem(
             f"cables of {table.fabric.name}", f"{title}, in {where}", name, part, count, _compute_spares(count, spares)
         )
+
+
+# Title, name and part number of a transceiver, and the number of the devices that it is in.
+_Module = tuple[str, str, str, int]
+
+
+def _iter_used_cages(table: CableTable, parts: CablingParts, side: str) -> Iterator[tuple[_Module, list[int]]]:
+    """Yield the cages with a fibre at one side of the links, by the transceiver in them."""
+    network = network_of(table.fabric)
+    has_own = np.array([not item.is_managed and item.kind != "building" for item in table.devices])
+    theirs = has_own[table.links.source_set]
+    sets, index, port = (getattr(table.links, f"{side}{part}") for part in ("_set", "", "_port"))
+    for number, item in enumerate(table.devices):
+        for kind, cable in enumerate(table.kinds):
+            here = (sets == number) & (table.kind_index == kind) & ~theirs
+            if cable.medium != "fibre" or item.kind == "building" or not here.any():
+                continue
+            module = parts.find_transceiver(cable, f"{item.side}:{item.form_factors[int(port[here][0])]}", network)
+            if module is not None:
+                used = np.unique(index[here] * (int(item.cages.max()) + 1) + item.cages[port[here]])
+                yield (module.title, module.name, module.part_number or "", number), used.tolist()

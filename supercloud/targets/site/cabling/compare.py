@@ -4,7 +4,8 @@ cables in the wrong port, missing and extra ones. Many wrong cables with one cau
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from dataclasses import dataclass
 
 from .comparison import Comparison, Difference, WrongLink, parse_host
 from .planned import PlannedLinks
@@ -31,14 +32,24 @@ def count_checked_links(planned: PlannedLinks, discovered: DiscoveredLinks) -> i
     return sum(any(end[0] in discovered.reporting_devices for end in ends) for ends in planned.ends)
 
 
+@dataclass(frozen=True)
+class _UnknownLink:
+    """A discovered link to a device that is not in the plan."""
+
+    device: str
+    neighbour: LinkEnd
+    location: str
+
+
 def _find_wrong_cables(comparison: Comparison, rest: list[WrongLink], differences: list[Difference]) -> None:
-    strangers: dict[str, list[tuple[LinkEnd, LinkEnd, str]]] = defaultdict(list)
+    strangers: dict[str, list[_UnknownLink]] = defaultdict(list)
     for (one, other), first, second, place in rest:
         unknown = [
             (mine, theirs) for mine, theirs in ((one, other), (other, one)) if mine[0] not in comparison.known_devices
         ]
         if unknown:
-            strangers[parse_host(unknown[0][0][0])].append((unknown[0][0], unknown[0][1], place))
+            (device, _), neighbour = unknown[0]
+            strangers[parse_host(device)].append(_UnknownLink(device, neighbour, place))
             comparison.explained_links |= {item for item in (first, second) if item is not None}
             continue
         if first is None and second is None:
@@ -67,33 +78,32 @@ def _find_wrong_cables(comparison: Comparison, rest: list[WrongLink], difference
                 place,
             )
         )
-    for host, links in strangers.items():
-        name = host if len(links) > 1 else links[0][0][0]
-        ports = ", ".join(sorted(comparison.format_end(end) for _, end, _ in links)[:4])
-        more = f" and {len(links) - 4} more" if len(links) > 4 else ""
-        meant = comparison.find_expected_device([end for _, end, _ in links])
-        if meant and len(links) > 1:
-            differences.append(
-                Difference(
-                    "unknown",
-                    f"{name} is not in the plan; it is connected in the place of {meant}, to {ports}{more}",
-                    f"it is {meant} and its name has not been set yet",
-                    f"set its name to {meant}, and compare again",
-                    (),
-                    links[0][2],
-                )
-            )
-            continue
-        differences.append(
-            Difference(
-                "unknown",
-                f"{name} is not in the plan; it is connected to {ports}{more}",
-                "a device with another name, or one that does not belong to this network",
-                "set its name, add its adapters to the catalog (adapters.devices), or declare it in the spec",
-                (),
-                links[0][2],
-            )
+    differences += [_describe_stranger(comparison, host, links) for host, links in strangers.items()]
+
+
+def _describe_stranger(comparison: Comparison, host: str, links: list[_UnknownLink]) -> Difference:
+    """Describe a device that is not in the plan, and the planned device in whose place it is connected."""
+    name = host if len(links) > 1 else links[0].device
+    ports = ", ".join(sorted(comparison.format_end(link.neighbour) for link in links)[:4])
+    more = f" and {len(links) - 4} more" if len(links) > 4 else ""
+    meant = comparison.find_expected_device([link.neighbour for link in links])
+    if meant and len(links) > 1:
+        return Difference(
+            "unknown",
+            f"{name} is not in the plan; it is connected in the place of {meant}, to {ports}{more}",
+            f"it is {meant} and its name has not been set yet",
+            f"set its name to {meant}, and compare again",
+            (),
+            links[0].location,
         )
+    return Difference(
+        "unknown",
+        f"{name} is not in the plan; it is connected to {ports}{more}",
+        "a device with another name, or one that does not belong to this network",
+        "set its name, add its adapters to the catalog (adapters.devices), or declare it in the spec",
+        (),
+        links[0].location,
+    )
 
 
 def _find_missing_cables(comparison: Comparison, differences: list[Difference]) -> None:
@@ -104,30 +114,7 @@ def _find_missing_cables(comparison: Comparison, differences: list[Difference]) 
         and number not in comparison.explained_links
         and comparison.is_checked(number)
     ]
-    total: dict[str, int] = defaultdict(int)
-    gone: dict[str, list[int]] = defaultdict(list)
-    for ends in comparison.planned.ends:
-        for end in ends:
-            total[parse_host(end[0])] += 1
-    for number in absent:
-        for end in comparison.planned.ends[number]:
-            gone[parse_host(end[0])].append(number)
-    # a device without any of its links is one difference that explains them all
-    silent = [device for device, numbers in gone.items() if len(numbers) == total[device] > 1]
-    for device in sorted(silent, key=lambda item: (-total[item], item)):
-        numbers = [number for number in gone[device] if number not in comparison.explained_links]
-        if not numbers:
-            continue
-        comparison.explained_links |= set(numbers)
-        differences.append(
-            Difference(
-                "device",
-                f"{device} is missing: none of its {total[device]} links is up",
-                "it is powered off, has another name, or its driver is not loaded",
-                "start it and compare again",
-                tuple(comparison.planned.cables[number] for number in numbers),
-            )
-        )
+    differences += _find_silent_devices(comparison, absent)
     taken = {end for link, _, _, _ in comparison.wrong_links for end in link}
     for number in absent:
         if number in comparison.explained_links:
@@ -143,3 +130,29 @@ def _find_missing_cables(comparison: Comparison, differences: list[Difference]) 
                 (comparison.planned.cables[number],),
             )
         )
+
+
+def _find_silent_devices(comparison: Comparison, absent: list[int]) -> list[Difference]:
+    """Find devices without any of their links, of which each is one difference that explains them all."""
+    total = Counter(parse_host(end[0]) for ends in comparison.planned.ends for end in ends)
+    gone: dict[str, list[int]] = defaultdict(list)
+    for number in absent:
+        for end in comparison.planned.ends[number]:
+            gone[parse_host(end[0])].append(number)
+    silent = [device for device, numbers in gone.items() if len(numbers) == total[device] > 1]
+    found = []
+    for device in sorted(silent, key=lambda item: (-total[item], item)):
+        numbers = [number for number in gone[device] if number not in comparison.explained_links]
+        if not numbers:
+            continue
+        comparison.explained_links |= set(numbers)
+        found.append(
+            Difference(
+                "device",
+                f"{device} is missing: none of its {total[device]} links is up",
+                "it is powered off, has another name, or its driver is not loaded",
+                "start it and compare again",
+                tuple(comparison.planned.cables[number] for number in numbers),
+            )
+        )
+    return found

@@ -7,7 +7,7 @@ A table is identified by its column titles; the line under them has the widths o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ....errors import InputError
@@ -24,6 +24,9 @@ _PROMPT = re.compile(r"^\S+@([^:\s]+):\S*[#$]\s")
 _SEPARATOR_LINE = re.compile(r"^-+(\s+-+)+\s*$")
 _TOTAL = re.compile(r"^Total entries displayed:\s+(\d+)\s*$")
 _TRUNCATION_MARK = "…"
+
+# Start and end of a column; the last one has no end.
+_Span = tuple[int, int | None]
 
 
 @dataclass
@@ -47,37 +50,54 @@ def parse_tables(text: str, file: str) -> list[NeighbourTable]:
         raise InputError(f"{file}:{len(lines)}: the last line is incomplete; the text was truncated")
     found: list[NeighbourTable] = []
     device = ""
-    spans: list[tuple[int, int | None]] = []
+    spans: list[_Span] = []
     for number, line in enumerate(lines, 1):
+        place = f"{file}:{number}"
         prompt = _PROMPT.match(line)
         total = _TOTAL.match(line)
         if prompt:
             device, spans = prompt[1], []
         elif total and found:
-            if int(total[1]) != len(found[-1].rows):
-                raise InputError(
-                    f"{file}:{number}: {total[1]} entries are announced, {len(found[-1].rows)} found; "
-                    "the text was truncated"
-                )
+            _check_total(int(total[1]), found[-1], place)
             spans = []
-        elif form := next((form for form in _TABLE_FORMATS if all(title in line for title in form)), None):
+        elif titles := _find_titles(line):
             if number == len(lines) or not _SEPARATOR_LINE.match(lines[number]):
                 raise InputError(f"{file}:{number + 1}: no line under the column titles; the text was truncated")
-            spans = list(_find_columns(line, lines[number], form, f"{file}:{number}"))
+            spans = list(_find_columns(line, lines[number], titles, place))
             found.append(NeighbourTable(device))
-        elif spans and line.strip() and not set(line.strip()) <= {"-", " "}:
-            port, other, other_port = (line[start:stop].strip() for start, stop in spans)
-            if port and other:
-                cut = next((cell for cell in (port, other, other_port) if cell.endswith(_TRUNCATION_MARK)), None)
-                if cut:
-                    raise InputError(
-                        f"{file}:{number}: {cut!r} was truncated by a narrow terminal; use a wider one, or JSON output"
-                    )
-                found[-1].rows.append((port, other, other_port))
+        elif spans:
+            row = _parse_row(line, spans, place)
+            if row:
+                found[-1].rows.append(row)
     return found
 
 
-def _find_columns(header: str, rule: str, titles: tuple[str, ...], location: str) -> Iterator[tuple[int, int | None]]:
+def _find_titles(line: str) -> tuple[str, str, str] | None:
+    """Return the column titles in a line; None if it is not the head of a table."""
+    return next((form for form in _TABLE_FORMATS if all(title in line for title in form)), None)
+
+
+def _check_total(announced: int, table: NeighbourTable, location: str) -> None:
+    if announced != len(table.rows):
+        raise InputError(
+            f"{location}: {announced} entries are announced, {len(table.rows)} found; the text was truncated"
+        )
+
+
+def _parse_row(line: str, spans: Sequence[_Span], location: str) -> tuple[str, str, str] | None:
+    """Return port, neighbour and its port; None for an empty line, a rule, and a port without a neighbour."""
+    if set(line.strip()) <= {"-", " "}:
+        return None
+    port, other, other_port = (line[start:stop].strip() for start, stop in spans)
+    if not port or not other:
+        return None
+    cut = next((cell for cell in (port, other, other_port) if cell.endswith(_TRUNCATION_MARK)), None)
+    if cut:
+        raise InputError(f"{location}: {cut!r} was truncated by a narrow terminal; use a wider one, or JSON output")
+    return port, other, other_port
+
+
+def _find_columns(header: str, rule: str, titles: tuple[str, ...], location: str) -> Iterator[_Span]:
     """Yield start and end of the selected columns; the last column has no end."""
     starts = [match.start() for match in re.finditer(r"-+", rule)]
     edges = [*starts[1:], None]

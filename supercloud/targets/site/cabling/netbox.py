@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isnan
 from typing import Any
 
@@ -15,7 +15,7 @@ from ....plan.build.cabling.cabled import network_of
 from ....plan.build.cabling.ends import RACK_UNIT_HEIGHT
 from ....plan.model.cables import CableTable
 from ....plan.model.devices import DeviceSet
-from ....plan.model.plan import Plan
+from ....plan.model.plan import FabricPlan, Plan
 from ....primitives.tables import escape_cell, format_csv, format_yaml
 from .table import append_lanes, iter_lane_names
 
@@ -45,26 +45,20 @@ _ETHERNET_TYPES = {
 }
 
 
+# Name of a port -> NetBox's type of the interface, and the label if it differs.
+_Interfaces = dict[str, tuple[str, str]]
+
+
 def render_netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
     """Path -> text; they are numbered in the order of import."""
-    types: dict[str, dict[str, tuple[str, str]]] = {}
-    devices: dict[str, Sequence[object]] = {}
     vendors = _build_manufacturers(plan)
+    types: dict[str, _Interfaces] = {}
+    devices: dict[str, Sequence[object]] = {}
     for table in tables:
+        _add_interfaces(types, table)
         for item in table.devices:
-            if item.kind == "building":
-                continue
-            ports = types.setdefault(item.model, {})
-            for name, printed, form in zip(_list_interface_names(item), item.ports, item.form_factors, strict=True):
-                ports[name] = (_select_interface_type(table, item, form), "" if name == printed else str(printed))
-                if table.links.lane.any() and item.kind == "leaf" and not item.switch_run:
-                    ports |= {f"{name}/{lane + 1}": ports[name] for lane in range(int(table.links.lane.max()))}
-            for row in _iter_devices(plan, item, vendors):
+            for row in _iter_devices(plan, item, vendors) if item.kind != "building" else ():
                 devices.setdefault(row[0], row[1])
-        for at, system, _ in iter_lane_names(table):
-            leaf, port = table.devices[table.links.target_set[at]], int(table.links.target_port[at])
-            label = f"{leaf.ports[port]}/{table.links.lane[at]}"
-            types[leaf.model][system] = (_select_interface_type(table, leaf, leaf.form_factors[port]), label)
     files = {
         "1-sites.csv": _format_csv("name,slug,status", [(plan.name, plan.name, "planned")]),
         "2-manufacturers.csv": _format_csv(
@@ -97,6 +91,23 @@ def render_netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
     return files
 
 
+def _add_interfaces(types: dict[str, _Interfaces], table: CableTable) -> None:
+    """Add the interfaces of the devices of a table to those of their models; split ports have one for each part."""
+    for item in table.devices:
+        if item.kind == "building":
+            continue
+        ports = types.setdefault(item.model, {})
+        is_split = table.links.lane.any() and item.kind == "leaf" and not item.switch_run
+        for name, printed, form in zip(_list_interface_names(item), item.ports, item.form_factors, strict=True):
+            ports[name] = (_select_interface_type(table, item, form), "" if name == printed else str(printed))
+            if is_split:
+                ports |= {f"{name}/{lane + 1}": ports[name] for lane in range(int(table.links.lane.max()))}
+    for at, system, _ in iter_lane_names(table):
+        leaf, port = table.devices[table.links.target_set[at]], int(table.links.target_port[at])
+        label = f"{leaf.ports[port]}/{table.links.lane[at]}"
+        types[leaf.model][system] = (_select_interface_type(table, leaf, leaf.form_factors[port]), label)
+
+
 def _format_csv(head: str, rows: Iterable[Sequence[object]]) -> str:
     """Format CSV. NetBox reads cells literally: ``_render_device_type`` writes names like cells, so that they are equal
     in both files.
@@ -122,21 +133,23 @@ def _build_slugs(names: Iterable[str]) -> dict[str, str]:
 
 def _build_manufacturers(plan: Plan) -> dict[str, tuple[str, int, str]]:
     """Model -> vendor, rack units, part number; vertically mounted devices have no units."""
-    hall = plan.facility
-    machines = [pool.machine for pool in plan.pools] + [group.machine for group in plan.servers]
-    machines += [group.machine for group in hall.service_groups] if hall else []
+    groups = plan.facility.service_groups if plan.facility else ()
+    machines = [item.machine for item in (*plan.pools, *plan.servers, *groups)]
     found = {item.name: (item.vendor, item.body.units or 1, "") for item in machines}
-    racked = {group.name: group.machine.body.units or 1 for group in hall.service_groups} if hall else {}
+    units = {group.name: group.machine.body.units or 1 for group in groups} | {"pdu": 0}
     for fabric in plan.fabrics:
-        found |= {
-            tier.switch.name: (tier.switch.vendor, tier.switch.units or 1, tier.switch.part_number or "")
-            for tier in fabric.tiers
-        }
+        for switch in (tier.switch for tier in fabric.tiers):
+            found[switch.name] = (switch.vendor, switch.units or 1, switch.part_number or "")
     for fabric in plan.fabrics:
-        for item in fabric.services:
-            units = 0 if item.name == "pdu" else racked.get(item.name, 1)
-            found.setdefault(item.product or item.name, ("generic", units, item.part_number or ""))
+        _add_services(found, fabric, units)
     return found
+
+
+def _add_services(found: dict[str, tuple[str, int, str]], fabric: FabricPlan, units: Mapping[str, int]) -> None:
+    """Add the machines of services whose vendor is unknown."""
+    for service in fabric.services:
+        entry = ("generic", units.get(service.name, 1), service.part_number or "")
+        found.setdefault(service.product or service.name, entry)
 
 
 def _list_interface_names(devices: DeviceSet) -> list[str]:

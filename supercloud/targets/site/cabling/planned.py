@@ -15,7 +15,7 @@ from ....plan.build.cabling.cables import build_cable_table
 from ....plan.build.cabling.ends import DeviceLocator
 from ....plan.model.cables import CableTable
 from ....plan.model.plan import Plan
-from .netlist import build_numbered_links
+from .netlist import NumberedLinks, build_numbered_links
 from .readers import DiscoveredLinks, LinkEnd
 from .table import format_labels, iter_lane_names, list_end_names
 
@@ -47,9 +47,8 @@ def build_planned_links(plan: Plan, discovered: DiscoveredLinks) -> PlannedLinks
     candidates = [item for item in list_cabled_fabrics(plan) if network_of(item) == discovered.network]
     for fabric in candidates:
         table = build_cable_table(plan, fabric, spots)
-        switches = {name for item in table.devices if item.side == "switch" for name in item.names}
-        nodes = {name for item in table.devices if item.side == "machine" for name in item.names}
-        known = switches & discovered.devices.keys()
+        known = _list_names(table, "switch") & discovered.devices.keys()
+        nodes = _list_names(table, "machine")
         if known or (discovered.network == "ethernet" and nodes & discovered.reporting_devices):
             found.fabrics.append(fabric.name)
             _add_links(table, found, known if discovered.network == "infiniband" else set(), discovered.devices)
@@ -63,52 +62,78 @@ def build_planned_links(plan: Plan, discovered: DiscoveredLinks) -> PlannedLinks
     return found
 
 
+def _list_names(table: CableTable, side: str) -> set[str]:
+    """Return the names of the switches, or of the machines."""
+    return {name for item in table.devices if item.side == side for name in item.names}
+
+
 def _add_links(
     table: CableTable, planned: PlannedLinks, switches: set[str], discovered_devices: Container[str]
 ) -> None:
-    rows = np.arange(table.count)
-    building = next((number for number, item in enumerate(table.devices) if item.kind == "building"), -1)
-    if building >= 0:
-        rows = rows[table.links.target_set != building]
-    one, other = table.get_device_names("source"), table.get_device_names("target")
-    printed = list(zip(*format_labels(table), strict=True))
+    """Add the links of a table; ``switches`` are those that InfiniBand discovered, empty for Ethernet."""
+    rows = _select_inner_links(table)
     if switches:
-        halved = bool(table.links.lane.any())
-        for item in table.devices:
-            if item.side == "switch":
-                named = [str(port) for port in item.ports]
-                if halved and item.kind == "leaf":
-                    named = [
-                        f"{port}/{lane}" for port in named for lane in (1, 2)
-                    ]  # an InfiniBand port can be split in two
-                planned.ports |= dict.fromkeys(item.names, named)
+        planned.ports |= _list_numbered_ports(table)
         ends = build_numbered_links(table)
         if len(_list_components(ends.source, ends.target, len(ends.names))) > 1:
             rows = _select_discovered_links(table, ends.source, ends.target, ends.names, switches)
-        pairs = [
-            ((a, str(a_port)), (b, str(b_port)))
-            for a, a_port, b, b_port in zip(
-                ends.names[ends.source],
-                ends.source_port.tolist(),
-                ends.names[ends.target],
-                ends.target_port.tolist(),
-                strict=True,
-            )
-        ]
+        pairs = _pair_numbered_ends(ends)
     else:
-        planned.machines |= {name for item in table.devices if item.side == "machine" for name in item.names}
+        planned.machines |= _list_names(table, "machine")
         planned.aliases |= dict(_iter_aliases(table, discovered_devices)) | dict(_iter_lane_aliases(table))
-        pairs = [
-            ((a, a_port), (b, b_port))
-            for a, a_port, b, b_port in zip(
-                one, table.get_port_names("source"), other, list_end_names(table, "target"), strict=True
-            )
-        ]
+        pairs = _pair_named_ends(table)
+    printed = list(zip(*format_labels(table), strict=True))
     width, name = max(5, len(str(table.cable_count))), table.fabric.name
     for row in rows.tolist():
         planned.ends.append(pairs[row])
         planned.labels.append(printed[row])
         planned.cables.append(f"{name}-{int(table.cable_number[row]) + 1:0{width}d}")
+
+
+def _select_inner_links(table: CableTable) -> NDArray[Any]:
+    """Return the numbers of the links that do not leave the building."""
+    building = next((number for number, item in enumerate(table.devices) if item.kind == "building"), -1)
+    return np.flatnonzero(table.links.target_set != building)
+
+
+def _list_numbered_ports(table: CableTable) -> dict[str, Sequence[str]]:
+    """InfiniBand: switch -> names of its ports, of which a leaf may have two for each cage."""
+    halved = bool(table.links.lane.any())
+    found: dict[str, Sequence[str]] = {}
+    for item in table.devices:
+        if item.side != "switch":
+            continue
+        named = [str(port) for port in item.ports]
+        if halved and item.kind == "leaf":
+            named = [f"{port}/{lane}" for port in named for lane in (1, 2)]  # an InfiniBand port can be split in two
+        found |= dict.fromkeys(item.names, named)
+    return found
+
+
+def _pair_numbered_ends(links: NumberedLinks) -> list[tuple[LinkEnd, LinkEnd]]:
+    return [
+        ((a, str(a_port)), (b, str(b_port)))
+        for a, a_port, b, b_port in zip(
+            links.names[links.source],
+            links.source_port.tolist(),
+            links.names[links.target],
+            links.target_port.tolist(),
+            strict=True,
+        )
+    ]
+
+
+def _pair_named_ends(table: CableTable) -> list[tuple[LinkEnd, LinkEnd]]:
+    return [
+        ((a, a_port), (b, b_port))
+        for a, a_port, b, b_port in zip(
+            table.get_device_names("source"),
+            table.get_port_names("source"),
+            table.get_device_names("target"),
+            list_end_names(table, "target"),
+            strict=True,
+        )
+    ]
 
 
 def _iter_aliases(table: CableTable, discovered_devices: Container[str]) -> Iterator[tuple[LinkEnd, LinkEnd]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 
 from .comparison import Comparison, Difference, SwappedLinks, WrongLink, parse_host
 
@@ -37,112 +38,154 @@ def find_swaps(comparison: Comparison, differences: list[Difference]) -> list[Wr
     return rest
 
 
-def _find_exchanged_devices(
-    comparison: Comparison, swaps: list[SwappedLinks], differences: list[Difference]
-) -> list[SwappedLinks]:
-    """Find two devices with exchanged names or positions, by most of their cables; returns the remaining swaps."""
-    total: dict[str, int] = defaultdict(int)
-    switches: set[str] = set()
-    for one, other in comparison.planned.ends:
-        total[parse_host(one[0])] += 1
-        total[parse_host(other[0])] += 1
-        switches.add(parse_host(other[0]))
+def _count_cables(comparison: Comparison) -> dict[str, int]:
+    """Count the planned cables of each device."""
+    return Counter(parse_host(end[0]) for ends in comparison.planned.ends for end in ends)
+
+
+def _list_switches(comparison: Comparison) -> set[str]:
+    return {parse_host(other[0]) for _, other in comparison.planned.ends}
+
+
+def _group_by_devices(
+    comparison: Comparison, swaps: list[SwappedLinks]
+) -> list[tuple[frozenset[str], list[SwappedLinks]]]:
+    """Group swaps by the two devices between which ends are exchanged, those with most swaps first."""
     groups: dict[frozenset[str], list[SwappedLinks]] = defaultdict(list)
     for swap in swaps:
         for a, b in zip(comparison.planned.ends[swap[0]], comparison.planned.ends[swap[1]], strict=True):
             if parse_host(a[0]) != parse_host(b[0]):
                 groups[frozenset((parse_host(a[0]), parse_host(b[0])))].append(swap)
+    return sorted(groups.items(), key=lambda item: (-len(item[1]), sorted(item[0])))
+
+
+def _find_exchanged_devices(
+    comparison: Comparison, swaps: list[SwappedLinks], differences: list[Difference]
+) -> list[SwappedLinks]:
+    """Find two devices with exchanged names or positions, by most of their cables; returns the remaining swaps."""
+    total, switches = _count_cables(comparison), _list_switches(comparison)
     told: set[SwappedLinks] = set()
-    for devices, group in sorted(groups.items(), key=lambda item: (-len(item[1]), sorted(item[0]))):
+    for devices, group in _group_by_devices(comparison, swaps):
         own = [swap for swap in group if swap not in told]
-        most = len(own) > 1 and all(2 * len(own) > total[device] for device in devices)
-        if not most and (len(own) < _MIN_SHUFFLED_CABLES or not devices <= switches):
+        is_whole = len(own) > 1 and all(2 * len(own) > total[device] for device in devices)
+        if not is_whole and (len(own) < _MIN_SHUFFLED_CABLES or not devices <= switches):
             continue
         told |= set(own)
-        one_name, other_name = sorted(devices)
         what = "switches" if devices <= switches else "machines"
-        because = (
-            f"names or positions of the two {what} are exchanged"
-            if most
-            else "a bundle of cables is on the other device"
-        )
-        remedy = f"exchange their names, or the {what}" if most else "exchange the two bundles, port by port"
-        count = f"{'all ' if all(total[name] == len(own) for name in devices) else ''}{len(own)}"
+        cause, remedy = "a bundle of cables is on the other device", "exchange the two bundles, port by port"
+        if is_whole:
+            cause = f"names or positions of the two {what} are exchanged"
+            remedy = f"exchange their names, or the {what}"
+        count = f"all {len(own)}" if all(total[name] == len(own) for name in devices) else str(len(own))
         differences.append(
             Difference(
                 "exchanged",
-                f"{count} cables are exchanged between {one_name} and {other_name}",
-                because,
+                f"{count} cables are exchanged between {' and '.join(sorted(devices))}",
+                cause,
                 remedy,
-                tuple(comparison.planned.cables[number] for swap in own for number in swap[:2]),
+                _list_cable_numbers(comparison, own),
                 own[0][2],
             )
         )
     return [swap for swap in swaps if swap not in told]
 
 
+def _list_cable_numbers(comparison: Comparison, swaps: list[SwappedLinks]) -> tuple[str, ...]:
+    return tuple(comparison.planned.cables[number] for first, second, _ in swaps for number in (first, second))
+
+
 def _find_shuffled_cables(
     comparison: Comparison, swaps: list[SwappedLinks], rest: list[WrongLink], differences: list[Difference]
 ) -> tuple[list[SwappedLinks], list[WrongLink]]:
     """Find many cables of one machine or switch in each other's ports (one mistake); returns the rest of both lists."""
-    loose: dict[str, list[WrongLink]] = defaultdict(list)
-    paired: dict[str, list[SwappedLinks]] = defaultdict(list)
+    loose = _group_moved_cables(comparison, rest)
+    paired = _group_by_common_device(comparison, swaps)
+    total, switches = _count_cables(comparison), _list_switches(comparison)
+    told: set[int] = set()
+    taken: set[SwappedLinks] = set()
+    for device in _rank_devices(loose, paired):
+        wrong = [item for item in loose[device] if id(item) not in told]
+        pairs = [swap for swap in paired[device] if swap not in taken]
+        # at a switch, pairs are separate mistakes
+        turned = device not in switches and _are_reversed(pairs, total[device])
+        if len(wrong) < _MIN_SHUFFLED_CABLES and not turned:
+            continue
+        told.update(map(id, wrong))
+        taken.update(pairs)
+        moves = _list_moves(comparison, wrong, pairs)
+        comparison.explained_links.update(move[0] for move in moves)
+        differences.append(_describe_shuffle(comparison, device, moves, (wrong or pairs)[0][-1]))
+    return [swap for swap in swaps if swap not in taken], [item for item in rest if id(item) not in told]
+
+
+def _group_moved_cables(comparison: Comparison, links: list[WrongLink]) -> dict[str, list[WrongLink]]:
+    """Group wrong links by the device among whose ports an end was moved."""
+    groups: dict[str, list[WrongLink]] = defaultdict(list)
     ends = comparison.planned.ends
-    for item in rest:
+    for item in links:
         if (move := comparison.find_move(item)) is None:
             continue
         number, keep, moved = move
         target = next(end for end in ends[number] if end != keep)
         theirs = comparison.link_by_end.get(moved)
         if moved[0] == target[0]:
-            loose[moved[0]].append(item)
+            groups[moved[0]].append(item)
         elif theirs is not None and any(parse_host(end[0]) == parse_host(keep[0]) for end in ends[theirs]):
-            loose[parse_host(keep[0])].append(item)
+            groups[parse_host(keep[0])].append(item)
+    return groups
+
+
+def _group_by_common_device(comparison: Comparison, swaps: list[SwappedLinks]) -> dict[str, list[SwappedLinks]]:
+    """Group swaps by the device that both cables have."""
+    groups: dict[str, list[SwappedLinks]] = defaultdict(list)
+    ends = comparison.planned.ends
     for swap in swaps:
         for a, b in zip(ends[swap[0]], ends[swap[1]], strict=True):
             if parse_host(a[0]) == parse_host(b[0]):
-                paired[parse_host(a[0])].append(swap)
-    total: dict[str, int] = defaultdict(int)
-    for end in (end for both in ends for end in both):
-        total[parse_host(end[0])] += 1
-    switches = {parse_host(other[0]) for _, other in ends}
-    told: set[int] = set()
-    taken: set[SwappedLinks] = set()
-    for device in sorted({*loose, *paired}, key=lambda name: (-len(loose[name]) - 2 * len(paired[name]), name)):
-        wrong = [item for item in loose[device] if id(item) not in told]
-        pairs = [swap for swap in paired[device] if swap not in taken]
-        # pairs are one mistake if half of a machine's ports are reversed; at a switch they are separate mistakes
-        turned = device not in switches and len(pairs) > 1 and 4 * len(pairs) >= total[device]
-        if len(wrong) < _MIN_SHUFFLED_CABLES and not turned:
-            continue
-        told |= {id(item) for item in wrong}
-        taken |= set(pairs)
-        moves = [
-            (number, comparison.format_end(keep), comparison.format_end(moved))
-            for number, keep, moved in map(comparison.require_move, wrong)
-        ]
-        for first, second, _ in pairs:
-            moves += [
-                (first, comparison.planned.labels[first][0], comparison.planned.labels[second][1]),
-                (second, comparison.planned.labels[second][0], comparison.planned.labels[first][1]),
-            ]
-        moves.sort()
-        comparison.explained_links |= {number for number, _, _ in moves}
-        lines = [
-            f"{keep}: from {moved} to {_select_other_label(comparison.planned.labels[number], keep)}"
-            for number, keep, moved in moves
-        ]
-        differences.append(
-            Difference(
-                "shuffled",
-                f"{len(moves)} cables of {device} are in each other's ports, or in neighbouring ports",
-                "its cables were connected in the wrong order: reversed, or shifted by one port",
-                "move each end:\n      " + "\n      ".join(lines),
-                tuple(comparison.planned.cables[number] for number, _, _ in moves),
-                (wrong or pairs)[0][-1],
-            )
-        )
-    return [swap for swap in swaps if swap not in taken], [item for item in rest if id(item) not in told]
+                groups[parse_host(a[0])].append(swap)
+    return groups
+
+
+def _rank_devices(loose: Mapping[str, list[WrongLink]], paired: Mapping[str, list[SwappedLinks]]) -> list[str]:
+    """List the devices of both groups, those with most moved cables first."""
+    counts = {device: len(loose.get(device, ())) + 2 * len(paired.get(device, ())) for device in (*loose, *paired)}
+    return sorted(counts, key=lambda device: (-counts[device], device))
+
+
+def _are_reversed(pairs: list[SwappedLinks], ports: int) -> bool:
+    """Whether pairs are one mistake: half of a machine's ports are in reverse order."""
+    return len(pairs) > 1 and 4 * len(pairs) >= ports
+
+
+# Number of the cable, label of the end that stays, label of the port in which the other end is.
+_Move = tuple[int, str, str]
+
+
+def _list_moves(comparison: Comparison, wrong: list[WrongLink], pairs: list[SwappedLinks]) -> list[_Move]:
+    """List the ends to move, by cable."""
+    labels = comparison.planned.labels
+    moves = [
+        (number, comparison.format_end(keep), comparison.format_end(moved))
+        for number, keep, moved in map(comparison.require_move, wrong)
+    ]
+    for first, second, _ in pairs:
+        moves += [(first, labels[first][0], labels[second][1]), (second, labels[second][0], labels[first][1])]
+    return sorted(moves)
+
+
+def _describe_shuffle(comparison: Comparison, device: str, moves: list[_Move], location: str) -> Difference:
+    lines = [
+        f"{keep}: from {moved} to {_select_other_label(comparison.planned.labels[number], keep)}"
+        for number, keep, moved in moves
+    ]
+    return Difference(
+        "shuffled",
+        f"{len(moves)} cables of {device} are in each other's ports, or in neighbouring ports",
+        "its cables were connected in the wrong order: reversed, or shifted by one port",
+        "move each end:\n      " + "\n      ".join(lines),
+        tuple(comparison.planned.cables[number] for number, _, _ in moves),
+        location,
+    )
 
 
 def _select_other_label(labels: tuple[str, str], label: str) -> str:

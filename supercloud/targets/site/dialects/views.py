@@ -69,20 +69,96 @@ class SwitchView:
         )
 
 
+@dataclass(frozen=True)
+class _Tier:
+    """The switches of a tier: names, numbers and ports, formatted once."""
+
+    run: SwitchRun
+    names: list[str]
+    numbers: list[int]
+    """Autonomous system numbers."""
+    ports: list[str]
+    peers: list[list[PeerPort]]
+    """Per switch, to be filled."""
+
+    @classmethod
+    def build(cls, run: SwitchRun) -> _Tier:
+        """Return the tier without links."""
+        switches = range(run.tier.count)
+        return cls(
+            run,
+            [run.format_name(index) for index in switches],
+            [run.get_as_number(index) for index in switches],
+            [run.format_port_name(index) for index in range(run.tier.radix)],
+            [[] for _ in switches],
+        )
+
+
 def iter_switches(plan: Plan, underlay: Underlay) -> Iterator[SwitchView]:
     """Yield every switch of a fabric, by tier."""
-    runs = {run.tier.name: run for run in underlay.switches}
-    names = {tier: [run.format_name(index) for index in range(run.tier.count)] for tier, run in runs.items()}
-    numbers = {tier: [run.get_as_number(index) for index in range(run.tier.count)] for tier, run in runs.items()}
-    ports = {tier: [run.format_port_name(index) for index in range(run.tier.radix)] for tier, run in runs.items()}
-    places = {tier: {name: index for index, name in enumerate(found)} for tier, found in ports.items()}
-    peers: dict[str, list[list[PeerPort]]] = {tier: [[] for _ in range(run.tier.count)] for tier, run in runs.items()}
-    up: dict[str, int] = {}
+    tiers = {run.tier.name: _Tier.build(run) for run in underlay.switches}
+    linked_up = _connect_switches(tiers, underlay)
+    leaves = _LeafHosts.build(plan, underlay)
+    for name, tier in tiers.items():
+        run, uplinks = tier.run, tier.run.tier.up if name in linked_up else 0
+        places = {port: index for index, port in enumerate(tier.ports)}
+        for index, peers in enumerate(tier.peers):
+            served = leaves.ends.get(index, []) if name == "leaf" else []
+            nodes = leaves.list_ports(tier, index) if name == "leaf" else []
+            used = [port.port for port in (*peers, *nodes) if port.port in places]
+            yield SwitchView(
+                run,
+                index,
+                tier.names[index],
+                tier.numbers[index],
+                run.get_loopback(index),
+                run.get_management_address(index),
+                peers,
+                nodes,
+                underlay.rails.get_leaf_block(index) if name == "leaf" else None,
+                underlay.server_blocks[run.find_position(index)[0]] if served else None,
+                _compute_paths(run, uplinks or _count_parallel_links(peers)),
+                _compute_breakouts(run, sorted(places[port] for port in used), served),
+            )
+
+
+@dataclass(frozen=True)
+class _LeafHosts:
+    """The nodes and servers on the leaves of a fabric."""
+
+    underlay: Underlay
+    nodes: list[str]
+    speeds: Mapping[str, Rate]
+    """Nodes whose links do not have the fabric's speed, and the speed of these."""
+    ends: Mapping[int, list[ServerEnd]]
+    """Leaf -> the ports of servers on it."""
+
+    @classmethod
+    def build(cls, plan: Plan, underlay: Underlay) -> _LeafHosts:
+        """Return the hosts of all leaves."""
+        fabric = next(item for item in plan.fabrics if item.name == underlay.fabric)
+        ends: dict[int, list[ServerEnd]] = {}
+        for end in iter_server_ends(fabric, underlay.servers):
+            ends.setdefault(end.leaf, []).append(end)
+        pools = [pool for pool in plan.pools if underlay.fabric in pool.fabrics]
+        own = [pool for pool in plan.pools if pool.name in fabric.pool_speeds]
+        speeds = {host: fabric.pool_speeds[pool.name] for pool in own for host in pool.hosts}
+        return cls(underlay, list(HostSet(tuple(pool.hosts for pool in pools))), speeds, ends)
+
+    def list_ports(self, tier: _Tier, leaf: int) -> list[HostPort]:
+        """Return the ports of a leaf: first those of nodes, then those of servers."""
+        nodes = _iter_host_ports(self.underlay, leaf, tier.ports, self.nodes, self.speeds)
+        return [*nodes, *(_build_server_port(tier.run, end) for end in self.ends.get(leaf, ()))]
+
+
+def _connect_switches(tiers: Mapping[str, _Tier], underlay: Underlay) -> set[str]:
+    """Add the links between tiers to their switches; return the names of the tiers with uplinks."""
+    linked_up = set()
     for group in underlay.wiring.link_groups:
-        low, high = group.source_kind, group.target_kind
-        if low not in runs or high not in runs:
+        low, high = tiers.get(group.source_kind), tiers.get(group.target_kind)
+        if low is None or high is None:
             continue
-        up[low] = runs[low].tier.up
+        linked_up.add(group.source_kind)
         columns = group.build_columns()
         for one, one_port, other, other_port in zip(
             columns.source.tolist(),
@@ -91,53 +167,20 @@ def iter_switches(plan: Plan, underlay: Underlay) -> Iterator[SwitchView]:
             columns.target_port.tolist(),
             strict=True,
         ):
-            here, there = ports[low][one_port], ports[high][other_port]
-            peers[high][other].append(PeerPort(there, numbers[low][one], names[low][one], here))
-            peers[low][one].append(PeerPort(here, numbers[high][other], names[high][other], there))
-    fabric = next(item for item in plan.fabrics if item.name == underlay.fabric)
-    ends: dict[int, list[ServerEnd]] = {}
-    for end in iter_server_ends(fabric, underlay.servers):
-        ends.setdefault(end.leaf, []).append(end)
-    members = HostSet(tuple(pool.hosts for pool in plan.pools if underlay.fabric in pool.fabrics))
-    hosts = list(members)
-    speeds = {
-        host: fabric.pool_speeds[pool.name]
-        for pool in plan.pools
-        if pool.name in fabric.pool_speeds
-        for host in pool.hosts
-    }
-    for tier, run in runs.items():
-        limit = run.network_os.max_paths if run.network_os else 1
-        for index in range(run.tier.count):
-            leaf = tier == "leaf"
-            found = peers[tier][index]
-            nodes = list(_iter_host_ports(underlay, index, ports[tier], hosts, speeds)) if leaf else []
-            served = ends.get(index, []) if leaf else []
-            nodes += [
-                HostPort(
-                    run.format_port_name(end.leaf_port, end.split, end.lane), end.gateway, end.host, end.port, end.split
-                )
-                for end in served
-            ]
-            used = sorted(
-                places[tier][name]
-                for name in [*(peer.port for peer in found), *(node.port for node in nodes)]
-                if name in places[tier]
-            )
-            yield SwitchView(
-                run,
-                index,
-                names[tier][index],
-                numbers[tier][index],
-                run.get_loopback(index),
-                run.get_management_address(index),
-                found,
-                nodes,
-                underlay.rails.get_leaf_block(index) if leaf else None,
-                underlay.server_blocks[run.find_position(index)[0]] if served else None,
-                max(1, min(limit, up.get(tier, 0) or _count_parallel_links(found))),
-                _compute_breakouts(run, used, served),
-            )
+            here, there = low.ports[one_port], high.ports[other_port]
+            high.peers[other].append(PeerPort(there, low.numbers[one], low.names[one], here))
+            low.peers[one].append(PeerPort(here, high.numbers[other], high.names[other], there))
+    return linked_up
+
+
+def _build_server_port(run: SwitchRun, end: ServerEnd) -> HostPort:
+    port = run.format_port_name(end.leaf_port, end.split, end.lane)
+    return HostPort(port, end.gateway, end.host, end.port, end.split)
+
+
+def _compute_paths(run: SwitchRun, links: int) -> int:
+    limit = run.network_os.max_paths if run.network_os else 1
+    return max(1, min(limit, links))
 
 
 def _compute_breakouts(run: SwitchRun, used: Sequence[int], served: Sequence[ServerEnd]) -> dict[str, int]:

@@ -22,63 +22,61 @@ def render_inventory(plan: Plan, header: str) -> str:
     children: dict[str, Any] = {"controllers": _build_group(sorted({host.name for host in plan.scheduler.controllers}))}
     if plan.scheduler.database:
         children["database"] = _build_group([plan.scheduler.database.name])
-    children["nodes"] = {
-        "children": {
-            _to_group_name(f"pool_{pool.name}"): _build_group(
-                [_format_range(pool.hosts)],
-                {"pool": pool.name, "machine": pool.machine.name, "accelerators": pool.accelerators_per_node},
-            )
-            for pool in plan.pools
-        }
+    children["nodes"] = _build_parent(_iter_pool_groups(plan))
+    optional = {
+        "storage": _build_parent(_iter_server_groups(plan, networks)),
+        "services": _build_parent(_iter_service_groups(networks)),
     }
-    if plan.servers:
-        children["storage"] = {
-            "children": {
-                _to_group_name(f"storage_{group.name}"): _build_group(
-                    [_format_range(group.hosts)], _build_server_variables(networks, group)
-                )
-                for group in plan.servers
-            }
-        }
-    machines = [item for item in networks.machines if item.is_managed]
-    if machines:
-        children["services"] = {
-            "children": {
-                _to_group_name(f"service_{item.name}"): _build_group(
-                    [_format_range(item.hosts)], {"service": item.name}
-                )
-                for item in machines
-            }
-        }
-    children["bmcs"] = {
-        "children": {
-            _to_group_name(f"bmc_{run.group}"): _build_group([_format_range(run.names)], {"pool": run.group})
-            for run in networks.bmcs
-        }
-    }
-    if networks.switches:
-        children["switches"] = {
-            "children": {
-                f"fabric_{_to_group_name(fabric)}": {
-                    "children": {
-                        _to_group_name(f"{fabric}_{switches.tier.name}"): _build_switch_group(switches)
-                        for switches in runs
-                    }
-                }
-                for fabric, runs in groupby(networks.switches, lambda run: run.fabric)
-            }
-        }
-    racks = (
-        [rack for rack in plan.layout.racks if any(item.kind == "node" for item in rack.items)] if plan.layout else []
+    children |= {name: group for name, group in optional.items() if group["children"]}
+    children["bmcs"] = _build_parent(
+        (f"bmc_{run.group}", _build_group([_format_range(run.names)], {"pool": run.group})) for run in networks.bmcs
     )
-    if racks:
-        children["racks"] = {
-            "children": {
-                _to_group_name(f"rack_{rack.name}"): _build_group(_iter_rack_ranges(plan, rack)) for rack in racks
-            }
-        }
+    optional = {
+        "switches": _build_parent(_iter_fabric_groups(networks)),
+        "racks": _build_parent(_iter_rack_groups(plan)),
+    }
+    children |= {name: group for name, group in optional.items() if group["children"]}
     values = {"cluster": plan.name, "domain": plan.network.domain}
     return f"{header}\n{format_yaml({'all': {'vars': values, 'children': children}})}"
+
+
+_NamedGroup = tuple[str, dict[str, Any]]
+
+
+def _build_parent(groups: Iterable[_NamedGroup]) -> dict[str, Any]:
+    """Build a group of groups."""
+    return {"children": {_to_group_name(name): group for name, group in groups}}
+
+
+def _iter_pool_groups(plan: Plan) -> Iterator[_NamedGroup]:
+    for pool in plan.pools:
+        values = {"pool": pool.name, "machine": pool.machine.name, "accelerators": pool.accelerators_per_node}
+        yield f"pool_{pool.name}", _build_group([_format_range(pool.hosts)], values)
+
+
+def _iter_server_groups(plan: Plan, networks: NetworksPlan) -> Iterator[_NamedGroup]:
+    for group in plan.servers:
+        values = _build_server_variables(networks, group)
+        yield f"storage_{group.name}", _build_group([_format_range(group.hosts)], values)
+
+
+def _iter_service_groups(networks: NetworksPlan) -> Iterator[_NamedGroup]:
+    for item in networks.machines:
+        if item.is_managed:
+            yield f"service_{item.name}", _build_group([_format_range(item.hosts)], {"service": item.name})
+
+
+def _iter_fabric_groups(networks: NetworksPlan) -> Iterator[_NamedGroup]:
+    for fabric, runs in groupby(networks.switches, lambda run: run.fabric):
+        tiers = ((f"{fabric}_{switches.tier.name}", _build_switch_group(switches)) for switches in runs)
+        yield f"fabric_{fabric}", _build_parent(tiers)
+
+
+def _iter_rack_groups(plan: Plan) -> Iterator[_NamedGroup]:
+    """Yield the racks with nodes."""
+    for rack in plan.layout.racks if plan.layout else ():
+        if any(item.kind == "node" for item in rack.items):
+            yield f"rack_{rack.name}", _build_group(_iter_rack_ranges(plan, rack))
 
 
 def _build_switch_group(switches: SwitchRun) -> dict[str, Any]:

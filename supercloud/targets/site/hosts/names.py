@@ -10,6 +10,8 @@ from ....plan.build.storage.client_names import iter_named_clients
 from ....plan.model.network import NetworksPlan
 from ....plan.model.plan import Plan
 from ....plan.model.subnet import Subnet
+from ....primitives.addresses import AddressRun
+from ....primitives.nodes import HostRange
 
 __all__ = ["NamedAddress", "iter_named_addresses", "iter_dhcp_reservations", "list_dhcp_subnets"]
 
@@ -42,16 +44,16 @@ def _iter_in_band(plan: Plan, networks: NetworksPlan) -> Iterator[NamedAddress]:
             seen.add(host.name)
             # a service machine that is a controller gets the controller's address by DHCP
             yield NamedAddress(host.name, host.address, "in-band" if host.name in machines else "", host.name)
-    for pool in plan.pools:
-        for index, name in enumerate(pool.hosts):
-            yield NamedAddress(name, pool.addresses[index], "in-band", name)
-    for group in plan.servers:
-        for index, name in enumerate(group.hosts):
-            yield NamedAddress(name, group.addresses[index], "in-band", name)
+    for group in (*plan.pools, *plan.servers):
+        yield from _iter_hosts(group.hosts, group.addresses)
     for run in networks.machines:
-        for index, name in enumerate(run.hosts if run.addresses else ()):
-            if run.addresses and name not in seen:  # a controller on one of them has its assigned address
-                yield NamedAddress(name, run.addresses[index], "in-band", name)
+        if run.addresses:  # a controller on one of them has its assigned address
+            yield from (item for item in _iter_hosts(run.hosts, run.addresses) if item.name not in seen)
+
+
+def _iter_hosts(hosts: HostRange, addresses: AddressRun) -> Iterator[NamedAddress]:
+    for index, name in enumerate(hosts):
+        yield NamedAddress(name, addresses[index], "in-band", name)
 
 
 def _iter_fabric_ports(plan: Plan, networks: NetworksPlan) -> Iterator[NamedAddress]:
