@@ -145,11 +145,17 @@ class Fabric:
         """Return a level of locality by name. Raises LookupError."""
         return _get_by_name(self.levels, name)
 
-    def get_node_link(self, node: int, nic: int, plane: int = 0) -> Link:
-        """Return the link at NIC `nic` of a node in one plane (rail-optimized: nic = rail*ports_per_rail + port)."""
-        group = self.link_groups[0]
+    @property
+    def node_links(self) -> NodeLinks:
+        """The links between nodes and leaves. Raises LookupError for a torus, whose nodes are linked to each other."""
+        group = self.link_groups[0] if self.link_groups else None
         if not isinstance(group, NodeLinks):
             raise LookupError(f"the nodes of a {self.shape} are not attached to switches")
+        return group
+
+    def get_node_link(self, node: int, nic: int, plane: int = 0) -> Link:
+        """Return the link at NIC `nic` of a node in one plane (rail-optimized: nic = rail*ports_per_rail + port)."""
+        group = self.node_links
         if not (0 <= node < group.nodes and 0 <= nic < group.nics and 0 <= plane < group.planes):
             raise IndexError(f"node {node}, nic {nic}, plane {plane} is out of range")
         number = group.compute_number(node, nic, plane)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import permutations
-from typing import cast
 
 from ...catalog import Catalog, Switch
 from ...errors import Finding
@@ -204,7 +203,7 @@ def fabric_split_domain(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Scale-up domains whose nodes are on different leaves, which also have nodes of other domains."""
     for fabric in plan.fabrics:
         for name, (split, domains) in _split_domains(plan, fabric).items():
-            hosts = cast(NodeLinks, cast(Wiring, fabric.wiring).link_groups[0])
+            hosts = fabric.require_wiring().node_links
             size, domain = min(hosts.unit_nodes, hosts.block_nodes), plan.get_pool(name).machine.domain_nodes
             yield Finding(
                 "fabric-split-domain",
@@ -224,7 +223,7 @@ def _split_domains(plan: Plan, fabric: FabricPlan) -> dict[str, tuple[int, int]]
     """
     if not isinstance(fabric.wiring, Wiring) or fabric.role != "compute" or fabric.shape != "rail-optimized":
         return {}
-    hosts = cast(NodeLinks, fabric.wiring.link_groups[0])
+    hosts = fabric.wiring.node_links
     found, first = {}, 0
     for name in fabric.pools:
         pool = plan.get_pool(name)

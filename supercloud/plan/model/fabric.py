@@ -117,6 +117,12 @@ class FabricPlan:
         """Return the speed of the links of a pool's nodes."""
         return self.pool_speeds.get(pool, self.speed)
 
+    def require_wiring(self) -> Wiring:
+        """Return the wiring of a network with its own switches. Raises LookupError if a provider owns the network."""
+        if not isinstance(self.wiring, Wiring):
+            raise LookupError(f"the links of {self.name} are unknown: its provider owns them")
+        return self.wiring
+
     @property
     def rails_per_leaf(self) -> int:
         """Rails of a node on one leaf; all rails where a leaf connects whole nodes."""

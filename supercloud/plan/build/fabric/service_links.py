@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....topology import Fabric as Wiring
 from ....topology.reserved import ReservedLinks
 from ...model.fabric import FabricPlan
 
@@ -38,7 +37,7 @@ def build_service_links(fabric: FabricPlan) -> ServiceLinks | None:
 
     The ports of a service alternate between the planes. None if a fabric has no services.
     """
-    groups = cast(Wiring, fabric.wiring).link_groups
+    groups = fabric.require_wiring().link_groups
     reserved = next((group for group in groups if isinstance(group, ReservedLinks)), None)
     if reserved is None or not fabric.services:
         return None

@@ -15,11 +15,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from ....topology import Fabric as Wiring
 from ....topology import TopologyError
-from ....topology.links import NodeLinks
 from ....topology.tiers import compute_uplinks, spread_uplinks
 
 __all__ = ["Demand", "compute_even_uplinks", "select_leaves"]
@@ -119,7 +118,7 @@ def _list_choices(found: Wiring, demand: Demand) -> list[_LeafChoice]:
     for size, leaves, down, filled in _list_sizes(found, demand):
         if best is not None and leaves + 1 > best:
             break  # smaller leaves are more
-        leaf, hosts = found.tiers[0], cast(NodeLinks, found.link_groups[0])
+        leaf, hosts = found.tiers[0], found.node_links
         used = hosts.nodes * hosts.nics + sum(demand.reserved)
         most = min(leaf.radix - demand.peers - down, (leaves * (leaf.radix - demand.peers) - used) // leaves)
         least = compute_uplinks(filled + sum(-(-ports // leaves) for ports in demand.reserved), demand.ratio)
@@ -135,7 +134,7 @@ def _list_choices(found: Wiring, demand: Demand) -> list[_LeafChoice]:
 
 def _list_sizes(found: Wiring, demand: Demand) -> Iterator[tuple[int | None, int, int, int]]:
     """Nodes of a leaf (None: as built), leaves, ports for nodes of a leaf, and used ports of the fullest leaf."""
-    leaf, hosts = found.tiers[0], cast(NodeLinks, found.link_groups[0])
+    leaf, hosts = found.tiers[0], found.node_links
     each = hosts.nics_per_leaf
     yield None, leaf.count // found.planes, leaf.down, min(hosts.nodes, hosts.unit_nodes, hosts.block_nodes) * each
     if demand.step is None or _find_open_size(found, demand) is None:
@@ -167,7 +166,7 @@ def _is_kept(wiring: Wiring, demand: Demand) -> bool:
 
 def _find_open_size(found: Wiring, demand: Demand) -> int | None:
     """Nodes of a leaf as built, if others may be tried."""
-    hosts = cast(NodeLinks, found.link_groups[0])
+    hosts = found.node_links
     return hosts.block_nodes if demand.step is not None and hosts.unit_nodes == hosts.block_nodes else None
 
 
@@ -179,7 +178,7 @@ def _count_units(found: Wiring, size: int, demand: Demand) -> int:
 def _select_under_cores(build: Build, found: Wiring, units: int | None, demand: Demand) -> Wiring:
     """The same for three tiers, by trial."""
     best = build(units, None, None, demand.spines) if demand.spines else found
-    leaf, hosts = found.tiers[0], cast(NodeLinks, found.link_groups[0])
+    leaf, hosts = found.tiers[0], found.node_links
     sizes: set[int | None] = {None}
     if demand.step is not None and _find_open_size(found, demand) and demand.ratio > 1:
         sizes |= {hosts.block_nodes // (step * demand.step) * step * demand.step for step in _LEAF_COUNT_FACTORS} - {

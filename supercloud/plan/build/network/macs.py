@@ -4,84 +4,90 @@ from __future__ import annotations
 
 import csv
 import re
-from pathlib import Path
 
 from ....primitives.files import FileReadError, read_text
 from ....primitives.nodes import HostRange
-from ....spec import ClusterSpec
 from ...model.network import NetworksPlan
-from ...model.plan import PoolPlan
-from ...model.problems import Problems
-from ...model.storage import ServerGroup
+from ..inputs import BuildInputs, Equipment
 
 __all__ = ["read_macs"]
 
+Macs = dict[tuple[str, str], str]
+"""(name, network) -> MAC."""
+
 _MAC = re.compile(r"^[0-9a-f]{2}(:[0-9a-f]{2}){5}$")
 _MAX_FINDINGS = 20
+_HEADER = ["host", "network", "mac"]
 
 
-def read_macs(
-    spec: ClusterSpec,
-    folder: Path,
-    plan: NetworksPlan,
-    pools: tuple[PoolPlan, ...],
-    servers: tuple[ServerGroup, ...],
-    problems: Problems,
-) -> dict[tuple[str, str], str]:
+def read_macs(inputs: BuildInputs, plan: NetworksPlan, equipment: Equipment) -> Macs:
     """(name, network) -> MAC: in-band and bmc of a node, server or machine, switch of a switch's management port."""
-    if spec.network.macs is None:
+    name, problems = inputs.spec.network.macs, inputs.problems
+    if name is None:
         return {}
-    path = folder / spec.network.macs
     try:
-        lines = read_text(path).splitlines()
+        lines = read_text(inputs.folder / name).splitlines()
     except FileReadError as error:
         problems.add_error(
             "network-macs",
             "network.macs",
-            f"{spec.network.macs!r}: {error}",
+            f"{name!r}: {error}",
             "specify a CSV file of host,network,mac with a path relative to the spec",
         )
         return {}
-    nodes = [*(pool.hosts for pool in pools), *(group.hosts for group in servers)]
-    known = {
-        "in-band": [*nodes, *(item.hosts for item in plan.machines if item.addresses)],
-        "bmc": [run.owners for run in plan.bmcs],
-        "switch": [run.get_plane_hosts(plane) for run in plan.switches for plane in range(run.planes)],
-    }
-    found: dict[tuple[str, str], str] = {}
-    owners: dict[str, str] = {}
-    wrong: list[tuple[str, str]] = []
-    for number, row in enumerate(csv.reader(lines), 1):
-        cells = [cell.strip() for cell in row]
-        if not any(cells) or cells[0].startswith("#") or (number == 1 and [cell.lower() for cell in cells] == _HEADER):
-            continue
-        problem = _find_problem(cells, known, found, owners)
-        if problem:
-            wrong.append((f"{spec.network.macs}:{number}: {problem[0]}", problem[1]))
-            continue
-        host, network, mac = cells[0], cells[1], cells[2].lower().replace("-", ":")
-        found[host, network] = mac
-        owners[mac] = host
-    for problem_text, hint in wrong[:_MAX_FINDINGS]:
-        problems.add_error("network-macs", "network.macs", problem_text, hint)
+    found, wrong = _parse_lines(lines, _list_known_hosts(plan, equipment))
+    for number, problem, hint in wrong[:_MAX_FINDINGS]:
+        problems.add_error("network-macs", "network.macs", f"{name}:{number}: {problem}", hint)
     if len(wrong) > _MAX_FINDINGS:
         problems.add_error(
             "network-macs",
             "network.macs",
-            f"{len(wrong) - _MAX_FINDINGS} more lines of {spec.network.macs} have errors",
+            f"{len(wrong) - _MAX_FINDINGS} more lines of {name} have errors",
             "correct these first",
         )
     return found
 
 
-_HEADER = ["host", "network", "mac"]
+def _list_known_hosts(plan: NetworksPlan, equipment: Equipment) -> dict[str, list[HostRange]]:
+    """Network -> the hosts with a port on it."""
+    nodes = [*(pool.hosts for pool in equipment.pools), *(group.hosts for group in equipment.servers)]
+    return {
+        "in-band": [*nodes, *(item.hosts for item in plan.machines if item.addresses)],
+        "bmc": [run.owners for run in plan.bmcs],
+        "switch": [run.get_plane_hosts(plane) for run in plan.switches for plane in range(run.planes)],
+    }
+
+
+def _parse_lines(
+    lines: list[str], hosts_by_network: dict[str, list[HostRange]]
+) -> tuple[Macs, list[tuple[int, str, str]]]:
+    """The addresses of all valid lines; number, problem and hint of each other one."""
+    found: Macs = {}
+    owners: dict[str, str] = {}
+    wrong: list[tuple[int, str, str]] = []
+    for number, row in enumerate(csv.reader(lines), 1):
+        cells = [cell.strip() for cell in row]
+        if _is_skipped(cells, number):
+            continue
+        problem = _find_problem(cells, hosts_by_network, found, owners)
+        if problem:
+            wrong.append((number, *problem))
+            continue
+        host, network, mac = cells[0], cells[1], cells[2].lower().replace("-", ":")
+        found[host, network] = mac
+        owners[mac] = host
+    return found, wrong
+
+
+def _is_skipped(cells: list[str], number: int) -> bool:
+    """Whether a line is empty, a comment, or the header."""
+    if not any(cells) or cells[0].startswith("#"):
+        return True
+    return number == 1 and [cell.lower() for cell in cells] == _HEADER
 
 
 def _find_problem(
-    cells: list[str],
-    hosts_by_network: dict[str, list[HostRange]],
-    macs: dict[tuple[str, str], str],
-    owners: dict[str, str],
+    cells: list[str], hosts_by_network: dict[str, list[HostRange]], macs: Macs, owners: dict[str, str]
 ) -> tuple[str, str] | None:
     if len(cells) != 3:
         return f"{len(cells)} columns", "host,network,mac"

@@ -9,11 +9,9 @@ from __future__ import annotations
 import ipaddress
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from ....primitives.addresses import Block, compute_block_size
 from ....spec import ClusterSpec
-from ....topology import Fabric as Wiring
 from ....topology.links import NodeLinks
 from ...model.addressed_links import ServerLinks
 from ...model.plan import FabricPlan
@@ -42,7 +40,7 @@ def split_block(block: Block, count: int) -> tuple[Block, ...]:
 
 def _compute_rail_size(fabric: FabricPlan) -> tuple[int, int]:
     """Number of rails of a fabric over all planes, and the addresses per rail: a power of two."""
-    hosts = cast(NodeLinks, cast(Wiring, fabric.wiring).link_groups[0])
+    hosts = fabric.require_wiring().node_links
     servers = count_server_addresses(fabric)
     if fabric.kind == "infiniband":
         rails, size = hosts.planes * hosts.nics, compute_block_size(hosts.nodes)
@@ -111,7 +109,7 @@ def allocate_rail_blocks(
 
 def list_server_blocks(fabric: FabricPlan, block: Block) -> tuple[Block, ...]:
     """The blocks with an upper half for servers: the last of each plane, on InfiniBand that of each rail."""
-    hosts = cast(NodeLinks, cast(Wiring, fabric.wiring).link_groups[0])
+    hosts = fabric.require_wiring().node_links
     if fabric.kind == "infiniband":
         return split_block(block, hosts.planes * hosts.nics)
     return split_block(block, hosts.planes * hosts.leaves_per_block)[
@@ -121,7 +119,7 @@ def list_server_blocks(fabric: FabricPlan, block: Block) -> tuple[Block, ...]:
 
 def build_rail_subnets(fabric: FabricPlan, block: Block, servers: Sequence[ServerLinks]) -> list[Subnet]:
     """A subnet per rail and plane; a fabric whose leaves connect all rails of a node has one per plane."""
-    hosts = cast(NodeLinks, cast(Wiring, fabric.wiring).link_groups[0])
+    hosts = fabric.require_wiring().node_links
     flat = fabric.kind == "infiniband"
     per_plane = hosts.nics if flat else hosts.leaves_per_block
     taken = hosts.nodes if flat else 2 * hosts.nodes * hosts.nics_per_leaf
