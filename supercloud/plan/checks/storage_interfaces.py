@@ -8,7 +8,7 @@ from ...catalog import Catalog
 from ...errors import Finding
 from ..build.fabric.ipoib import format_interface_name, list_ipoib_devices
 from ..build.fabric.roles import is_routed
-from ..build.storage.interfaces import find_store_fabric, list_store_interfaces
+from ..build.storage.interfaces import StoreInterfaces, build_store_interfaces, find_store_fabric
 from ..model.plan import FabricPlan, Plan, StoragePlan
 
 __all__ = ["CHECKS"]
@@ -23,9 +23,12 @@ def storage_interfaces(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if item.kind not in _KINDS_WITH_INTERFACES or plan.spec.storage[index].interface:
             continue
         fabric = find_store_fabric(plan, index)
-        if not list_store_interfaces(plan, index):
+        interfaces = build_store_interfaces(plan, index)
+        if not interfaces.is_complete:
             if item.servers:
                 where = f"on {fabric.name}" if fabric else "on the in-band network"
+                if unnamed := _list_hosts_without_names(interfaces, item):
+                    where = f"of {' and '.join(unnamed)} {where}"
                 yield Finding(
                     "storage-interfaces",
                     "warning",
@@ -51,6 +54,15 @@ def storage_interfaces(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "are none",
                 "name them (systemd.link), add adapters[].devices to a catalog overlay, or set interface",
             )
+
+
+def _list_hosts_without_names(interfaces: StoreInterfaces, storage: StoragePlan) -> list[str]:
+    """The hosts of a store whose interfaces have no names in the plan; empty if no host's interfaces have."""
+    if not interfaces.clients and not any(interfaces.servers.values()):
+        return []
+    return [str(group.hosts) for group in storage.servers if not interfaces.servers[group.role]] + (
+        [] if interfaces.clients else ["clients"]
+    )
 
 
 def storage_gateway(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

@@ -39,7 +39,7 @@ def render_files(storage: StorageSystem) -> dict[str, File | str]:
         "wide": min(4, design.targets) if design else 1,
     }
     found: dict[str, File | str] = {
-        "lnet.conf": storage.render_template("lustre-lnet.conf.j2", **values),
+        **_render_lnet_files(storage, net),
         "fstab": storage.render_template("lustre-fstab.j2", **values),
         "client-tuning.sh": storage.render_template("lustre-client-tuning.sh.j2", executable=True, **values),
         "layout.sh": storage.render_template("lustre-layout.sh.j2", executable=True, **values),
@@ -48,3 +48,20 @@ def render_files(storage: StorageSystem) -> dict[str, File | str]:
         found["format.sh"] = storage.render_template("lustre-format.sh.j2", executable=True, **values)
         found["mount-targets.sh"] = storage.render_template("lustre-mount-targets.sh.j2", executable=True, **values)
     return found
+
+
+def _render_lnet_files(storage: StorageSystem, net: str) -> dict[str, File | str]:
+    """Render LNet's networks, with separate files for servers if clients have other interfaces: LNet does not start
+    with an interface that the host lacks, and does not use one that is not listed.
+    """
+    item, found = storage.storage_plan, storage.interfaces
+
+    def render_file(names: tuple[str, ...], hosts: str) -> File:
+        return storage.render_template("lustre-lnet.conf.j2", net=net, names=names, hosts=hosts)
+
+    if found.is_uniform:
+        return {"lnet.conf": render_file(found.clients, f"servers and clients of {item.name}")}
+    files: dict[str, File | str] = {"lnet.conf": render_file(found.clients, f"clients of {item.name}")}
+    for group in item.servers:
+        files[f"lnet-{group.role}.conf"] = render_file(found.servers[group.role], str(group.hosts))
+    return files

@@ -13,7 +13,7 @@ from ...plan.build.storage.clients import (
     list_routed_pools,
     list_unreached_pools,
 )
-from ...plan.build.storage.interfaces import list_store_interfaces
+from ...plan.build.storage.interfaces import StoreInterfaces, build_store_interfaces
 from ...plan.model.plan import Plan, PoolPlan, ServerGroup, StoragePlan
 from ...primitives.bundle import File
 from ...primitives.templates import render_template
@@ -91,9 +91,9 @@ class StorageSystem:
         return has_service_hosts(self.plan, self.index)
 
     @property
-    def interfaces(self) -> tuple[str, ...]:
-        """Interfaces on servers and clients; empty if their names are unknown."""
-        return list_store_interfaces(self.plan, self.index)
+    def interfaces(self) -> StoreInterfaces:
+        """Interfaces on servers and clients."""
+        return build_store_interfaces(self.plan, self.index)
 
     @property
     def missing_interfaces(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,49 @@ def test_storage_over_bridged_ethernet_uses_the_bond(catalog: Catalog) -> None:
     assert f'networks="tcp0({bond})"' in made["scratch/lnet.conf"]
     assert f",net={bond},_netdev" in made["fast/fstab"] and f" --net {bond} " in made["fast/backend.sh"]
     assert "eth0" not in "".join(made.values())
+
+
+def define_interfaces(plan: Plan, fabric: str) -> dict[str, set[str]]:
+    """Prefix of host names -> the interfaces that ipoib.sh of the fabric makes there."""
+    script = render(plan, "infiniband")[f"{fabric}/ipoib.sh"]
+    cases = re.findall(r"^(\S+)-\+\(\[0-9\]\)\)\n.*?ports=\((.*?)\n    \) ;;", script, re.MULTILINE | re.DOTALL)
+    return {prefix: set(re.findall(r'"(\w+) ', ports)) for prefix, ports in cases}
+
+
+def test_hosts_with_fewer_ports_are_given_no_interfaces_that_they_lack(catalog: Catalog) -> None:
+    """Servers have two ports on a fabric of one rail, nodes one: LNet on a node failed for want of storage1."""
+    plan, made = made_over(catalog, STORAGE_FABRIC | {"rails": 1}, fabric="storage")
+    defined = define_interfaces(plan, "storage")
+    assert defined["train"] == {"storage0"} and defined["scratch-oss"] == {"storage0", "storage1"}
+    files = {
+        "scratch/lnet.conf": "train",
+        "scratch/lnet-mds.conf": "scratch-mds",
+        "scratch/lnet-oss.conf": "scratch-oss",
+    }
+    for path, prefix in files.items():
+        (names,) = re.findall(r'networks="o2ib0\((.*)\)"', made[path])
+        assert set(names.split(",")) == defined[prefix], path
+    assert ",net=storage0,_netdev" in made["fast/fstab"]
+    assert " --net storage0 storage1 --" in made["fast/backend.sh"], "WEKA's servers use both of their ports"
+    assert "copy `lnet-mds.conf` on `scratch-mds-[0001-0002]`, `lnet-oss.conf` on" in made["INSTALL.md"]
+
+
+def test_servers_use_all_routed_ports_if_nodes_have_fewer(catalog: Catalog) -> None:
+    """Half of the servers' network was unused: their files had only the interfaces of nodes."""
+    _, made = made_over(catalog, ROCE | {"rails": 1}, fabric="storage")
+    assert " --net storage0 storage1 --" in made["fast/backend.sh"] and ",net=storage0,_netdev" in made["fast/fstab"]
+    assert 'o2ib0(storage0)"' in made["scratch/lnet.conf"]
+    assert 'o2ib0(storage0,storage1)"' in made["scratch/lnet-oss.conf"]
+
+
+def test_servers_have_a_bond_where_nodes_have_one_link(catalog: Catalog) -> None:
+    """The interface of the nodes is unknown, that of the servers is not."""
+    single = {"name": "in-band", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600c", "rails": 1}
+    plan, made = made_over(catalog, single)
+    (finding, _) = [item for item in plan.findings if item.check == "storage-interfaces"]
+    assert finding.problem.startswith("unknown interface names of clients on in-band")
+    assert "(bond0)" in made["scratch/lnet-oss.conf"] and "options lnet" not in made["scratch/lnet.conf"]
+    assert " --net bond0 " in made["fast/backend.sh"] and "# no line" in made["fast/fstab"]
 
 
 def test_weka_over_routed_links_requires_gateways(catalog: Catalog) -> None:
