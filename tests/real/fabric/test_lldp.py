@@ -10,7 +10,7 @@ from pathlib import Path
 
 import frr_tools
 import pytest
-from frr_lab import wait_until_right, run
+from frr_lab import run, wait_until_right
 
 import supercloud as sc
 from supercloud.plan.build.cabling.cables import build_cable_table

@@ -18,7 +18,7 @@ from typing import Any, Self
 import kube_control_plane
 import kube_nodes
 from kube_binaries import build_module
-from kube_certificates import ADMIN, Certificates, make_certificates, format_token
+from kube_certificates import ADMIN, Certificates, format_token, make_certificates
 from kube_managers import Managers, load_documents
 from kube_nodes import Node
 from kube_processes import Processes

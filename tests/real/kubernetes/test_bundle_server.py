@@ -29,10 +29,10 @@ from bundle_lab import (
 from bundle_world import (
     BUNDLES,
     Served,
-    list_objects,
     by_kind,
     list_charts,
     list_cluster_objects,
+    list_objects,
     objects_of,
     planned,
     render_chart,

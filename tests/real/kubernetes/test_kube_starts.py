@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kube_pods import run, list_variables
+from kube_pods import list_variables, run
 from kube_world import World
 
 from supercloud.jobs.engines.kubernetes.api import ApiStatusError

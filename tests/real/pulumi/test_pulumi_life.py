@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from engine import EXPECTED_NO_CHANGES, Engine, select_changes, list_operations
+from engine import EXPECTED_NO_CHANGES, Engine, list_operations, select_changes
 from subjects import SECRET, Subject
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from engine import STACK, Engine, select_changes, list_operations
+from engine import STACK, Engine, list_operations, select_changes
 from offline import wire
 from offline.recorder import ProgramRefused, program_at, record
 from subjects import CLUSTER, TOY

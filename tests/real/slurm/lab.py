@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from overlay import ALWAYS, make_cloud_nodes, apply_changes
+from overlay import ALWAYS, apply_changes, make_cloud_nodes
 from product import CHECKOUT, Product
 from real.polling import PATIENCE, wait_for
 from rendered import Rendered, expand

@@ -23,7 +23,7 @@ from installed import find_slurm  # noqa: E402
 from jobs_lab import start_cluster_lab  # noqa: E402
 from lab import Lab  # noqa: E402
 from record_jobs import CACHE, FULL, HOLD, TARGET, Recorder  # noqa: E402
-from rest_lab import URL, start_rest, get_token  # noqa: E402
+from rest_lab import URL, get_token, start_rest  # noqa: E402
 
 from supercloud.jobs.engines.slurm import rest, shapes  # noqa: E402
 

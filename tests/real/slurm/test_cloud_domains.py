@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from answers import list_by_name, submit_batch, read_topology, wait_job
+from answers import list_by_name, read_topology, submit_batch, wait_job
 from cloud_lab import CloudLab, build_lab_plan
 from installed import Slurm
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 
 import pytest
-from answers import get_job, list_by_name, parse_records, submit_batch, read_topology, wait_job
+from answers import get_job, list_by_name, parse_records, read_topology, submit_batch, wait_job
 from cloud_lab import CloudLab, archive, build_lab_plan
 from installed import Slurm
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import product_jobs
 import pytest
-from answers import list_hosts, get_job, list_by_name, submit_batch, wait_job
+from answers import get_job, list_by_name, list_hosts, submit_batch, wait_job
 from bundles import Declared, declare_text
 from installed import Slurm
 from lab import Lab

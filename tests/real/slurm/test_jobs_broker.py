@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from answers import get_accounted_state, clear, list_hosts, get_job, submit_batch, wait_job
+from answers import clear, get_accounted_state, get_job, list_hosts, submit_batch, wait_job
 from installed import Slurm
-from jobs_lab import NODES, Jobs, start_cluster_lab, build_spec
+from jobs_lab import NODES, Jobs, build_spec, start_cluster_lab
 from lab import Lab
 
 from supercloud.jobs.engines.slurm.engine import SlurmEngine

@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from answers import clear, list_hosts, get_job
+from answers import clear, get_job, list_hosts
 from conftest import CACHE
 from images_lab import IMAGE, load_plugin, make_image
 from installed import Slurm
-from jobs_lab import NODES, Jobs, start_cluster_lab, run_contract
+from jobs_lab import NODES, Jobs, run_contract, start_cluster_lab
 from lab import Lab, LabError
 from real.polling import check_stays
 from ssh_lab import start_sshd

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 from answers import clear, get_job
 from installed import Slurm
-from jobs_lab import NODES, Jobs, start_cluster_lab, run_contract
+from jobs_lab import NODES, Jobs, run_contract, start_cluster_lab
 from lab import Lab
-from rest_lab import URL, start_rest, get_token
+from rest_lab import URL, get_token, start_rest
 
 VIA = ("--engine", "slurm", "--via", URL)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import product_jobs
 import pytest
-from answers import list_hosts, get_job, list_by_name, get_refusal, submit_batch, read_topology, wait_job
+from answers import get_job, get_refusal, list_by_name, list_hosts, read_topology, submit_batch, wait_job
 from bundles import Declared, declare_example
 from complaints import list_complaints
 from installed import Slurm

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from answers import list_hosts, get_refusal, submit_batch
+from answers import get_refusal, list_hosts, submit_batch
 from bundles import Declared, declare_text
 from complaints import list_complaints
 from lab import Lab

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from answers import list_hosts, list_by_name, read_topology
+from answers import list_by_name, list_hosts, read_topology
 from bundles import Declared
 from lab import Lab
 from rendered import expand

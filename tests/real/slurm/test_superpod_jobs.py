@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import product_jobs
 import pytest
-from answers import get_accounted_state, clear, list_hosts, get_job, get_refusal, submit_batch
+from answers import clear, get_accounted_state, get_job, get_refusal, list_hosts, submit_batch
 from bundles import EXAMPLES, Declared
 from complaints import list_complaints
 from lab import Lab

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from answers import get_accounted_state, clear, get_job, submit_batch, wait_job
+from answers import clear, get_accounted_state, get_job, submit_batch, wait_job
 from bundles import Declared
 from lab import Lab
 from product_jobs import get_record, submit

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from answers import list_hosts, list_by_name
+from answers import list_by_name, list_hosts
 from bundles import Declared, declare_text
 from complaints import list_complaints
 from installed import Slurm
