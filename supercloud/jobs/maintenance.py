@@ -8,6 +8,8 @@ import os
 import re
 import shutil
 import sqlite3
+import stat
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -43,19 +45,18 @@ def back_up(store: Store, destination: Path) -> None:
     """
     if destination.exists():
         raise InputError(f"{destination} already exists; specify a new file")
-    new = destination.with_name(f"{destination.name}.{os.getpid()}.new")
     try:
-        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        store.copy_to(new)
-        Database(new, MIGRATIONS).close()  # checked
-        _sync(new)
-        new.replace(destination)
+        # a private folder: others may write to the folder of the destination
+        with tempfile.TemporaryDirectory(prefix=f".{destination.name}.", dir=destination.parent) as private_folder:
+            new = Path(private_folder) / destination.name
+            os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            store.copy_to(new)
+            Database(new, MIGRATIONS).close()  # checked
+            _sync(new)
+            new.replace(destination)
         _sync(destination.parent)
     except OSError as error:
         raise InputError(f"{destination}: {error.strerror}; specify a file in a writable folder") from None
-    finally:
-        for suffix in ("", "-wal", "-shm", "-journal"):
-            Path(f"{new}{suffix}").unlink(missing_ok=True)
 
 
 def restore(folder: Path, source: Path) -> Path | None:
@@ -88,8 +89,12 @@ def restore(folder: Path, source: Path) -> Path | None:
 
 def _copy(source: Path, new: Path) -> None:
     """Copy a backup, and check it; raises :class:`InputError` if it is invalid or damaged."""
-    os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    shutil.copyfile(source, new)
+    with (
+        open(os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as backup,
+        open(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as copy_file,
+    ):
+        _require_trusted(os.fstat(backup.fileno()), source)
+        shutil.copyfileobj(backup, copy_file)
     _require_jobs(new, source)
     try:
         copy = Database(new, MIGRATIONS)
@@ -97,6 +102,21 @@ def _copy(source: Path, new: Path) -> None:
         copy.close()
     except StoreError as error:
         raise InputError(f"{source} cannot be restored: {error}") from None
+
+
+def _require_trusted(found: os.stat_result, source: Path) -> None:
+    """Raise :class:`InputError` if another user can have written a backup: its jobs would run as this user."""
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(f"{source} is not a file; specify a file written by supercloud store backup")
+    if found.st_uid not in (os.geteuid(), 0):
+        raise InputError(
+            f"{source} belongs to user {found.st_uid}, its contents cannot be trusted; restore a copy that you own"
+        )
+    if found.st_mode & 0o022:
+        raise InputError(
+            f"{source} is writable by other users (mode {stat.S_IMODE(found.st_mode):04o}), its contents cannot be "
+            f"trusted; if you trust it: chmod go-w {source}"
+        )
 
 
 def _remove_unfinished(path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from jobs import called
 from supercloud.errors import EngineError, StoreError
 from supercloud.jobs import Executor, api
 from supercloud.jobs.broker.lock import acquire_broker_lock
+from supercloud.jobs.engines.kubernetes.logs import LogSpool
 from supercloud.jobs.engines.local.engine import LocalEngine
 from supercloud.jobs.engines.local.runs import build_result_path
 from supercloud.jobs.engines.slurm.runner import LocalRunner
@@ -112,6 +114,30 @@ def test_a_result_that_is_a_link_is_not_read(tmp_path: Path, plan: Plan, store: 
     with pytest.raises(EngineError, match="cannot be read"):
         call.read_output()
     assert private.read_own_file(tmp_path / "missing", 0, 9) == b""
+
+
+@pytest.mark.parametrize("kind", ["link", "FIFO"])
+@pytest.mark.parametrize("where", ["local", "slurm", "kubernetes"])
+def test_a_log_that_is_a_link_or_a_fifo_is_not_read(tmp_path: Path, where: str, kind: str) -> None:
+    """Reading a FIFO would wait for ever."""
+    readers: dict[str, tuple[Path, Callable[[], bytes]]] = {
+        "local": (
+            tmp_path / "local/runs/k/log",
+            lambda: LocalEngine(Connection(engine="local"), tmp_path).read_log("k", 0),
+        ),
+        "slurm": (tmp_path / "k/log", lambda: SharedSpool(tmp_path, LocalRunner()).read_file("k", "log", 0)),
+        "kubernetes": (tmp_path / "k/log", lambda: LogSpool(tmp_path / "k").read(0)),
+    }
+    path, read = readers[where]
+    assert read() == b""
+    path.parent.mkdir(parents=True)
+    if kind == "FIFO":
+        os.mkfifo(path)
+    else:
+        (tmp_path / "elsewhere").touch()
+        path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(EngineError, match="log (cannot be read|was not read: it is not a file)"):
+        read()
 
 
 @pytest.mark.slow

@@ -86,8 +86,8 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def read_own_file(path: Path, offset: int, size: int) -> bytes:
-    """A part of a file; empty if the file does not exist. Raises :class:`EngineError` if it is a link or belongs to
-    another user: files of the user's own jobs do not.
+    """A part of a file; empty if the file does not exist. Raises :class:`EngineError` if it is a link, not a file, or
+    belongs to another user: files of the user's own jobs do not.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -97,7 +97,9 @@ def read_own_file(path: Path, offset: int, size: int) -> bytes:
         raise EngineError(f"{path} cannot be read: {error.strerror}") from None
     with open(handle, "rb") as file:
         found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        if not stat.S_ISREG(found.st_mode):
+            raise EngineError(f"{path} was not read: it is not a file")
+        if found.st_uid != os.geteuid():
             raise EngineError(
                 f"{path} was not read: it belongs to {_describe_user(found.st_uid)}, not to the submitting user"
             )

@@ -72,12 +72,7 @@ class LogSpool:
 
     def read(self, offset: int) -> bytes:
         """A chunk from a byte offset."""
-        try:
-            with open(self._file, "rb") as file:
-                file.seek(offset)
-                return file.read(_CHUNK_SIZE)
-        except FileNotFoundError:
-            return b""
+        return private.read_own_file(self._file, offset, _CHUNK_SIZE)
 
     def read_result(self) -> bytes:
         """The result of its last attempt; empty until it is complete."""

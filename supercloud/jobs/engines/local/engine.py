@@ -220,7 +220,7 @@ class LocalEngine:
 
     def read_log(self, key: str, offset: int) -> bytes:
         """The output of all tasks and attempts of a job."""
-        return _read_chunk(build_log_path(self.folder, key), offset)
+        return private.read_own_file(build_log_path(self.folder, key), offset, _CHUNK_SIZE)
 
     def read_result(self, key: str, offset: int) -> bytes:
         """The content of its file SUPERCLOUD_RESULT."""
@@ -229,15 +229,6 @@ class LocalEngine:
     def describe_result(self, key: str) -> str:
         """Its path."""
         return str(build_result_path(self.folder, key))
-
-
-def _read_chunk(path: Path, offset: int) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            file.seek(offset)
-            return file.read(_CHUNK_SIZE)
-    except FileNotFoundError:
-        return b""
 
 
 def _build_container_command(image: str, workdir: str, folder: Path) -> tuple[str, ...]:

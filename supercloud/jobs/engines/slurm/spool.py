@@ -110,14 +110,7 @@ class SharedSpool:
 
     def read_file(self, key: str, name: str, offset: int) -> bytes:
         """From the file."""
-        if name == "result":
-            return private.read_own_file(self.folder / key / name, offset, _CHUNK_SIZE)
-        try:
-            with open(self.folder / key / name, "rb") as file:
-                file.seek(offset)
-                return file.read(_CHUNK_SIZE)
-        except FileNotFoundError:
-            return b""
+        return private.read_own_file(self.folder / key / name, offset, _CHUNK_SIZE)
 
     def describe_file(self, key: str, name: str) -> str:
         """Its path."""
@@ -165,19 +158,15 @@ _DISCARD_SCRIPT = """\
 for key; do flock -n ".supercloud/slurm/$key/lock" rm -f ".supercloud/slurm/$key/begun"; done 2>/dev/null
 :
 """
-# A result is read only if the file belongs to the user. The mark separates the file from what start-up files of the
+# A file is read only if it belongs to the user. The mark separates the file from what start-up files of the
 # user's shell print.
 _FILE_MARK = "supercloud: the file follows"
 _READ_SCRIPT = """\
 cd "$HOME" || exit 74
 printf '%s\\n' "$4"
 file=.supercloud/slurm/$1
-case $1 in
-*/result)
-    [ -e "$file" ] || exit 0
-    [ -n "$(find "$file" -prune -type f -user "$(id -u)" 2>/dev/null)" ] || exit 77
-    ;;
-esac
+[ -e "$file" ] || exit 0
+[ -n "$(find "$file" -prune -type f -user "$(id -u)" 2>/dev/null)" ] || exit 77
 tail -c "+$2" "$file" 2>/dev/null | head -c "$3"
 """
 
