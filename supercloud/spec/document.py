@@ -174,12 +174,11 @@ def _compose(text: str, file: str) -> _Node | None:
     anchors: dict[str, _Node] = {}
     count = 0
     for event in yaml.parse(text, Loader=_LOADER):
-        node = _build_node(event, anchors)
-        if node is None:
+        if not isinstance(event, yaml.NodeEvent):
             if isinstance(event, yaml.SequenceEndEvent | yaml.MappingEndEvent):
                 open_nodes.pop()
             continue
-        mark = _get_mark(event)
+        node, mark = _build_node(event, anchors), _get_mark(event)
         if len(open_nodes) == 1 and root.inner:
             raise yaml.MarkedYAMLError(None, None, _SECOND_DOCUMENT, mark)
         count += 1
@@ -199,19 +198,17 @@ def _get_mark(event: yaml.Event) -> yaml.Mark:
     return cast(yaml.Mark, event.start_mark)  # libyaml's binding has its own mark class with the same fields
 
 
-def _build_node(event: yaml.Event, anchors: Mapping[str, _Node]) -> _Node | None:
-    """The node that an event starts, or the one that an alias repeats; None for other events."""
+def _build_node(event: yaml.NodeEvent, anchors: Mapping[str, _Node]) -> _Node:
+    """The node that an event starts, or the one that an alias repeats."""
+    line = _get_mark(event).line + 1
     if isinstance(event, yaml.ScalarEvent):
-        return _Node("scalar", _get_mark(event).line + 1, event.value, not event.style, event.tag)
+        return _Node("scalar", line, event.value, not event.style, event.tag)
     if isinstance(event, yaml.AliasEvent):
-        if event.anchor not in anchors:
+        node = anchors.get(event.anchor or "")
+        if node is None:
             raise yaml.MarkedYAMLError(None, None, "an alias has no anchor before it", _get_mark(event))
-        return anchors[event.anchor]
-    if isinstance(event, yaml.SequenceStartEvent):
-        return _Node("sequence", _get_mark(event).line + 1)
-    if isinstance(event, yaml.MappingStartEvent):
-        return _Node("mapping", _get_mark(event).line + 1)
-    return None
+        return node
+    return _Node("sequence" if isinstance(event, yaml.SequenceStartEvent) else "mapping", line)
 
 
 def _build_size_error(location: str, count: int) -> SpecError:

@@ -180,7 +180,7 @@ def _suggest_list(value: object, infos: Sequence[FieldInfo]) -> str:
     """The list that a field requires, with the value in it if the field accepts the result."""
     words: list[object] = [*value.split()] if isinstance(value, str) else [value]
     models = [item for info in infos for item in models_in(info)]
-    candidates = [words, [format_value(word) for word in words]]
+    candidates: list[Sequence[object]] = [words, [format_value(word) for word in words]]
     if models and isinstance(value, str):
         candidates.append([{"name": str(word)} for word in words])
     for items in candidates:

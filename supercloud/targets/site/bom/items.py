@@ -51,7 +51,7 @@ def _iter_machines(plan: Plan) -> Iterator[BomItem]:
         note = f"{pool.spares} of them spares" if pool.spares else ""
         yield BomItem("machines", f"{pool.machine.title} ({pool.name})", pool.machine.name, "", pool.nodes, 0, note)
     service_groups = plan.facility.service_groups if plan.facility else ()
-    groups = {group.name for group in (*service_groups, *plan.servers)}
+    groups = {group.name for group in service_groups} | {group.name for group in plan.servers}
     if plan.facility and plan.facility.pdu_count:
         groups.add("pdu")  # ordered with the racks
     for service in _list_services(plan):

@@ -134,7 +134,8 @@ def _build_slugs(names: Iterable[str]) -> dict[str, str]:
 def _build_manufacturers(plan: Plan) -> dict[str, tuple[str, int, str]]:
     """Model -> vendor, rack units, part number; vertically mounted devices have no units."""
     groups = plan.facility.service_groups if plan.facility else ()
-    machines = [item.machine for item in (*plan.pools, *plan.servers, *groups)]
+    machines = [pool.machine for pool in plan.pools] + [group.machine for group in plan.servers]
+    machines += [group.machine for group in groups]
     found = {item.name: (item.vendor, item.body.units or 1, "") for item in machines}
     units = {group.name: group.machine.body.units or 1 for group in groups} | {"pdu": 0}
     for fabric in plan.fabrics:

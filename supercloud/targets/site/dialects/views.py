@@ -105,7 +105,7 @@ def iter_switches(plan: Plan, underlay: Underlay) -> Iterator[SwitchView]:
         for index, peers in enumerate(tier.peers):
             served = leaves.ends.get(index, []) if name == "leaf" else []
             nodes = leaves.list_ports(tier, index) if name == "leaf" else []
-            used = [port.port for port in (*peers, *nodes) if port.port in places]
+            used = _list_places(places, peers, nodes)
             yield SwitchView(
                 run,
                 index,
@@ -118,8 +118,14 @@ def iter_switches(plan: Plan, underlay: Underlay) -> Iterator[SwitchView]:
                 underlay.rails.get_leaf_block(index) if name == "leaf" else None,
                 underlay.server_blocks[run.find_position(index)[0]] if served else None,
                 _compute_paths(run, uplinks or _count_parallel_links(peers)),
-                _compute_breakouts(run, sorted(places[port] for port in used), served),
+                _compute_breakouts(run, used, served),
             )
+
+
+def _list_places(places: Mapping[str, int], peers: Sequence[PeerPort], hosts: Sequence[HostPort]) -> list[int]:
+    """Return the positions of the used ports; parts of a split port have none."""
+    names = [*(port.port for port in peers), *(port.port for port in hosts)]
+    return sorted(places[name] for name in names if name in places)
 
 
 @dataclass(frozen=True)

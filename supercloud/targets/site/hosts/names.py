@@ -44,7 +44,9 @@ def _iter_in_band(plan: Plan, networks: NetworksPlan) -> Iterator[NamedAddress]:
             seen.add(host.name)
             # a service machine that is a controller gets the controller's address by DHCP
             yield NamedAddress(host.name, host.address, "in-band" if host.name in machines else "", host.name)
-    for group in (*plan.pools, *plan.servers):
+    for pool in plan.pools:
+        yield from _iter_hosts(pool.hosts, pool.addresses)
+    for group in plan.servers:
         yield from _iter_hosts(group.hosts, group.addresses)
     for run in networks.machines:
         if run.addresses:  # a controller on one of them has its assigned address
