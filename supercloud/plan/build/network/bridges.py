@@ -43,12 +43,7 @@ def build_bridged_networks(plan: Plan) -> tuple[BridgedNetwork, ...]:
     from ..cabling.ends import DeviceLocator
 
     fabrics = list_bridged_fabrics(plan)
-    networks = plan.networks
-    assert networks is not None
-    context = BridgeContext(plan, declared={item.name: item for item in plan.spec.fabrics})
-    for run in networks.switches:
-        if any(item.name == run.fabric for item in fabrics):
-            context.runs |= {run.format_name(index): (run, index) for index in range(run.tier.count)}
+    context = _build_context(plan, fabrics)
     locator = DeviceLocator(plan)
     links = [link for item in fabrics for link in _iter_links(context, build_cable_table(plan, item, locator))]
     vlans = build_vlans(plan)
@@ -57,25 +52,35 @@ def build_bridged_networks(plan: Plan) -> tuple[BridgedNetwork, ...]:
     trunks: dict[str, list[Trunk]] = {name: [] for name in context.runs}
     host_vlans = _find_host_vlans(plan, vlans)
     bonds = {item.name: _attach_hosts(context, trunks, item, links, host_vlans) for item in fabrics}
-    join_switches(context, trunks, [link for link in links if link.lower], carried)
+    join_switches(context, trunks, [(link.lower, link.upper) for link in links if link.lower], carried)
     _add_exits(context, trunks, links, carried)
-    management = vlans if any(item.role == "management" for item in fabrics) else {}
     switches = _build_switches(context, links, trunks, carried)
     return tuple(
-        BridgedNetwork(
-            item,
-            own[item.name],
-            tuple(
-                replace(switch, management_vlan=management.get(switch.run.subnet.name))
-                if item.role == "management"
-                else switch
-                for switch in switches
-                if switch.run.fabric == item.name
-            ),
-            *bonds[item.name],
-        )
+        BridgedNetwork(item, own[item.name], _select_switches(switches, item, vlans), *bonds[item.name])
         for item in fabrics
     )
+
+
+def _build_context(plan: Plan, fabrics: Sequence[FabricPlan]) -> BridgeContext:
+    """All switches of bridged networks, by name."""
+    networks = plan.networks
+    assert networks is not None
+    context = BridgeContext(plan, declared={item.name: item for item in plan.spec.fabrics})
+    names = {item.name for item in fabrics}
+    for run in networks.switches:
+        if run.fabric in names:
+            context.runs |= {run.format_name(index): (run, index) for index in range(run.tier.count)}
+    return context
+
+
+def _select_switches(
+    switches: Sequence[BridgeSwitch], fabric: FabricPlan, vlans: Mapping[str, Vlan]
+) -> tuple[BridgeSwitch, ...]:
+    """The switches of a network; on the management network each has the VLAN of its own management."""
+    own = tuple(switch for switch in switches if switch.run.fabric == fabric.name)
+    if fabric.role != "management":
+        return own
+    return tuple(replace(switch, management_vlan=vlans.get(switch.run.subnet.name)) for switch in own)
 
 
 def _attach_hosts(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ....catalog.contract import RoceProfile
@@ -74,9 +74,7 @@ def build_networks_plan(
     plan = NetworksPlan(
         (
             *_build_host_subnets(spec, network, equipment, devices),
-            *(item.management for item in found),
-            *(item.loopbacks for item in found if item.loopbacks),
-            *(subnet for item in found for subnet in item.rails),
+            *_iter_fabric_subnets(found),
         ),
         (*_build_bmc_runs(equipment, devices), *devices.managed),
         tuple(run for item in found for run in item.switches),
@@ -158,6 +156,13 @@ def _build_bmc_runs(equipment: Equipment, devices: _ManagedDevices) -> tuple[Bmc
 
 
 # -- fabrics ----------------------------------------------------------------------------------------------------------
+
+
+def _iter_fabric_subnets(networks: Sequence[_FabricNetwork]) -> Iterator[Subnet]:
+    """Those of switches come first, then loopbacks, then rails."""
+    yield from (item.management for item in networks)
+    yield from (item.loopbacks for item in networks if item.loopbacks)
+    yield from (subnet for item in networks for subnet in item.rails)
 
 
 def _build_fabric_network(

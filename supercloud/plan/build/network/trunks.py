@@ -83,6 +83,22 @@ class BridgeContext:
         run, _ = self.runs[end.switch]
         return end.number + 1 + end.lane * (run.tier.radix + run.switch.uplink_ports)
 
+    def format_port_names(self, ends: Sequence[SwitchPort]) -> tuple[str, ...]:
+        """The names of several ports."""
+        return tuple(self.format_port_name(end) for end in ends)
+
+    def group_by_switch(self, ends: Sequence[SwitchPort]) -> dict[str, list[SwitchPort]]:
+        """Switch -> its ports among these, both in ascending order."""
+        found: dict[str, list[SwitchPort]] = {}
+        for end in sorted(ends, key=lambda end: (self.runs[end.switch][1], self.compute_port_number(end))):
+            found.setdefault(end.switch, []).append(end)
+        return found
+
+    def compute_bundle_number(self, by_switch: Mapping[str, Sequence[SwitchPort]], spans: bool) -> int:
+        """Number of a bundle, from its first port; ``spans``: it is the same on both switches of a pair."""
+        first = next(iter(by_switch.values()))[0]
+        return self.compute_port_number(first) + (0 if spans else _SINGLE_SWITCH_OFFSET)
+
 
 def attach_host(
     context: BridgeContext,
@@ -93,23 +109,18 @@ def attach_host(
     speed: Rate | None,
 ) -> str:
     """A host's ports on its switches; the host's bonding mode, empty for a single link."""
-    ends = [link.upper for link in links]
-    places = {context.find_bridge(end.switch) for end in ends}
-    bundled = len(ends) > 1 and len(places) == 1
-    switches = sorted({end.switch for end in ends}, key=lambda name: context.runs[name][1])
-    first = min((end for end in ends if end.switch == switches[0]), key=context.compute_port_number)
-    spans = bundled and len(switches) > 1
-    number = (context.compute_port_number(first) + (0 if spans else _SINGLE_SWITCH_OFFSET)) if bundled else 0
-    for switch in switches:
-        here = sorted((end for end in ends if end.switch == switch), key=context.compute_port_number)
-        for group in [here] if bundled else [[end] for end in here]:
-            names = tuple(context.format_port_name(end) for end in group)
-            what = host if bundled else f"{host} {next(x.host_port for x in links if x.upper == group[0])}"
+    by_switch = context.group_by_switch([link.upper for link in links])
+    has_bundle = len(links) > 1 and len({context.find_bridge(switch) for switch in by_switch}) == 1
+    spans = has_bundle and len(by_switch) > 1
+    number = context.compute_bundle_number(by_switch, spans) if has_bundle else 0
+    port_names = {link.upper: link.host_port for link in reversed(links)}
+    for switch, ends in by_switch.items():
+        for group in [ends] if has_bundle else [[end] for end in ends]:
             trunks[switch].append(
                 Trunk(
                     "host",
-                    names,
-                    what,
+                    context.format_port_names(group),
+                    host if has_bundle else f"{host} {port_names[group[0]]}",
                     number,
                     spans,
                     vlan,
@@ -118,57 +129,60 @@ def attach_host(
                     speed=speed,
                 )
             )
-    return ("802.3ad" if bundled else "active-backup") if len(ends) > 1 else ""
+    if len(links) == 1:
+        return ""
+    return "802.3ad" if has_bundle else "active-backup"
 
 
 def join_switches(
     context: BridgeContext,
     trunks: dict[str, list[Trunk]],
-    links: Sequence[NamedLink],
+    links: Sequence[tuple[SwitchPort, SwitchPort]],
     carried_vlans: Mapping[str, tuple[Vlan, ...]],
 ) -> None:
-    """Links between switches: those of a pair, and one bundle for all links between any two others."""
-    between: dict[tuple[tuple[str, int], tuple[str, int]], list[NamedLink]] = {}
-    for link in links:
-        assert link.lower is not None
-        between.setdefault((context.find_bridge(link.lower.switch), context.find_bridge(link.upper.switch)), []).append(
-            link
-        )
+    """Links between switches, each with its lower and its upper end: those of a pair, and one bundle for all links
+    between any two others.
+    """
+    between: dict[tuple[tuple[str, int], tuple[str, int]], list[tuple[SwitchPort, SwitchPort]]] = {}
+    for lower, upper in links:
+        bridges = (context.find_bridge(lower.switch), context.find_bridge(upper.switch))
+        between.setdefault(bridges, []).append((lower, upper))
     for (low, high), found in between.items():
-        tagged = carried_vlans[context.runs[found[0].lower.switch][0].fabric]  # type: ignore[union-attr]
-        sides: list[list[SwitchPort | None]] = [[link.lower for link in found], [*(link.upper for link in found)]]
-        if low == high:  # both switches of a pair are on both sides
-            sides = [[*sides[0], *sides[1]]] * 2
-        for ends, others in (sides, sides[::-1]):
-            real = [end for end in ends if end is not None]
-            switches = sorted({end.switch for end in real}, key=lambda name: context.runs[name][1])
-            spans = low != high and len(switches) > 1
-            first = min((end for end in real if end.switch == switches[0]), key=context.compute_port_number)
-            for switch in switches:
-                here = sorted((end for end in real if end.switch == switch), key=context.compute_port_number)
-                far = sorted(
-                    {end.switch for end in others if end} - {switch}
-                    if low == high
-                    else {end.switch for end in others if end}
-                )
-                number = (
-                    PEER_CHANNEL
-                    if low == high
-                    else context.compute_port_number(first) + (0 if spans else _SINGLE_SWITCH_OFFSET)
-                )
-                trunks[switch].append(
-                    Trunk(
-                        "peer" if low == high else "switch",
-                        tuple(context.format_port_name(end) for end in here),
-                        " and ".join(far),
-                        number if low == high or len(found) > 1 else 0,
-                        spans,
-                        tagged=tagged,
-                        lanes=_count_lanes(context, here[0]),
-                    )
-                )
-            if low == high:
-                break
+        lowers, uppers = [lower for lower, _ in found], [upper for _, upper in found]
+        tagged = carried_vlans[context.runs[lowers[0].switch][0].fabric]
+        if low == high:
+            _join_peers(context, trunks, [*lowers, *uppers], tagged)
+            continue
+        for ends, others in ((lowers, uppers), (uppers, lowers)):
+            _bundle_links(context, trunks, ends, others, tagged)
+
+
+def _join_peers(
+    context: BridgeContext, trunks: dict[str, list[Trunk]], ends: Sequence[SwitchPort], tagged: tuple[Vlan, ...]
+) -> None:
+    """The links between the two switches of a pair."""
+    by_switch = context.group_by_switch(ends)
+    for switch, here in by_switch.items():
+        far = " and ".join(sorted(by_switch.keys() - {switch}))
+        names, lanes = context.format_port_names(here), _count_lanes(context, here[0])
+        trunks[switch].append(Trunk("peer", names, far, PEER_CHANNEL, False, tagged=tagged, lanes=lanes))
+
+
+def _bundle_links(
+    context: BridgeContext,
+    trunks: dict[str, list[Trunk]],
+    ends: Sequence[SwitchPort],
+    others: Sequence[SwitchPort],
+    tagged: tuple[Vlan, ...],
+) -> None:
+    """All links from one switch or pair to another, at one side: ``others`` are the ports at the other side."""
+    by_switch = context.group_by_switch(ends)
+    spans = len(by_switch) > 1
+    number = context.compute_bundle_number(by_switch, spans) if len(ends) > 1 else 0
+    far = " and ".join(sorted({end.switch for end in others}))
+    for switch, here in by_switch.items():
+        names, lanes = context.format_port_names(here), _count_lanes(context, here[0])
+        trunks[switch].append(Trunk("switch", names, far, number, spans, tagged=tagged, lanes=lanes))
 
 
 def _count_lanes(context: BridgeContext, end: SwitchPort) -> int:
