@@ -13,11 +13,12 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from ....errors import EngineConfigurationError, EngineError
 from ....primitives.responses import replace_surrogates
-from ..bounded_io import RESPONSE_LIMITS
+from ...transport.bounded_io import RESPONSE_LIMITS
 
 __all__ = ["load_kubeconfig"]
 
@@ -33,8 +34,7 @@ def load_kubeconfig(file: str | None, context: str | None, settings: Any) -> Non
 
     Raises :class:`EngineError` with the command of a plugin that fails or does not end.
     """
-    from kubernetes.config import kube_config
-
+    kube_config = _import_kube_config()
     merged = kube_config.KubeConfigMerger(file or kube_config.KUBE_CONFIG_DEFAULT_LOCATION)
     if merged.config is None:
         raise kube_config.ConfigException("Invalid kube-config file. No configuration found.")
@@ -44,12 +44,19 @@ def load_kubeconfig(file: str | None, context: str | None, settings: Any) -> Non
     loader.load_and_set(settings)
 
 
+def _import_kube_config() -> Any:
+    """The client's reader of kubeconfigs, which has no types of its own."""
+    return import_module("kubernetes.config.kube_config")
+
+
 @cache
 def _build_loader_class() -> Any:
-    from kubernetes.config import kube_config
-    from kubernetes.config.dateutil import parse_rfc3339
+    kube_config = _import_kube_config()
+    parse_rfc3339: Any = import_module("kubernetes.config.dateutil").parse_rfc3339
 
-    class Loader(kube_config.KubeConfigLoader):  # type: ignore[misc]
+    base: Any = kube_config.KubeConfigLoader
+
+    class Loader(base):  # type: ignore[misc]
         """The client's loader, also called when a token has expired."""
 
         def _load_from_exec_plugin(self) -> bool | None:
