@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 from ....errors import EngineConfigurationError, EngineError
@@ -34,29 +33,21 @@ def load_kubeconfig(file: str | None, context: str | None, settings: Any) -> Non
 
     Raises :class:`EngineError` with the command of a plugin that fails or does not end.
     """
-    kube_config = _import_kube_config()
-    merged = kube_config.KubeConfigMerger(file or kube_config.KUBE_CONFIG_DEFAULT_LOCATION)
+    from kubernetes.config import kube_config
+
+    client: Any = kube_config  # most of it has no types
+    merged = client.KubeConfigMerger(file or client.KUBE_CONFIG_DEFAULT_LOCATION)
     if merged.config is None:
-        raise kube_config.ConfigException("Invalid kube-config file. No configuration found.")
-    loader = _build_loader_class()(
+        raise client.ConfigException("Invalid kube-config file. No configuration found.")
+    loader = _build_loader_class(client, client.KubeConfigLoader)(
         config_dict=merged.config, config_base_path=None, active_context=context, config_persister=merged.save_changes
     )
     loader.load_and_set(settings)
 
 
-def _import_kube_config() -> Any:
-    """The client's reader of kubeconfigs, which has no types of its own."""
-    return import_module("kubernetes.config.kube_config")
-
-
 @cache
-def _build_loader_class() -> Any:
-    kube_config = _import_kube_config()
-    parse_rfc3339: Any = import_module("kubernetes.config.dateutil").parse_rfc3339
-
-    base: Any = kube_config.KubeConfigLoader
-
-    class Loader(base):  # type: ignore[misc]
+def _build_loader_class(client: Any, client_loader: Any) -> Any:
+    class Loader(client_loader):  # type: ignore[misc]
         """The client's loader, also called when a token has expired."""
 
         def _load_from_exec_plugin(self) -> bool | None:
@@ -64,18 +55,18 @@ def _build_loader_class() -> Any:
                 return None
             settings = self._user["exec"]
             folder = self._get_base_path(self._cluster.path)
-            provider = kube_config.ExecProvider(settings, folder, self._cluster)
+            provider = client.ExecProvider(settings, folder, self._cluster)
             found = _run_plugin(provider, str(settings.safe_get("interactiveMode") or ""))
             if "token" in found:
                 self.token = f"Bearer {found['token']}"
             else:
                 for field, name in (("cert_file", "clientCertificateData"), ("key_file", "clientKeyData")):
-                    pem = kube_config.FileOrData(
+                    pem = client.FileOrData(
                         found, None, data_key_name=name, file_base_path=folder, base64_file_content=False
                     )
                     setattr(self, field, pem.as_file())
             if "expirationTimestamp" in found:
-                self.expiry = parse_rfc3339(found["expirationTimestamp"])
+                self.expiry = client.parse_rfc3339(found["expirationTimestamp"])
             return True
 
     return Loader
