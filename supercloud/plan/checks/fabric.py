@@ -75,9 +75,12 @@ def fabric_port_assumed(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def fabric_rails_disjoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Rails that are not connected to each other in the fabric."""
+    """Rails that are not connected to each other in the fabric: neither in spines nor by links between leaves."""
+    paired = {item.name for item in plan.spec.fabrics if item.peer_links}
     for fabric in plan.fabrics:
-        if isinstance(fabric.wiring, Wiring) and fabric.wiring.has_disjoint_rails and fabric.rails > 1:
+        if not isinstance(fabric.wiring, Wiring) or fabric.name in paired:
+            continue
+        if fabric.wiring.has_disjoint_rails and fabric.rails > 1:
             yield Finding(
                 "fabric-rails-disjoint",
                 "note",
