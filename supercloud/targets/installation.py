@@ -78,4 +78,4 @@ def _managers(plan: Plan, fabric: FabricPlan) -> str:
     if declared:
         return ", ".join(declared)
     node = find_manager_node(plan, fabric)
-    return f"a host on it, such as {node}" if node else "a host on it"
+    return f"a host on it, such as {node}" if node else "a host on it that belongs to no tenant"

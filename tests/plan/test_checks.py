@@ -36,6 +36,13 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
             ],
         },
     ),
+    "fabric-torus": (
+        "warning",
+        {
+            "pools": train("mi300x-8gpu", 32),
+            "fabrics": [{"name": "compute", "kind": "roce", "shape": "torus", "dims": [4, 4, 2]}],
+        },
+    ),
     "fabric-split-domain": (
         "warning",
         {

@@ -66,3 +66,9 @@ def test_reserved_ports_are_not_those_of_the_pair() -> None:
         )
         assert not np.isin(reserved.build_columns().target_port, (20, 21)).any()
         assert not wiring.errors
+
+
+def test_rails_of_a_pair_are_connected() -> None:
+    """Without spines the peer links connect the two leaves."""
+    found = {peers: [item.check for item in planned(8, peers, more=", tiers: 1").findings] for peers in (0, 2)}
+    assert "fabric-rails-disjoint" in found[0] and "fabric-rails-disjoint" not in found[2]

@@ -60,6 +60,14 @@ def test_links_to_services_are_counted_too(tmp_path: Path) -> None:
     )
 
 
+def test_the_speed_of_a_slower_service_is_named(tmp_path: Path) -> None:
+    """It named the speed of the leaf's port, which is split between several links."""
+    services = [{"name": "login", "count": 2, "links": 2, "speed": "200 Gb/s", "cage": "rj45"}]
+    plan = hall(tmp_path, "dgx-h100", 40, fabrics=[QM9700 | {"services": services}], rack=RACK)
+    [problem] = of(plan, "cable-unknown")
+    assert "4 login to leaf (no cable for 200 Gb/s connects rj45 of login and " in problem
+
+
 @pytest.mark.slow
 def test_uplinks_at_the_speed_of_slower_nodes_are_warned_of(tmp_path: Path) -> None:
     """A node of 200 Gb/s on ports made for 400 Gb/s: the catalog has splitters to nodes, none between switches."""

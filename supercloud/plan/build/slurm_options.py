@@ -6,7 +6,7 @@ INSTALL.md, slurmdbd.conf, gres.conf, cgroup.conf, the topology files, the progr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...spec import SlurmScheduler
@@ -18,6 +18,8 @@ __all__ = [
     "REPLACED_OPTIONS",
     "OwnedItem",
     "OwnedOption",
+    "RequiredItems",
+    "iter_missing_items",
     "iter_owned_items",
     "iter_owned_options",
     "list_item_names",
@@ -75,6 +77,18 @@ class OwnedItem:
     """Its name, without ``=`` and value."""
     reason: str
     hint: str = "omit it"
+    applies: Callable[[Plan], bool] = _always
+
+
+@dataclass(frozen=True)
+class RequiredItems:
+    """A key whose value in ``scheduler.options`` needs certain items."""
+
+    key: str
+    alternatives: tuple[tuple[str, ...], ...]
+    """The value needs all items of one of these."""
+    reason: str
+    hint: str
     applies: Callable[[Plan], bool] = _always
 
 
@@ -164,12 +178,28 @@ OWNED_OPTIONS = (
 OWNED_ITEMS = (
     OwnedItem("AccountingStorageEnforce", "none", "the limits of tenants require it", "omit it", _has_tenants),
     OwnedItem("AuthAltParameters", "jwt_key", "slurmdbd.conf has the same file, which INSTALL.md writes"),
+    OwnedItem(
+        "PrologFlags",
+        "nohold",
+        "Slurm's daemons do not start with NoHold and Contain, which pam_slurm_adopt requires",
+    ),
     OwnedItem("SlurmctldParameters", "cloud_dns", "the scaler sets the addresses of nodes", applies=_is_cloud),
     OwnedItem("SlurmctldParameters", "cloud_reg_addrs", "the scaler sets the addresses of nodes", applies=_is_cloud),
     OwnedItem("SwitchParameters", "imex_channel_count", "the nodes have this number of channels", applies=_has_imex),
     OwnedItem("TaskPlugin", "task/none", "cgroup.conf requires task/cgroup"),
 )
 """Items of list-valued keys that another rendered file depends on."""
+
+REQUIRED_ITEMS = (
+    RequiredItems(
+        "PreemptMode",
+        (("requeue",), ("cancel",), ("suspend", "gang")),
+        "Slurm's daemons do not start with PreemptType=preempt/qos and a mode without REQUEUE, CANCEL or SUSPEND,GANG",
+        "set scheduler.preemption: false for no preemption",
+        _has_preemption,
+    ),
+)
+"""Items without which the daemons reject the rendered keys (slurm.conf(5))."""
 
 REPLACED_OPTIONS = {
     "PropagateResourceLimits": ("PropagateResourceLimitsExcept",),
@@ -186,6 +216,17 @@ def iter_owned_options(plan: Plan) -> Iterator[OwnedOption]:
 def iter_owned_items(plan: Plan) -> Iterator[OwnedItem]:
     """The items of list-valued keys that the rendered files of this plan depend on."""
     return (item for item in OWNED_ITEMS if item.applies(plan))
+
+
+def iter_missing_items(plan: Plan, options: Mapping[str, str]) -> Iterator[tuple[str, RequiredItems]]:
+    """The given keys whose values lack items that the rendered keys require."""
+    given = {key.lower(): key for key in options}
+    for item in REQUIRED_ITEMS:
+        key = given.get(item.key.lower())
+        if key and item.applies(plan):
+            found = set(list_item_names(options[key]))
+            if not any(found.issuperset(names) for names in item.alternatives):
+                yield key, item
 
 
 def merge_list(rendered: str, given: str, alternatives: Sequence[Sequence[str]] = ()) -> str:

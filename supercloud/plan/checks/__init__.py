@@ -62,6 +62,7 @@ CHECKS: tuple[Check, ...] = (
     fabric.fabric_spines,
     fabric.fabric_core_spines,
     fabric.fabric_split_domain,
+    fabric.fabric_torus,
     fabric.fabric_unused,
     fabric.fabric_uplinks_unused,
     *pods.CHECKS,

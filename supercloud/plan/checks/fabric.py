@@ -74,10 +74,29 @@ def fabric_port_assumed(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def fabric_rails_disjoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Rails that are not connected to each other in the fabric."""
+def fabric_torus(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A torus on-prem: its links between nodes have no cables, addresses and host scripts in the plan."""
     for fabric in plan.fabrics:
-        if isinstance(fabric.wiring, Wiring) and fabric.wiring.has_disjoint_rails and fabric.rails > 1:
+        if plan.site.kind != "onprem" or fabric.shape != "torus" or not isinstance(fabric.wiring, Wiring):
+            continue
+        yield Finding(
+            "fabric-torus",
+            "warning",
+            _find_fabric_path(plan, fabric.name),
+            f"{sum(fabric.wiring.link_counts.values())} links of {fabric.name} connect nodes without switches: "
+            "the plan has their number and the order of nodes only; their cables and transceivers are in no cable list "
+            "and no bill of materials, and their ports have no addresses and no host scripts",
+            "get cables and network settings from the vendor of the machines, and suppress this with a reason",
+        )
+
+
+def fabric_rails_disjoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Rails that are not connected to each other in the fabric: neither in spines nor by links between leaves."""
+    paired = {item.name for item in plan.spec.fabrics if item.peer_links}
+    for fabric in plan.fabrics:
+        if not isinstance(fabric.wiring, Wiring) or fabric.name in paired:
+            continue
+        if fabric.wiring.has_disjoint_rails and fabric.rails > 1:
             yield Finding(
                 "fabric-rails-disjoint",
                 "note",

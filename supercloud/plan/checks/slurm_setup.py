@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...catalog import Catalog, SlurmRelease
 from ...errors import Finding
 from ...spec import SlurmScheduler
-from ..build.slurm_options import iter_owned_items, iter_owned_options, list_item_names
+from ..build.slurm_options import iter_missing_items, iter_owned_items, iter_owned_options, list_item_names
 from ..model.plan import Plan, PoolPlan
 
 __all__ = ["CHECKS", "find_pool_path", "iter_slurm"]
@@ -98,6 +98,14 @@ def slurm_option_reserved(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     f"{item.item} in {key} cannot be set by hand: {item.reason}",
                     item.hint,
                 )
+        for key, required in iter_missing_items(plan, slurm.options):
+            yield Finding(
+                "slurm-option-reserved",
+                "error",
+                f"scheduler.options.{key}",
+                f"{key} cannot be {slurm.options[key]}: {required.reason}",
+                required.hint,
+            )
 
 
 def slurm_option_duplicate(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

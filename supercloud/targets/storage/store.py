@@ -66,6 +66,16 @@ class StorageSystem:
         return f"-{self.storage_plan.fabric}" if served else ""
 
     @property
+    def fabric_subnets(self) -> tuple[str, ...]:
+        """Subnets of the ports of servers and clients on its fabric; empty if they use their in-band addresses."""
+        if not self.plan.networks or not self.host_suffix:
+            return ()
+        subnets = self.plan.networks.subnets
+        return tuple(
+            str(item.block) for item in subnets if (item.fabric, item.role) == (self.storage_plan.fabric, "rail")
+        )
+
+    @property
     def clients(self) -> tuple[PoolPlan, ...]:
         """Pools whose nodes mount it."""
         return list_client_pools(self.plan, self.index)

@@ -164,12 +164,40 @@ def test_owned_items_are_of_keys_that_are_lists(item: OwnedItem) -> None:
         ("StateSaveLocation", "/x", "omit it"),
         ("AuthAltParameters", "disable_token_creation,jwt_key=/x", "omit it"),
         ("AccountingStorageEnforce", "none", "omit it"),
+        ("PrologFlags", "NoHold", "omit it"),
+        ("PreemptMode", "OFF", "set scheduler.preemption: false for no preemption"),
+        ("preemptmode", "GANG", "set scheduler.preemption: false for no preemption"),
+        ("PreemptMode", "SUSPEND", "set scheduler.preemption: false for no preemption"),
     ],
 )
 def test_owned_keys_are_errors_on_prem_and_on_clouds(key: str, value: str, hint: str) -> None:
     for plan in (onprem("23.11", tenants=TENANTS, scheduler={"options": {key: value}}), aws(options={key: value})):
         [finding] = [item for item in plan.findings if item.check == "slurm-option-reserved"]
         assert (finding.level, finding.path, finding.hint) == ("error", f"scheduler.options.{key}", hint)
+
+
+@pytest.mark.parametrize("mode", ["CANCEL", "requeue", "SUSPEND,GANG"])
+def test_modes_that_slurm_combines_with_the_rendered_preemption_are_allowed(mode: str) -> None:
+    plan = onprem(scheduler={"options": {"PreemptMode": mode}})
+    assert not plan.errors and setting(render(plan, "slurm")["slurm.conf"], "PreemptMode") == mode
+    assert not onprem(scheduler={"preemption": False, "options": {"PreemptMode": "OFF"}}).errors
+
+
+@pytest.mark.parametrize(
+    "key, kept",
+    [
+        ("defmempercpu", {"DefMemPerGPU", "DefCpuPerGPU"}),
+        ("DefMemPerNode", {"DefCpuPerGPU"}),
+    ],
+)
+def test_partitions_leave_given_defaults_to_the_option(key: str, kept: set[str]) -> None:
+    """The value of the partition applied, and the option had no effect."""
+    text = render(onprem(scheduler={"options": {key: "1000"}}), "slurm")["slurm.conf"]
+    [partition] = [item for item in records(text) if item.get("partitionname") not in (None, "DEFAULT")]
+    assert {name for name in partition if name.startswith("def") and name != "default"} - {"defaulttime"} == {
+        name.lower() for name in kept
+    }
+    assert setting(text, key) == "1000"
 
 
 def test_keys_of_unused_parts_are_allowed() -> None:

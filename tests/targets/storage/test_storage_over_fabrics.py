@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from storage_plans import EVERY, STORAGE_FABRIC, plan_of
 
 from supercloud.catalog import Catalog
@@ -84,6 +85,19 @@ def test_hosts_with_fewer_ports_are_given_no_interfaces_that_they_lack(catalog: 
     assert ",net=storage0,_netdev" in made["fast/fstab"]
     assert " --net storage0 storage1 --" in made["fast/backend.sh"], "WEKA's servers use both of their ports"
     assert "copy `lnet-mds.conf` on `scratch-mds-[0001-0002]`, `lnet-oss.conf` on" in made["INSTALL.md"]
+
+
+@pytest.mark.parametrize("fabric", [STORAGE_FABRIC, ROCE])
+def test_the_operator_of_weka_uses_ports_of_the_fabric(catalog: Catalog, fabric: dict[str, Any]) -> None:
+    """It got the subnets of the in-band network, and used those ports."""
+    pools = [{"name": "train", "machine": "dgx-h100", "nodes": 8, "fabrics": ["storage"]}]
+    kubernetes = {"kind": "kubernetes", "version": "1.35"}
+    over = EVERY[1] | {"fabric": "storage", "interface": None}
+    plan = plan_of(catalog, over, pools=pools, fabrics=[fabric], scheduler=kubernetes)
+    assert plan.networks
+    ports = [str(item.block) for item in plan.networks.subnets if item.fabric == "storage" and item.role == "rail"]
+    for item in yaml.safe_load_all(render(plan, "storage")["fast/operator.yaml"]):
+        assert item["spec"]["network"]["deviceSubnets"] == ports
 
 
 def test_servers_use_all_routed_ports_if_nodes_have_fewer(catalog: Catalog) -> None:

@@ -21,6 +21,8 @@ class _LinkEnd:
     cage: str
     links: int = 1
     """The ports of one cage."""
+    link_speed: Rate | None = None
+    """Where it differs from the speed of the leaf's port, which may be split."""
 
     @property
     def cage_key(self) -> str:
@@ -85,7 +87,7 @@ def _iter_link_groups(
                 _build_service_end(service),
                 tiers[0],
                 speed,
-                (service.split),
+                service.split,
             )
     for low in range(len(tiers) - 1) if not (named and named.uplinks) else ():
         lower, upper = fabric.tiers[low].name, fabric.tiers[low + 1].name
@@ -97,7 +99,7 @@ def _build_switch_end(switch: Switch, radix: int) -> _LinkEnd:
 
 
 def _build_service_end(service: Service) -> _LinkEnd:
-    return _LinkEnd("machine", service.product or service.name, service.cage or "")
+    return _LinkEnd("machine", service.product or service.name, service.cage or "", link_speed=service.speed)
 
 
 def _has_cable(fabric: FabricPlan, parts: CablingParts, near: _LinkEnd, far: _LinkEnd, speed: Rate, split: int) -> bool:
@@ -110,4 +112,4 @@ def _explain_missing_cable(near: _LinkEnd, far: _LinkEnd, speed: Rate) -> str:
     blank = list(dict.fromkeys(item.model for item in (near, far) if not item.cage))
     if blank:
         return f"the cages of {' and of '.join(blank)} are unknown"
-    return f"no cable for {speed} connects {near.cage} of {near.model} and {far.cage} of {far.model}"
+    return f"no cable for {near.link_speed or speed} connects {near.cage} of {near.model} and {far.cage} of {far.model}"

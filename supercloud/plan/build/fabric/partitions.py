@@ -149,9 +149,12 @@ def manager_hosts(fabric: FabricPlan) -> list[str]:
 
 
 def find_manager_node(plan: Plan, fabric: FabricPlan) -> str:
-    """A node for the subnet manager if no machine is declared: one without a tenant. Empty if there is none."""
+    """A node for the subnet manager if no machine is declared: one without a tenant, by its pool and by the partitions
+    of every fabric. Empty if there is none.
+    """
+    assigned = {host for item in plan.spec.fabrics for part in build_partitions(item) for host in part.hosts or ()}
     pools = (plan.get_pool(name) for name in fabric.pools)
-    return next((next(iter(pool.hosts)) for pool in pools if not pool.tenants), "")
+    return next((host for pool in pools if not pool.tenants for host in pool.hosts if host not in assigned), "")
 
 
 def select_owners(hosts: Iterable[str], partitions: Sequence[PartitionPlan]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....plan.model.plan import Plan, PoolPlan
-from ....spec.scheduler import Partition
+from ....spec.scheduler import Partition, SlurmScheduler
 from .conf import ConfigWriter, Value, format_duration, join_items
 from .given import compute_usable_memory, has_dynamic_nodes, require_slurm_release, require_slurm_spec
 from .gres import count_accelerator_units
@@ -39,10 +39,18 @@ def _build_partition_settings(plan: Plan, partition: Partition) -> dict[str, Val
         "PriorityTier": partition.priority if partition.priority != 1 else None,
         "AllowAccounts": join_items(partition.accounts) if slurm.accounting else None,
         "SuspendTime": "INFINITE" if prepaid else None,
-        **_compute_default_shares(pools),
+        **_select_default_shares(slurm, pools),
         **exclusive,
         **_build_topology_setting(plan, partition),
     }
+
+
+def _select_default_shares(slurm: SlurmScheduler, pools: list[PoolPlan]) -> dict[str, Value]:
+    """Select the defaults that ``scheduler.options`` does not set: Slurm prefers those of the partition."""
+    given = {key.lower() for key in slurm.options}
+    if "defmempernode" in given:  # in its place, as Slurm uses one of them
+        given |= {"defmempercpu", "defmempergpu"}
+    return {key: value for key, value in _compute_default_shares(pools).items() if key.lower() not in given}
 
 
 def _compute_default_shares(pools: list[PoolPlan]) -> dict[str, Value]:

@@ -12,6 +12,7 @@ import pytest
 
 import supercloud as sc
 from supercloud.errors import SpecError
+from supercloud.plan.build.fabric.partitions import find_manager_node
 from supercloud.spec.loader import loads
 from supercloud.targets import render
 
@@ -58,6 +59,24 @@ def test_the_open_manager_has_no_file_of_ufm() -> None:
     files = files_of()
     assert not [path for path in files if "ufm" in path]
     assert "systemctl enable --now opensm-compute\n" in files["compute/GUIDE.md"]
+
+
+TENANTS = "tenants: [{name: red, users: [a]}, {name: blue, users: [b]}]\n"
+
+
+@pytest.mark.parametrize(
+    "red, blue, expected",
+    [
+        ("train-[0001-0003]", "", "train-0004"),
+        ("train-[0001-0003]", "train-[0004-0005]", "train-0006"),
+        ("train-[0001-0008]", "", ""),
+    ],
+)
+def test_no_node_of_a_tenant_is_proposed_for_the_subnet_manager(red: str, blue: str, expected: str) -> None:
+    """A tenant's root user could change every tenant's P_Keys there."""
+    parts = [f'{{tenant: {name}, hosts: "{hosts}"}}' for name, hosts in (("red", red), ("blue", blue)) if hosts]
+    plan = sc.resolve(loads(spec_of(f"partitions: [{', '.join(parts)}]", TENANTS)))
+    assert find_manager_node(plan, plan.fabrics[0]) == expected
 
 
 @pytest.mark.slow
