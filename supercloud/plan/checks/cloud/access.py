@@ -78,7 +78,7 @@ def _check_control_plane(cloud: CloudPlan) -> Iterator[Finding]:
 
 
 def _check_public_machines(plan: Plan, cloud: CloudPlan, public: list[CloudHost]) -> Iterator[Finding]:
-    """Machines that are declared public and are not, or to whose addresses nobody has access."""
+    """Machines that are declared public and are not, or whose addresses no range may reach."""
     scheduler = plan.spec.scheduler
     declared = (scheduler, getattr(scheduler, "login", None), getattr(scheduler, "system", None))
     if any(getattr(item, "public", False) for item in declared) and not public:
