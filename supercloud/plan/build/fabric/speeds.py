@@ -35,16 +35,7 @@ def compute_speeds(
     limit = min(fabric.speed, given) if fabric.speed else given
     common = set.intersection(*({mode.speed for mode in switch.modes} for switch in switches))
     usable = [speed for speed in common if speed <= limit]
-    slowest = min(adapters, key=lambda name: adapters[name].speed)
-    if fabric.speed and (fabric.speed not in usable or fabric.speed > adapters[slowest].speed):
-        least = adapters[slowest].speed
-        of = "" if least == given else f" to {least} (pool {slowest})"
-        problems.add_error(
-            "fabric-speed",
-            f"{path}.speed",
-            f"no link at {fabric.speed}: adapters support {given}{of}, switches {_format_speeds(common)}",
-            "omit 'speed', or use other switches",
-        )
+    if fabric.speed and not _check_declared_speed(fabric.speed, path, adapters, common, problems):
         return None
     if not usable:
         problems.add_error(
@@ -68,6 +59,25 @@ def compute_speeds(
         )
         return None
     return FabricSpeeds(ports, {name: speed for name, speed in links.items() if speed < ports})
+
+
+def _check_declared_speed(
+    speed: Rate, path: str, adapters: Mapping[str, Adapter], common: set[Rate], problems: Problems
+) -> bool:
+    """Check that all adapters and switches, whose ``common`` speeds these are, support the declared speed."""
+    given = max(adapter.speed for adapter in adapters.values())
+    slowest = min(adapters, key=lambda name: adapters[name].speed)
+    least = adapters[slowest].speed
+    if speed in common and speed <= least:
+        return True
+    of = "" if least == given else f" to {least} (pool {slowest})"
+    problems.add_error(
+        "fabric-speed",
+        f"{path}.speed",
+        f"no link at {speed}: adapters support {given}{of}, switches {_format_speeds(common)}",
+        "omit 'speed', or use other switches",
+    )
+    return False
 
 
 def _format_speeds(speeds: set[Rate]) -> str:
