@@ -76,13 +76,7 @@ def _iter_two_tiers(
 
     A large unit allows growth without moving a cable.
     """
-    room = ports.leaf_radix - ports.peers
-    down = room
-    while down > 0 and down + compute_uplinks(down, ports.oversubscription) > room:
-        down -= 1
-    most = down // rails_per_leaf
-    if domain_nodes > 1 and not nodes <= most < domain_nodes:
-        most = most // domain_nodes * domain_nodes
+    most = _compute_max_unit(nodes, rails_per_leaf, ports, domain_nodes)
     if most < 1:
         return
     for units in range(-(-nodes // most), nodes + 1):
@@ -100,6 +94,18 @@ def _iter_two_tiers(
             if upper and (fewest is None or upper[0] < fewest):
                 fewest = upper[0]
                 yield LeafArrangement(rails_per_leaf, unit, upper[1], leaves, upper[0])
+
+
+def _compute_max_unit(nodes: int, rails_per_leaf: int, ports: LeafRequirements, domain_nodes: int) -> int:
+    """Maximum number of nodes on the same leaves: whole domains, unless all nodes fit."""
+    room = ports.leaf_radix - ports.peers
+    down = room
+    while down > 0 and down + compute_uplinks(down, ports.oversubscription) > room:
+        down -= 1
+    most = down // rails_per_leaf
+    if domain_nodes > 1 and not nodes <= most < domain_nodes:
+        return most // domain_nodes * domain_nodes
+    return most
 
 
 def _compute_spines(leaves: int, links: int, down: int, ports: LeafRequirements) -> tuple[int, int] | None:

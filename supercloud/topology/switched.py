@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 
 from .domains import Level
 from .errors import TopologyError, require_at_least
@@ -20,6 +21,8 @@ from .tiers import (
     compute_uplinks,
     expand_radix,
 )
+
+_MAX_TIERS = 3
 
 
 @dataclass(frozen=True)
@@ -100,48 +103,78 @@ def compute_leaf_ports(
     return down, uplinks
 
 
-def require_fit(
-    nodes: int,
-    nics: int,
-    unit_nodes: int,
-    units: LeafUnits,
-    upper_tiers: UpperTiers,
-    radix: Radix,
-    compute_max_nodes: Callable[[int, float], int] | None = None,
-    *alternatives: str,
-) -> None:
-    """Raise TopologyError if the tiers cannot join the nodes, with the values and numbers that would fit.
+@dataclass(frozen=True, kw_only=True)
+class FitContext:
+    """A number of nodes, and the leaves and tiers that are to join them."""
 
-    `unit_nodes` is the number of nodes of a unit; `compute_max_nodes` returns the maximum number of nodes at another
-    radix and another leaf oversubscription, None if the ports of the leaf are specified.
+    nodes: int
+    nics: int
+    """Ports of a node in a plane."""
+    unit_nodes: int
+    """Nodes of a unit of leaves."""
+    units: LeafUnits
+    upper_tiers: UpperTiers
+    radix: Radix
+    compute_max_nodes: Callable[[int, float], int] | None = None
+    """Maximum number of nodes at another radix and another leaf oversubscription; None if the ports of a leaf are
+    specified.
     """
-    tiers = upper_tiers.select_tier_count(units)
-    most = upper_tiers.compute_max_units(tiers, units)
-    if units.count <= most:
-        return
-    hints = [f"{most * unit_nodes} nodes fit" if most else f"not even one unit of {unit_nodes} nodes fits"]
-    leaf, spine, core = expand_radix(radix)
-    one_size = leaf == spine == core
-    if compute_max_nodes is not None and one_size:
-        larger = next((r for r in range(leaf + 1, 1025) if compute_max_nodes(r, 1.0) >= nodes), None)
-        if larger is not None:
-            hints.append(f"{nodes} need a radix of {larger}")
-            if larger <= 2 * leaf:
-                hints.append(f"or use 2 planes with every port split in two (radix {2 * leaf})")
-        ratio = next((o for o in range(2, 17) if compute_max_nodes(leaf, o) >= nodes), None)
-        if ratio is not None:
-            hints.append(f"or leaves oversubscribed {ratio}:1")
-    if tiers < 3:
-        hints.append(f"or allow {tiers + 1} tiers")
-    size = f"radix {leaf}" if one_size else f"radix {leaf} (leaf), {spine} (spine), {core} (core)"
-    reason = (
-        f"which join at most {most * unit_nodes * nics} ports" if most else upper_tiers.describe_shortage(tiers, units)
-    )
-    raise TopologyError(
-        f"{nodes} nodes with {nics} ports each, {nodes * nics} ports on {units.leaf_count} leaves, do not fit "
-        f"{tiers} tier{'s' * (tiers > 1)} of {size}{', ' if most else ': '}{reason}",
-        ", ".join([*hints, *alternatives]),
-    )
+    alternatives: Sequence[str] = ()
+    """Other changes that would help, for the hint."""
+
+    @cached_property
+    def tiers(self) -> int:
+        """The requested or the minimum number of tiers."""
+        return self.upper_tiers.select_tier_count(self.units)
+
+    @cached_property
+    def max_units(self) -> int:
+        """Maximum number of units that the tiers join."""
+        return self.upper_tiers.compute_max_units(self.tiers, self.units)
+
+    def require_fit(self) -> None:
+        """Raise TopologyError if the tiers cannot join the nodes, with the values and numbers that would fit."""
+        tiers, most = self.tiers, self.max_units
+        if self.units.count <= most:
+            return
+        nodes, nics = self.nodes, self.nics
+        leaf, spine, core = expand_radix(self.radix)
+        size = f"radix {leaf}" if leaf == spine == core else f"radix {leaf} (leaf), {spine} (spine), {core} (core)"
+        reason = (
+            f", which join at most {most * self.unit_nodes * nics} ports"
+            if most
+            else f": {self.upper_tiers.describe_shortage(tiers, self.units)}"
+        )
+        raise TopologyError(
+            f"{nodes} nodes with {nics} ports each, {nodes * nics} ports on {self.units.leaf_count} leaves, do not fit "
+            f"{tiers} tier{'s' * (tiers > 1)} of {size}{reason}",
+            ", ".join(self._list_hints()),
+        )
+
+    def _list_hints(self) -> list[str]:
+        """What fits, and what would make the nodes fit."""
+        most = self.max_units
+        hints = [
+            f"{most * self.unit_nodes} nodes fit" if most else f"not even one unit of {self.unit_nodes} nodes fits"
+        ]
+        leaf, spine, core = expand_radix(self.radix)
+        if self.compute_max_nodes is not None and leaf == spine == core:
+            hints += _list_port_hints(self.nodes, leaf, self.compute_max_nodes)
+        if self.tiers < _MAX_TIERS:
+            hints.append(f"or allow {self.tiers + 1} tiers")
+        return [*hints, *self.alternatives]
+
+
+def _list_port_hints(nodes: int, radix: int, compute_max_nodes: Callable[[int, float], int]) -> Iterator[str]:
+    """The minimum radix and the minimum leaf oversubscription with which the nodes fit."""
+    larger = next((number for number in range(radix + 1, 1025) if compute_max_nodes(number, 1.0) >= nodes), None)
+    if larger is not None:
+        yield f"{nodes} need a radix of {larger}"
+        if larger <= 2 * radix:
+            yield f"or use 2 planes with every port split in two (radix {2 * radix})"
+    ratio = next((number for number in range(2, 17) if compute_max_nodes(radix, number) >= nodes), None)
+    if ratio is not None:
+        yield f"or leaves oversubscribed {ratio}:1"
 
 
 def assemble_fabric(

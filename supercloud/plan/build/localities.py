@@ -37,12 +37,11 @@ def _merge_hosts(pools: tuple[PoolPlan, ...]) -> HostSet:
 
 def _build_tree(pools: tuple[PoolPlan, ...], fabrics: tuple[FabricPlan, ...]) -> Locality | None:
     """One tree over all nodes: each pool under its first switched fabric, other pools under a separate group."""
-    switched = {fabric.name: fabric for fabric in fabrics if isinstance(fabric.wiring, Wiring) and fabric.tiers}
-    home = {pool.name: next((name for name in pool.fabrics if name in switched), None) for pool in pools}
-    used = [fabric for name, fabric in switched.items() if name in home.values()]
+    home = _find_homes(pools, fabrics)
+    used = [fabric for fabric in fabrics if fabric.name in home.values()]
     if not used:
         return None
-    depth = max(len(fabric.wiring.levels) for fabric in used if isinstance(fabric.wiring, Wiring))
+    depth = max(len(fabric.require_wiring().levels) for fabric in used)
     levels: list[list[Group]] = [[] for _ in range(depth)]
     names = [""] * depth
     for fabric in used:
@@ -51,10 +50,7 @@ def _build_tree(pools: tuple[PoolPlan, ...], fabrics: tuple[FabricPlan, ...]) ->
         _add_fabric(fabric, members, home, prefix, levels, names)
     for pool in pools:
         if home[pool.name] is None:
-            parent = [len(level) for level in levels]
-            for index, level in enumerate(levels):
-                name = f"net-{pool.name}" if index == 0 else f"net-{pool.name}-{index}"
-                level.append(Group(name, HostSet((pool.hosts,)), parent[index + 1] if index + 1 < depth else None))
+            _add_separate_pool(pool, levels)
     if len(levels[-1]) > 1:  # several top groups are joined by one root
         top = [Group(group.name, group.hosts, 0) for group in levels[-1]]
         levels = [*levels[:-1], top, [Group("root", _merge_hosts(pools))]]
@@ -62,6 +58,20 @@ def _build_tree(pools: tuple[PoolPlan, ...], fabrics: tuple[FabricPlan, ...]) ->
     return Locality(
         "fabric", "tree", tuple(Level(name, tuple(groups)) for name, groups in zip(names, levels, strict=True))
     )
+
+
+def _find_homes(pools: tuple[PoolPlan, ...], fabrics: tuple[FabricPlan, ...]) -> dict[str, str | None]:
+    """Pool -> its first switched fabric, or None."""
+    switched = {fabric.name for fabric in fabrics if isinstance(fabric.wiring, Wiring) and fabric.tiers}
+    return {pool.name: next((name for name in pool.fabrics if name in switched), None) for pool in pools}
+
+
+def _add_separate_pool(pool: PoolPlan, levels: list[list[Group]]) -> None:
+    """One group of a pool without a switched fabric at every level."""
+    parents = [*(len(level) for level in levels[1:]), None]
+    for index, (level, parent) in enumerate(zip(levels, parents, strict=True)):
+        name = f"net-{pool.name}" if index == 0 else f"net-{pool.name}-{index}"
+        level.append(Group(name, HostSet((pool.hosts,)), parent))
 
 
 def _add_fabric(

@@ -99,19 +99,23 @@ def _collect_changes(path: str, old: Any, new: Any, changes: list[Change]) -> No
         for key in dict.fromkeys([*old, *new]):
             if key not in _IGNORED_FIELDS:
                 _collect_changes(f"{path}.{key}" if path else key, old.get(key), new.get(key), changes)
-        return
-    if _has_keys(old) and _has_keys(new):
+    elif _has_keys(old) and _has_keys(new):
         before, after = ({_get_item_key(item): item for item in items} for items in (old, new))
         for name in dict.fromkeys([*before, *after]):
             _collect_changes(f"{path}[{name}]", before.get(name), after.get(name), changes)
-        return
-    if old is None or new is None:
-        whole = isinstance(old if new is None else new, dict)
-        impact: Impact = ("removes" if new is None else "adds") if whole else "changes"
-        shown = _get_item_key(old) if whole and old else old, _get_item_key(new) if whole and new else new
-        changes.append(Change(path, *shown, impact))
-        return
-    changes.append(Change(path, old, new, _classify_impact(path, old, new)))
+    elif old is None or new is None:
+        changes.append(_describe_single(path, old, new))
+    else:
+        changes.append(Change(path, old, new, _classify_impact(path, old, new)))
+
+
+def _describe_single(path: str, old: Any, new: Any) -> Change:
+    """The change of a value that one of the two plans lacks; an object is shown by its key."""
+    if isinstance(old, dict):
+        return Change(path, _get_item_key(old) if old else old, None, "removes")
+    if isinstance(new, dict):
+        return Change(path, None, _get_item_key(new) if new else new, "adds")
+    return Change(path, old, new, "changes")
 
 
 def _has_keys(items: Any) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ..errors import TopologyError, require_at_least
 from ..graph import Axis, Fabric
 from ..links import NodeLinks
-from ..switched import LeafTier, SwitchedShape, assemble_fabric, compute_leaf_ports, require_fit
+from ..switched import FitContext, LeafTier, SwitchedShape, assemble_fabric, compute_leaf_ports
 from ..tiers import LeafUnits, UpperTiers, expand_oversubscription, expand_radix
 
 
@@ -57,7 +57,9 @@ def build_clos(shape: Clos) -> Fabric:
         spine_radix, core_radix, spine_ratio, tiers, shape.racks_per_pod, shape.spines, has_large_pods=True
     )
     units = LeafUnits(racks, 1, 1, up)
-    require_fit(nodes, nics, rack_nodes, units, upper, shape.radix)
+    FitContext(
+        nodes=nodes, nics=nics, unit_nodes=rack_nodes, units=units, upper_tiers=upper, radix=shape.radix
+    ).require_fit()
     hosts = NodeLinks(
         "node",
         "leaf",

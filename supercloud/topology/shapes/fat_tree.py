@@ -12,7 +12,7 @@ from ..errors import TopologyError, require_at_least
 from ..graph import Axis, Fabric
 from ..links import NodeLinks
 from ..reserved import to_port_requests
-from ..switched import LeafTier, SwitchedShape, assemble_fabric, compute_leaf_ports, require_fit
+from ..switched import FitContext, LeafTier, SwitchedShape, assemble_fabric, compute_leaf_ports
 from ..tiers import (
     LeafUnits,
     UpperTiers,
@@ -75,7 +75,15 @@ def build_fat_tree(shape: FatTree) -> Fabric:
         raise TopologyError(f"{nodes} nodes do not fit on {leaves} leaves", f"build {needed * sides} leaves")
     pod_units = max(1, shape.pod_leaves // sides) if shape.pod_leaves else None
     upper = UpperTiers(spine_radix, core_radix, spine_ratio, tiers, pod_units, shape.spines, has_large_pods=True)
-    require_fit(nodes, nics, block, units, upper, radix, None if by_hand or tiers == 1 else compute_max_nodes)
+    FitContext(
+        nodes=nodes,
+        nics=nics,
+        unit_nodes=block,
+        units=units,
+        upper_tiers=upper,
+        radix=radix,
+        compute_max_nodes=None if by_hand or tiers == 1 else compute_max_nodes,
+    ).require_fit()
     hosts = NodeLinks(
         "node",
         "leaf",

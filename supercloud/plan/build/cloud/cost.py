@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import cast
 
 from ....catalog import Machine, Prices
@@ -24,26 +25,46 @@ def compute_cost(
     database: CloudDatabase | None,
 ) -> CloudCost:
     """One line for each pool (all nodes, with its first capacity source), each host, and each service."""
-    lines = []
+    disks = sum(host.count for host in hosts) + sum(pool.nodes for pool in inputs.pools)
+    return CloudCost(
+        (
+            *_iter_pool_lines(inputs, groups),
+            *(build_cost_line(inputs, host.key, host.machine, host.count, "on-demand") for host in hosts),
+            *_iter_service_lines(inputs, storage, database),
+            *_iter_network_lines(network),
+            CostLine("disks", disks, None, ""),
+            CostLine("egress traffic", 1, None, ""),
+        )
+    )
+
+
+def _iter_pool_lines(inputs: CloudInputs, groups: tuple[NodeGroup, ...]) -> Iterator[CostLine]:
     for pool in inputs.pools:
         first = next((group for group in groups if group.pool == pool.name and group.rank == 0), None)
         if first is not None:
             rule = inputs.provider.find_capacity_rule(first.capacity.kind)
-            lines.append(build_cost_line(inputs, first.key, pool.machine, pool.nodes, rule.price if rule else None))
-    lines += [build_cost_line(inputs, host.key, host.machine, host.count, "on-demand") for host in hosts]
-    lines += [CostLine(f"{item.name} ({item.product})", 1, None, "") for item in storage if item.kind != "servers"]
+            yield build_cost_line(inputs, first.key, pool.machine, pool.nodes, rule.price if rule else None)
+
+
+def _iter_service_lines(
+    inputs: CloudInputs, storage: tuple[CloudStorage, ...], database: CloudDatabase | None
+) -> Iterator[CostLine]:
+    """Managed services, whose prices are not known."""
+    for item in storage:
+        if item.kind != "servers":
+            yield CostLine(f"{item.name} ({item.product})", 1, None, "")
     if inputs.has_managed_kubernetes:
-        lines.append(CostLine("control plane", 1, None, ""))
+        yield CostLine("control plane", 1, None, "")
     if database:
-        lines.append(CostLine(f"{database.key} ({database.product})", 1, None, ""))
+        yield CostLine(f"{database.key} ({database.product})", 1, None, "")
+
+
+def _iter_network_lines(network: CloudNetwork) -> Iterator[CostLine]:
     inner = sum(kind == "interface" for kind in network.endpoints.values())
     if inner:
-        lines.append(CostLine("private endpoints", inner, None, ""))
+        yield CostLine("private endpoints", inner, None, "")
     if any(subnet.is_public for subnet in network.subnets) and network.existing is None:
-        lines.append(CostLine("internet gateway", 1, None, ""))
-    disks = sum(host.count for host in hosts) + sum(pool.nodes for pool in inputs.pools)
-    lines += [CostLine("disks", disks, None, ""), CostLine("egress traffic", 1, None, "")]
-    return CloudCost(tuple(lines))
+        yield CostLine("internet gateway", 1, None, "")
 
 
 def build_cost_line(

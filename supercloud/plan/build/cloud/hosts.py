@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
-
-from ....catalog import StorageProduct, StorageService
+from ....catalog import Machine, StorageProduct, StorageService
 from ....spec import SlurmScheduler, Storage
 from ....spec.storage import StorageServers
 from ...model.cloud import CloudDatabase, CloudHost, CloudStorage
@@ -20,78 +18,99 @@ def build_hosts(
     inputs: CloudInputs, private: tuple[str, ...], public: tuple[str, ...], products: tuple[CloudStorage, ...]
 ) -> tuple[CloudHost, ...]:
     """All hosts, in the order of their start. ``private`` and ``public`` are keys of subnets."""
+    declared = inputs.spec.scheduler
     found = (
-        _build_slurm_hosts(inputs, private, public)
-        if not inputs.has_managed_kubernetes
+        _build_slurm_hosts(inputs, declared, private, public)
+        if isinstance(declared, SlurmScheduler)
         else _build_system_hosts(inputs, private)
     )
     return (*found, *_build_storage_backends(inputs, private, products))
 
 
-def _build_slurm_hosts(inputs: CloudInputs, private: tuple[str, ...], public: tuple[str, ...]) -> list[CloudHost]:
-    declared = cast(SlurmScheduler, inputs.spec.scheduler)
+def _build_slurm_hosts(
+    inputs: CloudInputs, declared: SlurmScheduler, private: tuple[str, ...], public: tuple[str, ...]
+) -> list[CloudHost]:
+    return [
+        *_build_controllers(inputs, declared, private, public),
+        *_build_database_hosts(inputs, declared, private),
+        *_build_login_hosts(inputs, private, public),
+    ]
+
+
+def _build_controllers(
+    inputs: CloudInputs, declared: SlurmScheduler, private: tuple[str, ...], public: tuple[str, ...]
+) -> list[CloudHost]:
     defaults = inputs.provider.defaults
     nodes = sum(pool.nodes for pool in inputs.pools)
     usual = defaults.controller_large if nodes > defaults.controller_nodes else defaults.controller
-    found = []
     machine = find_machine(inputs, declared.machine or inputs.select_service_machine(usual), "scheduler.machine")
-    if machine:
-        outside = declared.public and bool(public)
-        for controller in declared.controllers:
-            found.append(
-                CloudHost(
-                    controller.name,
-                    "controller",
-                    machine,
-                    1,
-                    public[:1] if outside else private[:1],
-                    declared.disk or defaults.disk,
-                    format_image_key(inputs, machine, None),
-                    state_disk=declared.state or defaults.state,
-                    is_public=outside,
-                    hosts=(controller.name,),
-                )
-            )
-    controllers = {controller.name for controller in declared.controllers}
-    if declared.accounting and declared.database and declared.database.name not in controllers:
-        host = find_machine(inputs, inputs.select_service_machine(defaults.database), "scheduler.database")
-        if host:
-            name = declared.database.name
-            found.append(
-                CloudHost(
-                    name,
-                    "database",
-                    host,
-                    1,
-                    private[:1],
-                    defaults.disk,
-                    format_image_key(inputs, host, None),
-                    state_disk=defaults.state,
-                    hosts=(name,),
-                )
-            )
-    login = inputs.service_machines
-    if login.count:
-        host = find_machine(
-            inputs, login.machine or inputs.select_service_machine(defaults.login), "scheduler.login.machine"
+    if machine is None:
+        return []
+    is_public = declared.public and bool(public)
+    return [
+        CloudHost(
+            controller.name,
+            "controller",
+            machine,
+            1,
+            public[:1] if is_public else private[:1],
+            declared.disk or defaults.disk,
+            format_image_key(inputs, machine, None),
+            state_disk=declared.state or defaults.state,
+            is_public=is_public,
+            hosts=(controller.name,),
         )
-        if host:
-            outside = login.public and bool(public)
-            names = ("login",) if login.count == 1 else tuple(f"login{n}" for n in range(1, login.count + 1))
-            found.append(
-                CloudHost(
-                    "login",
-                    "login",
-                    host,
-                    login.count,
-                    public[:1] if outside else private[:1],
-                    login.disk or defaults.disk,
-                    format_image_key(inputs, host, None),
-                    is_public=outside,
-                    hosts=names,
-                )
-            )
-    return found
+        for controller in declared.controllers
+    ]
+
+
+def _build_database_hosts(inputs: CloudInputs, declared: SlurmScheduler, private: tuple[str, ...]) -> list[CloudHost]:
+    """The host of the accounting database, unless it is on a controller."""
+    database, defaults = declared.database, inputs.provider.defaults
+    controllers = {controller.name for controller in declared.controllers}
+    if not declared.accounting or database is None or database.name in controllers:
+        return []
+    machine = find_machine(inputs, inputs.select_service_machine(defaults.database), "scheduler.database")
+    if machine is None:
+        return []
+    return [
+        CloudHost(
+            database.name,
+            "database",
+            machine,
+            1,
+            private[:1],
+            defaults.disk,
+            format_image_key(inputs, machine, None),
+            state_disk=defaults.state,
+            hosts=(database.name,),
+        )
+    ]
+
+
+def _build_login_hosts(inputs: CloudInputs, private: tuple[str, ...], public: tuple[str, ...]) -> list[CloudHost]:
+    login, defaults = inputs.service_machines, inputs.provider.defaults
+    if not login.count:
+        return []
+    name = login.machine or inputs.select_service_machine(defaults.login)
+    machine = find_machine(inputs, name, "scheduler.login.machine")
+    if machine is None:
+        return []
+    is_public = login.public and bool(public)
+    names = ("login",) if login.count == 1 else tuple(f"login{number}" for number in range(1, login.count + 1))
+    return [
+        CloudHost(
+            "login",
+            "login",
+            machine,
+            login.count,
+            public[:1] if is_public else private[:1],
+            login.disk or defaults.disk,
+            format_image_key(inputs, machine, None),
+            is_public=is_public,
+            hosts=names,
+        )
+    ]
 
 
 def _build_system_hosts(inputs: CloudInputs, private: tuple[str, ...]) -> list[CloudHost]:
@@ -119,43 +138,53 @@ def _build_storage_backends(
 ) -> list[CloudHost]:
     """Servers of file systems on self-managed instances: as many as capacity and throughput need."""
     found = []
+    on_servers = {product.name: product for product in products if product.kind == "servers"}
     for index, item in enumerate(inputs.spec.storage):
-        product = next((one for one in products if one.name == item.name and one.kind == "servers"), None)
-        if product is None:
+        if item.name not in on_servers:
             continue
-        service = inputs.catalog.get(StorageService, product.product)
+        service = inputs.catalog.get(StorageService, on_servers[item.name].product)
         name = item.servers.machine if item.servers else inputs.provider.defaults.backend.get(service.name, "")
         machine = find_machine(inputs, name, f"storage[{index}].servers.machine")
         if machine is None:
             continue
-        count = item.servers.count if item.servers else None
-        if count is None and service.product:
-            known = inputs.catalog.get(StorageProduct, service.product)
-            throughput = item.throughput
-            needs = StorageRequirements(
-                item.capacity, throughput.read if throughput else None, throughput.write if throughput else None, None
-            )
-            ports = machine.instance.network if machine.instance else None
-            design = build_design(_with_servers(item, name), known, machine, needs, ports)
-            count = design.servers if design else None
-        count = max(count or 0, service.min_servers or 1) if not (item.servers and item.servers.count) else count
-        if not require_server_count(item, machine, count or 1, f"storage[{index}]", inputs.problems):
-            continue
-        found.append(
-            CloudHost(
-                f"{item.name}-servers",
-                "storage",
-                machine,
-                count or 1,
-                private[:1],
-                inputs.provider.defaults.disk,
-                format_image_key(inputs, machine, None),
-                state_disk=None,
-                storage=item.name,
-                hosts=tuple(f"{item.name}-{number}" for number in range(1, (count or 1) + 1)),
-            )
-        )
+        count = _count_servers(inputs, item, service, machine)
+        if require_server_count(item, machine, count, f"storage[{index}]", inputs.problems):
+            found.append(_build_storage_host(inputs, item, machine, count, private))
     return found
+
+
+def _count_servers(inputs: CloudInputs, storage: Storage, service: StorageService, machine: Machine) -> int:
+    """The declared number, else that of the product's design, at least the minimum of the service."""
+    if storage.servers and storage.servers.count:
+        return storage.servers.count
+    designed = 0
+    if service.product:
+        throughput = storage.throughput
+        needs = StorageRequirements(
+            storage.capacity, throughput.read if throughput else None, throughput.write if throughput else None, None
+        )
+        ports = machine.instance.network if machine.instance else None
+        known = inputs.catalog.get(StorageProduct, service.product)
+        design = build_design(_with_servers(storage, machine.name), known, machine, needs, ports)
+        designed = design.servers if design else 0
+    return max(designed, service.min_servers or 1)
+
+
+def _build_storage_host(
+    inputs: CloudInputs, storage: Storage, machine: Machine, count: int, private: tuple[str, ...]
+) -> CloudHost:
+    return CloudHost(
+        f"{storage.name}-servers",
+        "storage",
+        machine,
+        count,
+        private[:1],
+        inputs.provider.defaults.disk,
+        format_image_key(inputs, machine, None),
+        state_disk=None,
+        storage=storage.name,
+        hosts=tuple(f"{storage.name}-{number}" for number in range(1, count + 1)),
+    )
 
 
 def _with_servers(storage: Storage, machine: str) -> Storage:

@@ -21,6 +21,8 @@ __all__ = ["build_network", "count_usable_addresses"]
 Network = ipaddress.IPv4Network
 _SUBNET_SLOTS = 4
 _DEFAULT_CIDR = "10.0.0.0/16"
+# Number of bits -> the longest prefix of a range that is divided by them.
+_MAX_DIVIDED_PREFIX = {1: 30, 2: 28}
 
 
 def count_usable_addresses(cidr: str, reserved: int) -> int:
@@ -86,47 +88,71 @@ def _build_new_subnets(
     address_needs: Mapping[str, int],
 ) -> tuple[tuple[SubnetPlan, ...], list[Network]]:
     """All subnets of a new network, and the ranges that were added."""
-    rule, blocks = inputs.provider.network, inputs.spec.network.blocks
-    primary = cidrs[0]
-    control_zones = tuple(zones[: rule.control_zones]) if inputs.has_managed_kubernetes else ()
-    quarters = list(primary.subnets(2)) if primary.prefixlen <= 28 else [primary] * 4
-    halves = list(primary.subnets(1)) if primary.prefixlen <= 30 else [primary] * 2
-    found = [
-        SubnetPlan(f"public-{zone}", zone, True, str(net), purpose="public")
-        for zone, net in _assign_subnets(
-            public,
-            blocks.public,
-            halves[0] if has_further_ranges else quarters[0],
-            1 if has_further_ranges else _SUBNET_SLOTS,
-        )
-    ]
-    if rule.control_prefix:
-        room = halves[1] if has_further_ranges else quarters[1]
-        nets = [ipaddress.IPv4Network(text) for text in blocks.control] or _list_first_subnets(
-            room, rule.control_prefix, len(control_zones)
-        )
-        found += [
-            SubnetPlan(f"control-{zone}", zone, False, str(net), purpose="control")
-            for zone, net in zip(control_zones, nets, strict=False)
-        ]
     private = _assign_private_ranges(inputs, cidrs, has_further_ranges, zones)
     more: list[Network] = []
-    taken = [*cidrs]
-    spares = _list_spare_ranges(rule.secondary, primary)
-    for zone in zones:
-        own = private.get(zone, [])
-        fixed = has_further_ranges or blocks.private
-        while not fixed and sum(net.num_addresses - rule.reserved for net in own) < address_needs.get(zone, 0):
+    if not has_further_ranges and not inputs.spec.network.blocks.private:
+        more = _add_spare_ranges(inputs, private, cidrs, address_needs)
+    found = (
+        *_build_public_subnets(inputs, cidrs[0], has_further_ranges, public),
+        *_build_control_subnets(inputs, cidrs[0], has_further_ranges, zones),
+        *(
+            SubnetPlan(f"private-{zone}" + (f"-{number}" if number > 1 else ""), zone, False, str(net))
+            for zone, own in private.items()
+            for number, net in enumerate(own, start=1)
+        ),
+    )
+    return found, more
+
+
+def _build_public_subnets(
+    inputs: CloudInputs, primary: Network, has_further_ranges: bool, zones: tuple[str, ...]
+) -> list[SubnetPlan]:
+    """Those in the first quarter of the first range, or in its lower half, which has no slots for further zones."""
+    block, slots = _divide_range(primary, 2)[0], _SUBNET_SLOTS
+    if has_further_ranges:
+        block, slots = _divide_range(primary, 1)[0], 1
+    nets = _assign_subnets(zones, inputs.spec.network.blocks.public, block, slots)
+    return [SubnetPlan(f"public-{zone}", zone, True, str(net), purpose="public") for zone, net in nets]
+
+
+def _build_control_subnets(
+    inputs: CloudInputs, primary: Network, has_further_ranges: bool, zones: Sequence[str]
+) -> list[SubnetPlan]:
+    """Those of a managed control plane, if the provider requires them."""
+    rule, declared = inputs.provider.network, inputs.spec.network.blocks.control
+    if not rule.control_prefix or not inputs.has_managed_kubernetes:
+        return []
+    used = zones[: rule.control_zones]
+    room = _divide_range(primary, 1 if has_further_ranges else 2)[1]
+    nets = [ipaddress.IPv4Network(text) for text in declared]
+    nets = nets or _list_first_subnets(room, rule.control_prefix, len(used))
+    return [
+        SubnetPlan(f"control-{zone}", zone, False, str(net), purpose="control")
+        for zone, net in zip(used, nets, strict=False)
+    ]
+
+
+def _divide_range(block: Network, bits: int) -> list[Network]:
+    """Halves or quarters of a range; a range too small for subnets (a finding) is repeated."""
+    return list(block.subnets(bits)) if block.prefixlen <= _MAX_DIVIDED_PREFIX[bits] else [block] * (1 << bits)
+
+
+def _add_spare_ranges(
+    inputs: CloudInputs, private: dict[str, list[Network]], cidrs: list[Network], address_needs: Mapping[str, int]
+) -> list[Network]:
+    """Add whole further ranges to zones whose slot has too few addresses; returns the ranges."""
+    rule = inputs.provider.network
+    spares = _list_spare_ranges(rule.secondary, cidrs[0])
+    added: list[Network] = []
+    for zone, own in private.items():
+        while sum(net.num_addresses - rule.reserved for net in own) < address_needs.get(zone, 0):
+            taken = (*cidrs, *added)
             spare = next((net for net in spares if not any(net.overlaps(other) for other in taken)), None)
             if spare is None:
                 break
-            more.append(spare)
-            taken.append(spare)
+            added.append(spare)
             own.append(spare)
-        for number, net in enumerate(own, start=1):
-            key = f"private-{zone}" + (f"-{number}" if number > 1 else "")
-            found.append(SubnetPlan(key, zone, False, str(net)))
-    return tuple(found), more
+    return added
 
 
 def _list_spare_ranges(secondary: Mapping[str, Sequence[str]], primary: Network) -> list[Network]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from ....catalog import StorageService
 from ....catalog.storage_service import Deployment, FabricRule
@@ -118,6 +119,15 @@ def build_storage_products(
     return tuple(found)
 
 
+@dataclass(frozen=True)
+class _Sizing:
+    """The size of a file system, and what it gives; None: not applicable, or unknown."""
+
+    capacity: Size | None = None
+    throughput: Rate | None = None
+    per_tib: Rate | None = None
+
+
 def _build_product(
     inputs: CloudInputs,
     storage: Storage,
@@ -128,42 +138,68 @@ def _build_product(
 ) -> CloudStorage:
     deployment = select_deployment(service, storage)
     options: dict[str, str | int | bool] = {**service.options, **storage.options}
-    capacity, throughput, per_tib = None, None, None
+    sizing = _Sizing()
     if deployment is not None:
         options.setdefault("deployment", deployment.name)
-        wanted = max(filter(None, (plan.read, plan.write)), default=None) if plan else None
-        capacity = storage.capacity
-        if deployment.per_tib:
-            per_tib = storage.throughput_per_tib or _select_per_tib(deployment, capacity, wanted)
-            if wanted and capacity and not storage.throughput_per_tib and per_tib * capacity.to("TiB") < wanted:
-                capacity = _TIB * (wanted / per_tib)  # the fastest is too slow at this size: only a larger size helps
-        if capacity is not None and service.lowers_to != "servers":
-            capacity = select_size(deployment, per_tib, capacity)
-        if per_tib and capacity:
-            throughput = per_tib * capacity.to("TiB")
-        elif deployment.throughput:
-            asked = wanted or deployment.throughput[0]
-            throughput = next((rate for rate in deployment.throughput if rate >= asked), max(deployment.throughput))
+        sizing = _compute_sizing(storage, service, deployment, plan)
         rule = service.fabric
         if rule and rule.option not in options and has_fabric and deployment.name in rule.deployments:
-            options[rule.option] = bool(storage.fabric or capacity and can_use_fabric(rule, per_tib, capacity))
-    zones = deployment.zones if deployment else 1
-    everywhere = deployment is not None and deployment.everywhere
+            options[rule.option] = bool(storage.fabric) or _can_size_use_fabric(rule, sizing)
     return CloudStorage(
         name=storage.name,
         kind=service.lowers_to,
         product=service.name,
         mount=storage.mount,
-        subnets=() if service.lowers_to == "bucket" else subnets if everywhere else subnets[:zones],
-        capacity=capacity,
-        throughput=throughput,
-        per_tib=per_tib,
+        subnets=_select_subnets(service, deployment, subnets),
+        capacity=sizing.capacity,
+        throughput=sizing.throughput,
+        per_tib=sizing.per_tib,
         options=_sort_options(_select_default_options(service, storage, options)),
         linked_store=storage.import_from,
         ports=(*(f"tcp:{port}" for port in service.tcp_ports), *(f"udp:{port}" for port in service.udp_ports)),
         mount_rule=service.mount,
         install=_build_install(service, options),
     )
+
+
+def _compute_sizing(
+    storage: Storage, service: StorageService, deployment: Deployment, plan: StoragePlan | None
+) -> _Sizing:
+    """The size of a deployment that gives the required throughput, as far as its steps allow."""
+    wanted = max(filter(None, (plan.read, plan.write)), default=None) if plan else None
+    capacity, per_tib = storage.capacity, None
+    if deployment.per_tib:
+        per_tib = storage.throughput_per_tib or _select_per_tib(deployment, capacity, wanted)
+        if wanted and capacity and not storage.throughput_per_tib and per_tib * capacity.to("TiB") < wanted:
+            capacity = _TIB * (wanted / per_tib)  # the fastest is too slow at this size: only a larger size helps
+    if capacity is not None and service.lowers_to != "servers":
+        capacity = select_size(deployment, per_tib, capacity)
+    if per_tib and capacity:
+        return _Sizing(capacity, per_tib * capacity.to("TiB"), per_tib)
+    return _Sizing(capacity, _select_throughput(deployment, wanted), per_tib)
+
+
+def _select_throughput(deployment: Deployment, requested: Rate | None) -> Rate | None:
+    """The slowest throughput that is fast enough, else the fastest; None if the deployment has no steps of it."""
+    rates = deployment.throughput
+    if not rates:
+        return None
+    return next((rate for rate in rates if rate >= (requested or rates[0])), max(rates))
+
+
+def _can_size_use_fabric(rule: FabricRule, sizing: _Sizing) -> bool:
+    return sizing.capacity is not None and can_use_fabric(rule, sizing.per_tib, sizing.capacity)
+
+
+def _select_subnets(
+    service: StorageService, deployment: Deployment | None, subnets: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The subnets of a product: none of a bucket, else one for each zone of its deployment."""
+    if service.lowers_to == "bucket":
+        return ()
+    if deployment is not None and deployment.everywhere:
+        return subnets
+    return subnets[: deployment.zones if deployment else 1]
 
 
 def _select_default_options(

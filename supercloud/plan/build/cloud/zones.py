@@ -23,19 +23,15 @@ def select_zones(inputs: CloudInputs, zone_count: int) -> tuple[str, ...]:
     subnets if their zones are specified, else from the region. They have subnets, but no nodes unless a pool names
     them.
     """
-    spec = inputs.spec
-    site = spec.site
-    named = list(site.zones) if site.kind != "onprem" else []
-    for pool in spec.pools:
-        named += [*pool.zones, *(zone for way in pool.capacity if (zone := get_capacity_zone(way)))]
-    zones = list(dict.fromkeys(named))
-    own = [item.zone for item in spec.network.subnets if isinstance(item, ExistingSubnet) and item.zone]
+    zones = _list_named_zones(inputs)
+    subnets = inputs.spec.network.subnets
+    own = [item.zone for item in subnets if isinstance(item, ExistingSubnet) and item.zone]
     for zone in own or inputs.region.zones:
         if len(zones) >= max(zone_count, 1):
             break
         if zone not in zones:
             zones.append(zone)
-    if not zones or (len(zones) < zone_count and not _has_existing_subnets(inputs)):
+    if not zones or (len(zones) < zone_count and not subnets):
         inputs.problems.add_error(
             "cloud-zones",
             "site.zones",
@@ -48,8 +44,13 @@ def select_zones(inputs: CloudInputs, zone_count: int) -> tuple[str, ...]:
     return tuple(zones)
 
 
-def _has_existing_subnets(inputs: CloudInputs) -> bool:
-    return bool(inputs.spec.network.subnets)
+def _list_named_zones(inputs: CloudInputs) -> list[str]:
+    """The zones of the site, then those of pools and their capacity sources."""
+    site = inputs.spec.site
+    named = list(site.zones) if site.kind != "onprem" else []
+    for pool in inputs.spec.pools:
+        named += [*pool.zones, *(zone for way in pool.capacity if (zone := get_capacity_zone(way)))]
+    return list(dict.fromkeys(named))
 
 
 def select_pool_zones(inputs: CloudInputs, pool: PoolPlan, zones: tuple[str, ...]) -> tuple[str, ...]:

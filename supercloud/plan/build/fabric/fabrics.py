@@ -21,11 +21,11 @@ from .roles import find_adapter, get_fabric_role, is_routed
 from .services import AttachedEquipment, FabricContext, build_services
 from .speeds import compute_speeds
 from .spine_counts import check_spines, select_spines
+from .switches import SWITCH_KINDS, find_switches
 from .wiring import build_wiring, build_with_free_ports, find_rack_nodes
 
 __all__ = ["build_fabrics"]
 
-_SWITCH_KIND = {"infiniband": "infiniband", "roce": "ethernet", "ethernet": "ethernet"}
 _NO_EQUIPMENT = AttachedEquipment()
 # Settings that use switch ports.
 _SWITCH_SETTINGS = ("exits", "joins", "manager", "peer_links", "services")
@@ -82,7 +82,7 @@ def _check_join(spec: ClusterSpec, index: int, fabric: Fabric, problems: Problem
             f"{' joins '.join((*way, fabric.name))}: a cycle has no topmost network",
             "omit joins at the network that should be the topmost one",
         )
-    elif _SWITCH_KIND.get(other.kind) != _SWITCH_KIND.get(fabric.kind):
+    elif SWITCH_KINDS.get(other.kind) != SWITCH_KINDS.get(fabric.kind):
         problems.add_error(
             "fabric-joins",
             path,
@@ -130,12 +130,34 @@ def _check_joined_is_built(
 def _build_fabric(
     fabric: Fabric, path: str, pools: tuple[PoolPlan, ...], built: tuple[FabricPlan, ...], context: FabricContext
 ) -> FabricPlan | None:
-    spec, catalog, problems, attached = context.spec, context.catalog, context.problems, context.attached
     members = tuple(pool for pool in pools if fabric.name in pool.fabrics)
-    adapter = _find_common_adapter(fabric, path, members, catalog, problems)
+    adapter = _find_common_adapter(fabric, path, members, context.catalog, context.problems)
     if not members or adapter is None:
         return None
-    names = tuple(pool.name for pool in members)
+    rails = _compute_rails(fabric, path, adapter, context.problems)
+    if rails is None:
+        return None
+    base = FabricPlan(
+        fabric.name,
+        fabric.kind,
+        "managed",
+        tuple(pool.name for pool in members),
+        adapter.speed,
+        rails,
+        fabric.planes or adapter.planes,
+        (),
+        {},
+        None,
+    )
+    if context.spec.site.kind != "onprem":
+        return base
+    if fabric.shape == "torus":
+        return _build_torus_fabric(fabric, path, base, sum(pool.nodes for pool in members), context.problems)
+    return _build_switched_fabric(fabric, path, base, members, built, context)
+
+
+def _compute_rails(fabric: Fabric, path: str, adapter: Adapter, problems: Problems) -> int | None:
+    """Rails of a fabric in each plane; None if the adapters do not have the links for rails and planes."""
     planes = fabric.planes or adapter.planes
     if adapter.count % planes:
         problems.add_error(
@@ -163,10 +185,19 @@ def _build_fabric(
             f"set rails: {adapter.count // planes}, or omit it",
         )
         return None
-    if spec.site.kind != "onprem":
-        return FabricPlan(fabric.name, fabric.kind, "managed", names, adapter.speed, rails, planes, (), {}, None)
-    if fabric.shape == "torus":
-        return _build_torus_fabric(fabric, path, names, sum(pool.nodes for pool in members), adapter, problems)
+    return rails
+
+
+def _build_switched_fabric(
+    fabric: Fabric,
+    path: str,
+    base: FabricPlan,
+    members: tuple[PoolPlan, ...],
+    built: tuple[FabricPlan, ...],
+    context: FabricContext,
+) -> FabricPlan | None:
+    """The fabric with its switches, services and cables; None with a problem if it cannot be built."""
+    problems = context.problems
     if fabric.leaf_rails and fabric.shape not in (None, "rail-optimized"):
         problems.add_error(
             "fabric-rails",
@@ -175,57 +206,71 @@ def _build_fabric(
             "remove leaf_rails, or set shape: rail-optimized",
         )
         return None
-    switches = _find_switches(fabric, path, catalog, problems)
+    switches = find_switches(fabric, path, context.catalog, problems)
     if switches is None:
         return None
-    speeds = compute_speeds(fabric, path, _find_pool_adapters(fabric, members, catalog), switches, problems)
+    adapters = _find_pool_adapters(fabric, members, context.catalog)
+    speeds = compute_speeds(fabric, path, adapters, switches, problems)
     if speeds is None:
         return None
-    speed = speeds.port_speed
-    leaf, spine, core = (switch.find_radix(speed) or 0 for switch in switches)
-    rack = find_rack_nodes(fabric, path, rails, spec, problems) if fabric.shape == "clos" else 0
-    if rack is None:
+    rack_nodes = find_rack_nodes(fabric, path, base.rails, context.spec, problems) if fabric.shape == "clos" else 0
+    if rack_nodes is None:
         return None
-    nodes = sum(pool.nodes for pool in members)
-    for key in ("nodes", "uplinks", "peers"):
-        wanted = getattr(fabric.cabling, key) if fabric.cabling else None
-        if wanted and wanted not in catalog.list_names("cables"):
-            problems.add_unknown_name(
-                f"{path}.cabling.{key}", UnknownNameError("cable", wanted, catalog.list_names("cables"))
-            )
-    services = build_services(fabric, path, speed, built, context)
-    cage = max(1, leaf // switches[0].cages) if switches[0].cages else 1
-
-    links = fabric.exits + dict(attached.joining_links).get(fabric.name, 0)
-
+    _check_cable_names(fabric, path, context)
+    services = build_services(fabric, path, speeds.port_speed, built, context)
+    leaf, spine, core = (switch.find_radix(speeds.port_speed) or 0 for switch in switches)
     request = WiringRequest(
         role=get_fabric_role(fabric),
-        nodes=nodes,
-        rails=rails,
-        planes=planes,
+        nodes=sum(pool.nodes for pool in members),
+        rails=base.rails,
+        planes=base.planes,
         radix=(leaf, spine, core),
-        cage_ports=cage,
+        cage_ports=max(1, leaf // switches[0].cages) if switches[0].cages else 1,
         machine=members[0].machine,
-        clos_rack_nodes=rack,
+        clos_rack_nodes=rack_nodes,
         services=services,
-        speed=speed,
-        rack_nodes=attached.rack_nodes,
-        links=links,
+        speed=speeds.port_speed,
+        rack_nodes=context.attached.rack_nodes,
+        links=fabric.exits + dict(context.attached.joining_links).get(fabric.name, 0),
     )
+    wiring = _build_checked_wiring(fabric, path, request, problems)
+    if wiring is None:
+        return None
+    wired = replace(base, speed=speeds.port_speed, pool_speeds=speeds.pool_speeds, role=request.role, services=services)
+    return _add_wiring(wired, wiring, switches, CablingParts(context.catalog))
+
+
+def _check_cable_names(fabric: Fabric, path: str, context: FabricContext) -> None:
+    """Check that the catalog has the requested cables."""
+    known = context.catalog.list_names("cables")
+    for key in ("nodes", "uplinks", "peers"):
+        wanted = getattr(fabric.cabling, key) if fabric.cabling else None
+        if wanted and wanted not in known:
+            context.problems.add_unknown_name(f"{path}.cabling.{key}", UnknownNameError("cable", wanted, known))
+
+
+def _build_checked_wiring(fabric: Fabric, path: str, request: WiringRequest, problems: Problems) -> Wiring | None:
+    """The wiring; None with a problem if the switches cannot connect everything."""
 
     def build_with(declared: Fabric) -> Wiring:
         return build_with_free_ports(
             lambda spines, min_units: build_wiring(declared, replace(request, spines=spines, min_units=min_units)),
             declared,
-            links,
+            request.links,
         )
 
     try:
         wiring = build_with(fabric)
     except TopologyError as error:
-        problems.add_error("fabric-fit", path, error.problem, select_spines(build_with, fabric, links) or error.hint)
+        hint = select_spines(build_with, fabric, request.links) or error.hint
+        problems.add_error("fabric-fit", path, error.problem, hint)
         return None
-    check_spines(build_with, fabric, path, wiring, links, problems)
+    check_spines(build_with, fabric, path, wiring, request.links, problems)
+    return wiring
+
+
+def _add_wiring(base: FabricPlan, wiring: Wiring, switches: tuple[Switch, ...], parts: CablingParts) -> FabricPlan:
+    """The fabric with its tiers and numbers of cables."""
     tiers = tuple(
         SwitchTier(tier.name, switch, tier.count, tier.radix)  # type: ignore[arg-type]
         for tier, switch in zip(wiring.tiers, switches, strict=False)
@@ -233,22 +278,14 @@ def _build_fabric(
     cables = {key: wiring.link_counts.get(name, 0) for name, key in _CABLE_KEYS.items()}
     cables["manager"] = wiring.link_counts.get("reserved-leaf", 0)  # includes all other services
     unit_nodes = next((level.size for level in wiring.levels if level.name in ("su", "unit", "rack")), None)
-    return FabricPlan(
-        fabric.name,
-        fabric.kind,
-        wiring.shape,
-        names,
-        speed,
-        rails,
-        planes,
-        tiers,
-        cables,
-        unit_nodes,
-        wiring,
-        role=get_fabric_role(fabric),
-        services=services,
-        cabling_parts=CablingParts(catalog),
-        pool_speeds=speeds.pool_speeds,
+    return replace(
+        base,
+        shape=wiring.shape,
+        tiers=tiers,
+        link_counts=cables,
+        unit_nodes=unit_nodes,
+        wiring=wiring,
+        cabling_parts=parts,
     )
 
 
@@ -297,47 +334,8 @@ def _find_slowest_speed(fabric: Fabric, catalog: Catalog) -> Rate | None:
     return min((mode.speed for mode in known), default=None)
 
 
-def _find_switches(fabric: Fabric, path: str, catalog: Catalog, problems: Problems) -> tuple[Switch, ...] | None:
-    if fabric.switches:
-        of = fabric.switches
-        names = {
-            "switches.leaf": of.leaf,
-            "switches.spine": of.spine or of.leaf,
-            "switches.core": of.core or of.spine or of.leaf,
-        }
-    elif fabric.switch:
-        names = {"switch": fabric.switch, "": fabric.switch, " ": fabric.switch}
-    else:
-        problems.add_error(
-            "fabric-switch",
-            path,
-            "'switch' is required for on-prem fabrics",
-            "set one of: supercloud catalog switches",
-        )
-        return None
-    found: list[Switch] = []
-    for key, name in names.items():
-        try:
-            switch = catalog.get(Switch, name)
-        except UnknownNameError as error:
-            if key.strip():
-                problems.add_unknown_name(f"{path}.{key}", error)
-            continue
-        if switch.kind != _SWITCH_KIND.get(fabric.kind):
-            if key.strip():
-                problems.add_error(
-                    "fabric-switch",
-                    f"{path}.{key}",
-                    f"{switch.name} is a switch for {switch.kind}, the fabric is {fabric.kind}",
-                    "use another switch or kind",
-                )
-            continue
-        found.append(switch)
-    return tuple(found) if len(found) == len(names) else None
-
-
 def _build_torus_fabric(
-    fabric: Fabric, path: str, names: tuple[str, ...], nodes: int, adapter: Adapter, problems: Problems
+    fabric: Fabric, path: str, base: FabricPlan, nodes: int, problems: Problems
 ) -> FabricPlan | None:
     unusable = [key for key in _SWITCH_SETTINGS if getattr(fabric, key)]
     for key in unusable:
@@ -375,6 +373,4 @@ def _build_torus_fabric(
         "manager": 0,
         "node_node": sum(wiring.link_counts.values()),
     }
-    return FabricPlan(
-        fabric.name, fabric.kind, "torus", names, adapter.speed, len(fabric.dims), 1, (), cables, None, wiring
-    )
+    return replace(base, shape="torus", rails=len(fabric.dims), planes=1, link_counts=cables, wiring=wiring)

@@ -103,33 +103,34 @@ def build_port_requests(services: Sequence[Service], planes: int, cage_ports: in
 
 def select_leaf_rule(fabric: Fabric, request: WiringRequest) -> LeafRule:
     """The rule for a fabric whose leaves the spec does not fix. Raises TopologyError if no leaf is large enough."""
-    role, services, radix = request.role, request.services, request.radix[0]
-    nodes, rails, planes, reference_unit = request.nodes, request.rails, request.planes, request.machine.scalable_unit
-    shared = (fabric.leaf_rails or 1) > 1  # not covered by a reference design
-    if fabric.shape != "rail-optimized" or role == "compute" or fabric.su or fabric.leaf_down or shared:
+    if not _has_open_leaves(fabric, request.role):
         return LeafRule()
-    asked = fabric.leaf_up or "oversubscription" in fabric.model_fields_set or fabric.tiers == 1
-    if (
-        role == "storage"
-        and reference_unit
-        and reference_unit.storage_uplinks
-        and reference_unit.radix in (None, radix)
-        and not asked
-    ):
-        up = reference_unit.storage_uplinks
-        full = sum(
-            (item.links * item.speed.base for item in services if item.is_non_blocking and item.speed), Fraction(0)
-        )
-        wanted = Fraction(nodes * rails * up, reference_unit.nodes) + full / request.speed.base / planes
-        return LeafRule(
-            reference_unit.nodes,
-            reference_unit.nodes,
-            up,
-            max(-(-nodes // reference_unit.nodes), ceil(wanted / (up * rails))),
-        )
+    is_requested = fabric.leaf_up or "oversubscription" in fabric.model_fields_set or fabric.tiers == 1
+    if request.role == "storage" and not is_requested:
+        unit = request.machine.scalable_unit
+        if unit and unit.storage_uplinks and unit.radix in (None, request.radix[0]):
+            return _build_storage_rule(unit, unit.storage_uplinks, request)
     if fabric.leaf_up:
-        return _select_even_rule(fabric, nodes, rails, radix, build_port_requests(services, planes, 1))
+        requests = build_port_requests(request.services, request.planes, 1)
+        return _select_even_rule(fabric, request.nodes, request.rails, request.radix[0], requests)
     return LeafRule()
+
+
+def _has_open_leaves(fabric: Fabric, role: str) -> bool:
+    """Whether a reference design may fix the leaves: none covers compute networks, or leaves that rails share."""
+    if fabric.shape != "rail-optimized" or role == "compute":
+        return False
+    return not (fabric.su or fabric.leaf_down or (fabric.leaf_rails or 1) > 1)
+
+
+def _build_storage_rule(unit: ScalableUnit, uplinks: int, request: WiringRequest) -> LeafRule:
+    """The rule of the storage fabric's reference design, with uplinks for all of the storage servers' bandwidth."""
+    full = sum(
+        (item.links * item.speed.base for item in request.services if item.is_non_blocking and item.speed), Fraction(0)
+    )
+    wanted = Fraction(request.nodes * request.rails * uplinks, unit.nodes) + full / request.speed.base / request.planes
+    units = max(-(-request.nodes // unit.nodes), ceil(wanted / (uplinks * request.rails)))
+    return LeafRule(unit.nodes, unit.nodes, uplinks, units)
 
 
 def _select_even_rule(fabric: Fabric, nodes: int, rails: int, radix: int, requests: Sequence[PortRequest]) -> LeafRule:

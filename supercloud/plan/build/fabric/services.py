@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ....catalog import Cable, Catalog
+from ....catalog import Cable, Catalog, Machine
 from ....catalog.machine import Adapter
 from ....errors import UnknownNameError
 from ....primitives.quantity import Rate
@@ -127,22 +127,31 @@ def _iter_storage_services(
 ) -> Iterator[Service]:
     """The storage servers: on the network of their clients, and on the in-band network with their ports for it."""
     stores = {item.name: find_client_fabric(spec, item.fabric) for item in spec.storage}
-    ordinary = [item for item in spec.fabrics if get_fabric_role(item) == "in-band"]
     for group in servers:
+        if group.name in declared_names:
+            continue
         clients = stores[group.storage]
         towards = find_client_adapter(group.machine, clients)
-        serves = clients is fabric
-        own = next(
-            (item for item in group.machine.adapters if item.role == "in-band" and supports_fabric(item, fabric.kind)),
-            None,
-        )
-        if serves and towards is not None and group.name not in declared_names:
-            yield _build_storage_service(group, towards, speed, is_non_blocking=True)
-        elif own is not None and not serves and group.name not in declared_names:
-            # a port is on one network: that of the clients, or the first in-band network that it fits
-            first = next((item for item in ordinary if supports_fabric(own, item.kind)), None)
-            if first is fabric and not (towards and has_same_ports(own, towards)):
-                yield _build_storage_service(group, own, speed)
+        if clients is fabric:
+            if towards is not None:
+                yield _build_storage_service(group, towards, speed, is_non_blocking=True)
+            continue
+        own = _find_in_band_adapter(group.machine, fabric, spec)
+        if own is not None and not (towards and has_same_ports(own, towards)):
+            yield _build_storage_service(group, own, speed)
+
+
+def _find_in_band_adapter(machine: Machine, fabric: Fabric, spec: ClusterSpec) -> Adapter | None:
+    """The in-band adapter of a server on a network. A port is on one network: that of the clients, or the first in-band
+    network that it fits.
+    """
+    in_band = (item for item in machine.adapters if item.role == "in-band")
+    own = next((item for item in in_band if supports_fabric(item, fabric.kind)), None)
+    if own is None:
+        return None
+    ordinary = (item for item in spec.fabrics if get_fabric_role(item) == "in-band")
+    first = next((item for item in ordinary if supports_fabric(own, item.kind)), None)
+    return own if first is fabric else None
 
 
 def _build_storage_service(group: ServerGroup, adapter: Adapter, speed: Rate, is_non_blocking: bool = False) -> Service:
@@ -164,42 +173,47 @@ def _build_storage_service(group: ServerGroup, adapter: Adapter, speed: Rate, is
 
 
 def _iter_management_services(
-    built: Iterable[FabricPlan], declared_names: set[str], speed: Rate, attached: AttachedEquipment, spec: ClusterSpec
+    built: Sequence[FabricPlan], declared_names: set[str], speed: Rate, attached: AttachedEquipment, spec: ClusterSpec
 ) -> Iterator[Service]:
-    """A management port for every self-managed switch, server and service machine, and every distribution unit.
-
-    Service machines are those of ``facility.machines``, whether or not another network names them, and managed
-    services.
-    """
-    machines: dict[str, Service] = {}
+    """A management port for every self-managed switch, server and service machine, and every distribution unit."""
     for fabric in built:
         for tier in fabric.tiers:
             boxes = -(-tier.count // tier.switch.chips)
             yield Service(f"{fabric.name}-{tier.name}", boxes, boxes, speed, cage="rj45", product=tier.switch.name)
-        for service in fabric.services:
-            if service.is_managed and service.name not in declared_names and service.hosts is None:
-                known = machines.get(service.name)
-                if known is None or known.count < service.count:
-                    machines[service.name] = service
-    for item in spec.facility.machines if spec.facility else ():
-        known = machines.get(item.name)
-        if item.name not in declared_names and (known is None or known.count < item.count):
-            found = known or Service(item.name, item.count, item.count, speed, product=item.machine)
-            machines[item.name] = replace(found, count=item.count)
-    for name, service in machines.items():
-        yield Service(
-            name,
-            service.count,
-            service.count,
-            speed,
-            cage="rj45",
-            product=service.product,
-            part_number=service.part_number,
-            peer_links=service.peer_links,
-        )
+    for name, service in _collect_service_machines(built, speed, spec).items():
+        if name not in declared_names:
+            yield Service(
+                name,
+                service.count,
+                service.count,
+                speed,
+                cage="rj45",
+                product=service.product,
+                part_number=service.part_number,
+                peer_links=service.peer_links,
+            )
     for group in attached.servers:
         own = find_adapter(group.machine, "management", "ethernet", speed)
         if group.name not in declared_names and own is not None:
             yield _build_storage_service(group, own, speed)
     if attached.pdus and "pdu" not in declared_names:
         yield Service("pdu", attached.pdus, attached.pdus, speed, cage="rj45", is_managed=False)
+
+
+def _collect_service_machines(built: Iterable[FabricPlan], speed: Rate, spec: ClusterSpec) -> dict[str, Service]:
+    """The machines of managed services of other networks, and those of ``facility.machines``, whether or not another
+    network names them; of several with the same name those with the highest number.
+    """
+    found: dict[str, Service] = {}
+    for fabric in built:
+        for service in fabric.services:
+            known = found.get(service.name)
+            if service.is_managed and service.hosts is None and (known is None or known.count < service.count):
+                found[service.name] = service
+    for item in spec.facility.machines if spec.facility else ():
+        known = found.get(item.name)
+        if known is None:
+            found[item.name] = Service(item.name, item.count, item.count, speed, product=item.machine)
+        elif known.count < item.count:
+            found[item.name] = replace(known, count=item.count)
+    return found

@@ -79,23 +79,27 @@ def select_leaves(build: Build, found: Wiring, units: int | None, demand: Demand
     choices = _list_choices(found, demand) or _list_choices(found, replace(demand, links=0))
     leaf, spine = found.tiers
     usual = next((choice for choice in choices if choice.size is None), None)
-    if (
-        usual
-        and demand.ratio <= 1
-        and usual.spines <= _MAX_OVERSIZE * -(-_count_top_links(found, usual, demand) // spine.radix)
-    ):
+    if usual and demand.ratio <= 1 and usual.spines <= _MAX_OVERSIZE * _count_filled_spines(found, usual, demand):
         choices = [usual]
     for choice in choices:
         if choice.size is None and (choice.uplinks, choice.spines) == (leaf.up, spine.count // found.planes):
             return found
-        try:
-            count = units if choice.size is None else _count_units(found, choice.size, demand)
-            wiring = build(count, choice.size or _find_open_size(found, demand), choice.uplinks, choice.spines)
-        except TopologyError:
-            continue  # for example reserved ports that need separate cages
-        if (choice.size is None and choice.uplinks >= leaf.up) or _is_kept(wiring, demand):
+        wiring = _build_choice(build, found, units, choice, demand)
+        if wiring:
             return wiring
     return build(units, None, None, demand.spines) if demand.spines else found
+
+
+def _build_choice(build: Build, found: Wiring, units: int | None, choice: _LeafChoice, demand: Demand) -> Wiring | None:
+    """The wiring with these leaves; None if it cannot be built, or if a leaf has too many used ports down."""
+    try:
+        count = units if choice.size is None else _count_units(found, choice.size, demand)
+        wiring = build(count, choice.size or _find_open_size(found, demand), choice.uplinks, choice.spines)
+    except TopologyError:
+        return None  # for example reserved ports that need separate cages
+    if choice.size is None and choice.uplinks >= found.tiers[0].up:
+        return wiring
+    return wiring if _is_kept(wiring, demand) else None
 
 
 def compute_even_uplinks(wiring: Wiring, peers: int = 0) -> int | None:
@@ -147,9 +151,10 @@ def _list_sizes(found: Wiring, demand: Demand) -> Iterator[tuple[int | None, int
             yield size, units * hosts.leaves_per_block, size * each, min(hosts.nodes, size) * each
 
 
-def _count_top_links(found: Wiring, choice: _LeafChoice, demand: Demand) -> int:
-    """Number of links to the spines of a plane with leaves as built."""
-    return found.tiers[0].count // found.planes * choice.uplinks + demand.links
+def _count_filled_spines(found: Wiring, choice: _LeafChoice, demand: Demand) -> int:
+    """Number of spines of a plane that its links fill, with leaves as built."""
+    leaf, spine = found.tiers
+    return -(-(leaf.count // found.planes * choice.uplinks + demand.links) // spine.radix)
 
 
 def _is_kept(wiring: Wiring, demand: Demand) -> bool:
@@ -179,13 +184,7 @@ def _select_under_cores(build: Build, found: Wiring, units: int | None, demand: 
     """The same for three tiers, by trial."""
     best = build(units, None, None, demand.spines) if demand.spines else found
     leaf, hosts = found.tiers[0], found.node_links
-    sizes: set[int | None] = {None}
-    if demand.step is not None and _find_open_size(found, demand) and demand.ratio > 1:
-        sizes |= {hosts.block_nodes // (step * demand.step) * step * demand.step for step in _LEAF_COUNT_FACTORS} - {
-            0,
-            hosts.block_nodes,
-        }
-    for size in sorted(sizes, key=lambda item: -(item or hosts.block_nodes)):
+    for size in (None, *_list_smaller_sizes(found, demand)):
         down = leaf.down if size is None else size * hosts.nics_per_leaf
         least = compute_uplinks(down, demand.ratio)
         most = leaf.radix - demand.peers - down
@@ -199,3 +198,12 @@ def _select_under_cores(build: Build, found: Wiring, units: int | None, demand: 
             if fewer and (size is None or _is_kept(other, demand)):
                 best = other
     return best
+
+
+def _list_smaller_sizes(found: Wiring, demand: Demand) -> list[int]:
+    """Numbers of nodes of a leaf that are tried under core switches, in descending order."""
+    if demand.step is None or demand.ratio <= 1 or not _find_open_size(found, demand):
+        return []
+    whole = found.node_links.block_nodes
+    sizes = {whole // (factor * demand.step) * factor * demand.step for factor in _LEAF_COUNT_FACTORS}
+    return sorted(sizes - {0, whole}, reverse=True)

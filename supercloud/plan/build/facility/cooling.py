@@ -232,30 +232,33 @@ def _count_free_cooling_hours(
 
 
 def _build_overhead(facility: Facility, it_power: Power, power_plan: PowerPlan, removal: _HeatRemoval) -> SiteOverhead:
-    loop, rejection, weather, free_cooling_hours = removal.loop, removal.rejection, removal.weather, removal.free_hours
-    missing = []
-    if power_plan.ups is None:
-        missing.append("UPS")
-    if facility.power.distribution is None:
-        missing.append("distribution")
-    cooling = _NO_POWER
-    if facility.cooling.fans is None:
-        missing.append("fans and pumps of the building")
-    else:
-        cooling += facility.cooling.fans
-    if loop:
-        if loop.cdu and loop.cdu.power:
-            cooling += loop.cdu.power * loop.cdu_count
-        else:
-            missing.append("pumps of the loop")
-    chiller = removal.chiller
-    device = chiller if chiller and chiller.cop else rejection if rejection and rejection.cop else None
-    always = device is not None and (rejection is None or rejection.approach_to is None)
-    if device and device.cop and (always or (weather and free_cooling_hours is not None)):
-        hours, total = (
-            (1.0, 1.0) if always or not weather else (float(weather.hours - (free_cooling_hours or 0)), weather.hours)
-        )
-        cooling += compute_chiller_power(removal.heat.total, device.cop, hours, total)
-    elif free_cooling_hours is None or not weather or free_cooling_hours < weather.hours:
-        missing.append("chiller")
-    return SiteOverhead(it_power, power_plan.total_loss, cooling, tuple(missing))
+    parts = {
+        "UPS": None if power_plan.ups is None else _NO_POWER,
+        "distribution": None if facility.power.distribution is None else _NO_POWER,
+        "fans and pumps of the building": facility.cooling.fans,
+        "pumps of the loop": _compute_pump_power(removal.loop),
+        "chiller": _compute_average_chiller_power(removal),
+    }
+    cooling = sum((power for power in parts.values() if power is not None), _NO_POWER)
+    missing = tuple(name for name, power in parts.items() if power is None)
+    return SiteOverhead(it_power, power_plan.total_loss, cooling, missing)
+
+
+def _compute_pump_power(loop: LiquidLoop | None) -> Power | None:
+    """Power of the distribution units' pumps; None if unknown."""
+    if loop is None:
+        return _NO_POWER
+    return loop.cdu.power * loop.cdu_count if loop.cdu and loop.cdu.power else None
+
+
+def _compute_average_chiller_power(removal: _HeatRemoval) -> Power | None:
+    """Power of chillers, as an average over the weather; None if unknown. Without free cooling they always run."""
+    rejection, weather, free_hours = removal.rejection, removal.weather, removal.free_hours
+    cop = next((device.cop for device in (removal.chiller, rejection) if device and device.cop), None)
+    if cop and (rejection is None or rejection.approach_to is None):
+        return compute_chiller_power(removal.heat.total, cop, 1.0, 1.0)
+    if weather is None or free_hours is None:
+        return None
+    if cop:
+        return compute_chiller_power(removal.heat.total, cop, float(weather.hours - free_hours), weather.hours)
+    return None if free_hours < weather.hours else _NO_POWER

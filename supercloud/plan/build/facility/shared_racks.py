@@ -58,7 +58,7 @@ def list_server_equipment(groups: Sequence[MachineGroup]) -> list[RackEquipment]
 
 
 def build_shared_group(
-    kind: str,
+    kind: Literal["network", "storage"],
     runs: list[RackEquipment],
     rack: Rack,
     power_limit: Power | None,
@@ -66,8 +66,47 @@ def build_shared_group(
     declared_racks: int | None = None,
 ) -> RackGroup | None:
     """Racks of devices of different sizes, divided evenly by number; ``declared_racks`` racks if that is sufficient."""
-    tall = [run for run in runs if run.units > rack.units]
     path = "facility.management" if kind == "network" else "facility.rack"
+    most = context.facility.management.switches if kind == "network" else None
+    limits = RackLimits(rack.units, power_limit, most)
+    count = _count_shared_racks(runs, rack, limits, path, context)
+    if not count:
+        return None
+    declared = declared_racks or 0
+    devices = sum(run.count for run in runs)
+    if 0 < declared < count:
+        context.problems.add_error(
+            "rack-fit",
+            f"{path}.racks",
+            f"{declared} racks have no capacity for {devices} switches and machines: "
+            f"{count} are required, {count - declared} more",
+            f"set racks: {count}, or raise the power limit of a rack",
+        )
+    racks = distribute(runs, min(max(count, declared), devices), limits)
+    powers = [_compute_power(content) for content in racks]
+    by_limits = "units" if power_limit is None else "units and power"
+    return RackGroup(
+        "",
+        rack,
+        len(racks),
+        0,
+        find_largest_power(powers),
+        max(sum(run.units * run.count for run in content) for content in racks),
+        "declared" if declared > count else by_limits,
+        kind=kind,
+        weight=_find_largest_weight(racks),
+        power_limit=power_limit,
+        heat=_compute_heat(racks[powers.index(max(powers))], context.cooling),
+        cooling=context.cooling,
+        is_power_lower_bound=not all(is_power_known(run.key[2]) for run in runs),
+    )
+
+
+def _count_shared_racks(
+    runs: list[RackEquipment], rack: Rack, limits: RackLimits, path: str, context: RackingContext
+) -> int:
+    """The minimum number of racks; 0 if there are no devices, or if one is too tall, which is a problem."""
+    tall = [run for run in runs if run.units > rack.units]
     for run in tall:
         context.problems.add_error(
             "rack-fit",
@@ -75,48 +114,29 @@ def build_shared_group(
             f"{run.key[1]} has {run.units} units, {run.units - rack.units} more than the {rack.units} of a {rack.name}",
             "use a taller rack",
         )
-    most = context.facility.management.switches if kind == "network" else None
-    limits = RackLimits(rack.units, power_limit, most)
-    count = count_racks(runs, limits) if not tall else 0
-    if not count:
-        return None
-    if declared_racks and declared_racks < count:
-        context.problems.add_error(
-            "rack-fit",
-            f"{path}.racks",
-            f"{declared_racks} racks have no capacity for {sum(run.count for run in runs)} switches and machines: "
-            f"{count} are required, {count - declared_racks} more",
-            f"set racks: {count}, or raise the power limit of a rack",
-        )
-    shared = distribute(runs, min(max(count, declared_racks or 0), sum(run.count for run in runs)), limits)
-    fullest = max(shared, key=lambda rack: sum(run.power.base * run.count for run in rack))
+    return 0 if tall else count_racks(runs, limits)
+
+
+def _compute_power(content: Iterable[RackEquipment]) -> Power:
+    return Power.from_base(sum(run.power.base * run.count for run in content))
+
+
+def _compute_heat(content: Iterable[RackEquipment], cooling: str) -> Heat:
     heat = Heat()
-    for run in fullest:
+    for run in content:
         thing, power = run.key[2], run.power * run.count
         if isinstance(thing, Switch):
-            heat += compute_switch_heat(thing, power, context.cooling)
+            heat += compute_switch_heat(thing, power, cooling)
         else:
-            heat += compute_machine_heat(thing, power, context.cooling)[0]
-    weights = [_compute_weight(content) for content in shared]
-    return RackGroup(
-        "",
-        rack,
-        len(shared),
-        0,
-        find_largest_power(Power.from_base(sum(run.power.base * run.count for run in content)) for content in shared),
-        max(sum(run.units * run.count for run in content) for content in shared),
-        "declared"
-        if declared_racks and declared_racks > count
-        else "units"
-        if power_limit is None
-        else "units and power",
-        kind="network" if kind == "network" else "storage",
-        weight=None if None in weights else max((item for item in weights if item is not None), default=None),
-        power_limit=power_limit,
-        heat=heat,
-        cooling=context.cooling,
-        is_power_lower_bound=not all(is_power_known(run.key[2]) for run in runs),
-    )
+            heat += compute_machine_heat(thing, power, cooling)[0]
+    return heat
+
+
+def _find_largest_weight(racks: Iterable[Iterable[RackEquipment]]) -> Mass | None:
+    """Weight of the heaviest rack; None if the weight of any device is unknown."""
+    weights = [_compute_weight(content) for content in racks]
+    known = [weight for weight in weights if weight is not None]
+    return max(known, default=None) if len(known) == len(weights) else None
 
 
 def _compute_weight(content: Iterable[RackEquipment]) -> Mass | None:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import cast
 
 from ....catalog import Catalog, Machine, StorageProduct
 from ....errors import UnknownNameError
-from ....primitives.addresses import AddressRun, count_block_hosts
+from ....primitives.addresses import AddressRun, Block, count_block_hosts
 from ....primitives.nodes import HostRange
 from ....primitives.quantity import Duration, Rate, Size
 from ....spec import Fabric, Storage
 from ....spec.base import MAX_MACHINES, MAX_RATE, MAX_STORED
 from ...model.plan import StoragePlan
 from ...model.problems import Problems
-from ...model.storage import CheckpointRequirement, LustreDesign, ServerGroup
+from ...model.storage import CheckpointRequirement, LustreDesign, ServerGroup, StorageDesign
 from ..fabric.roles import find_client_adapter
 from ..inputs import BuildInputs
 from ..network.address_allocator import AddressAllocator
@@ -24,7 +25,7 @@ from .designs import StorageRequirements, build_design
 __all__ = ["require_server_count", "compute_checkpoint_need", "with_servers"]
 
 _HOST_DIGITS = 4
-_DEFAULT_CAPACITY = 1024
+_METADATA_PAIR = 2
 # Maximum fraction of the write throughput for checkpoints written during training: the rest is for training.
 _BACKGROUND_SHARE = Fraction(1, 2)
 # Part of the names of servers, if it is not the kind.
@@ -100,42 +101,69 @@ def with_servers(
     if storage.metadata:
         metadata = _find_machine(storage.metadata.machine, f"{path}.metadata.machine", catalog, problems) or machine
     links, speed = _find_client_ports(machine, fabric)
-    ports = speed * links if speed else None
-    kept = plan.checkpoint.kept_size if plan.checkpoint else Size(0, "B")
-    capacity = max(filter(None, (storage.capacity, kept)), default=None)
-    needs = StorageRequirements(capacity, rates[0], rates[1], plan.checkpoint.write if plan.checkpoint else None)
-    design = build_design(storage, product, machine, needs, ports)
+    needs = _compute_requirements(plan, storage, rates)
+    design = build_design(storage, product, machine, needs, speed * links if speed else None)
     count = storage.servers.count or (design.servers if design else None)
     if count is None:
         return plan
-    groups: list[tuple[str, Machine, int]] = [(_SERVER_ROLES.get(storage.kind, storage.kind), machine, count)]
-    if isinstance(design, LustreDesign):
-        groups.insert(0, ("mds", metadata, design.metadata_servers))
-    elif storage.kind == "lustre":
-        groups.insert(
-            0, ("mds", metadata, storage.metadata.count if storage.metadata and storage.metadata.count else 2)
-        )
-    largest = max(group[2] for group in groups)
+    roles = [_ServerRole(_SERVER_ROLES.get(storage.kind, storage.kind), machine, count)]
+    if storage.kind == "lustre":
+        roles.insert(0, _ServerRole("mds", metadata, _count_metadata_servers(storage, design)))
+    plan = replace(plan, design=design)
+    largest = max(role.count for role in roles)
     if not require_server_count(storage, machine, largest, path, problems):
-        return replace(plan, design=design)
+        return plan
     # every role has an equal part of the block, so that adding a server of the first renumbers none of the second
-    block = allocator.allocate(len(groups) * largest)
+    block = allocator.allocate(len(roles) * largest)
     if block is None:
         problems.add_error(
             "addresses",
             "network.cidr",
-            f"{allocator.cidr} has no free block for the {sum(group[2] for group in groups)} servers of {storage.name}",
+            f"{allocator.cidr} has no free block for the {sum(role.count for role in roles)} servers of {storage.name}",
             "specify a larger network",
         )
-        return replace(plan, design=design)
-    servers, part = [], count_block_hosts(block) // len(groups)
-    for place, (role, of, number) in enumerate(groups):
-        name = f"{storage.name}-{role}"
-        links, speed = _find_client_ports(of, fabric)
-        hosts = HostRange(f"{name}-", 1, number, max(_HOST_DIGITS, len(str(number))))
-        run = AddressRun(block, place * part, number)
-        servers.append(ServerGroup(name, storage.name, role, of, number, hosts, run, links, speed))
-    return replace(plan, design=design, servers=tuple(servers))
+        return plan
+    return replace(plan, servers=_build_server_groups(storage, roles, block, fabric))
+
+
+@dataclass(frozen=True)
+class _ServerRole:
+    """Equal servers of a storage."""
+
+    name: str
+    machine: Machine
+    count: int
+
+
+def _compute_requirements(
+    plan: StoragePlan, storage: Storage, rates: tuple[Rate | None, Rate | None]
+) -> StorageRequirements:
+    """Capacity for data and for the checkpoints that are kept, and the throughputs."""
+    checkpoint = plan.checkpoint
+    kept = checkpoint.kept_size if checkpoint else Size(0, "B")
+    capacity = max(filter(None, (storage.capacity, kept)), default=None)
+    return StorageRequirements(capacity, rates[0], rates[1], checkpoint.write if checkpoint else None)
+
+
+def _count_metadata_servers(storage: Storage, design: StorageDesign | None) -> int:
+    """Metadata servers of Lustre: those of the design, else the declared ones, else a pair."""
+    if isinstance(design, LustreDesign):
+        return design.metadata_servers
+    declared = storage.metadata.count if storage.metadata else None
+    return declared or _METADATA_PAIR
+
+
+def _build_server_groups(
+    storage: Storage, roles: Sequence[_ServerRole], block: Block, fabric: Fabric | None
+) -> tuple[ServerGroup, ...]:
+    servers, part = [], count_block_hosts(block) // len(roles)
+    for place, role in enumerate(roles):
+        name = f"{storage.name}-{role.name}"
+        links, speed = _find_client_ports(role.machine, fabric)
+        hosts = HostRange(f"{name}-", 1, role.count, max(_HOST_DIGITS, len(str(role.count))))
+        run = AddressRun(block, place * part, role.count)
+        servers.append(ServerGroup(name, storage.name, role.name, role.machine, role.count, hosts, run, links, speed))
+    return tuple(servers)
 
 
 def _find_machine(name: str, path: str, catalog: Catalog, problems: Problems) -> Machine | None:
