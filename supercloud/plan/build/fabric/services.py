@@ -16,12 +16,12 @@ from ...model.plan import FabricPlan, Service
 from ...model.problems import Problems
 from ...model.storage import ServerGroup
 from .roles import (
+    can_join_fabric,
     find_adapter,
     find_client_adapter,
     find_client_fabric,
     get_fabric_role,
     has_same_ports,
-    supports_fabric,
 )
 
 __all__ = ["AttachedEquipment", "FabricContext", "build_services"]
@@ -133,14 +133,14 @@ def _iter_storage_services(
         towards = find_client_adapter(group.machine, clients)
         serves = clients is fabric
         own = next(
-            (item for item in group.machine.adapters if item.role == "in-band" and supports_fabric(item, fabric.kind)),
+            (item for item in group.machine.adapters if item.role == "in-band" and can_join_fabric(item, fabric.kind)),
             None,
         )
         if serves and towards is not None and group.name not in declared_names:
             yield _build_storage_service(group, towards, speed, is_non_blocking=True)
         elif own is not None and not serves and group.name not in declared_names:
             # a port is on one network: that of the clients, or the first in-band network that it fits
-            first = next((item for item in ordinary if supports_fabric(own, item.kind)), None)
+            first = next((item for item in ordinary if can_join_fabric(own, item.kind)), None)
             if first is fabric and not (towards and has_same_ports(own, towards)):
                 yield _build_storage_service(group, own, speed)
 
