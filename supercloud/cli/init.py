@@ -240,7 +240,7 @@ def _check_region(catalog: Catalog, provider: str, region: str | None) -> None:
 
 def _build_cloud_option(catalog: Catalog, machine: Machine, region: str | None) -> dict[str, Any]:
     from ..catalog.sellers import select_regions
-    from ..plan.build.fabric.roles import supports_fabric
+    from ..plan.build.fabric.roles import can_join_fabric
     from ..spec.fabric import FabricKind
 
     known_cloud = machine.provider in catalog.list_names("providers")
@@ -258,7 +258,7 @@ def _build_cloud_option(catalog: Catalog, machine: Machine, region: str | None) 
     ways = provider.capacity if provider and "on-demand" not in kinds else ()
     way = next((item for item in ways if item.kind in kinds), None)
     adapter = next((item for item in machine.adapters if item.role == "compute"), None)
-    fitting = [kind for kind in get_args(FabricKind) if adapter and supports_fabric(adapter, kind)]
+    fitting = [kind for kind in get_args(FabricKind) if adapter and can_join_fabric(adapter, kind)]
     fabric = adapter.kind if adapter and adapter.kind in fitting else next(iter(fitting), None)
     return _EMPTY_VALUES | {
         "region": region,

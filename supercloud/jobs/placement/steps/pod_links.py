@@ -90,7 +90,7 @@ def build_pod_links(plan: Plan, pool: PoolPlan, tenant: str | None, nodes: int, 
         find_collectives_file(pool) or "",
         format_channel_claim_name(pool.name) if _can_share_memory(plan, pool) and node_fraction == 1 else "",
         any(reach.needs_host_network for reach, _ in used),
-        any(reach.locks_memory for reach, _ in used),
+        any(reach.needs_locked_memory for reach, _ in used),
     )
 
 

@@ -8,7 +8,7 @@ from ....primitives.quantity import Rate
 from ....spec import ClusterSpec, Fabric
 from ...model.plan import PoolPlan
 from ...model.problems import Problems
-from .roles import find_adapter, get_fabric_role, has_same_ports, supports_fabric
+from .roles import can_join_fabric, find_adapter, get_fabric_role, has_same_ports
 
 __all__ = ["check_port_conflicts"]
 
@@ -56,7 +56,7 @@ def _report_conflict(
     free = [
         item.role
         for item in machine.adapters
-        if supports_fabric(item, fabric.kind)
+        if can_join_fabric(item, fabric.kind)
         and not any(has_same_ports(item, other) for other in _list_used_ports(spec, machine, pools, index))
     ]
     more = (

@@ -16,7 +16,7 @@ __all__ = [
     "is_routed",
     "get_fabric_role",
     "list_adapter_kinds",
-    "supports_fabric",
+    "can_join_fabric",
 ]
 
 _ROLES = ("compute", "storage", "in-band", "management")
@@ -33,8 +33,8 @@ def list_adapter_kinds(kind: str) -> tuple[str, ...]:
     return _ADAPTER_KINDS.get(kind, (kind,))
 
 
-def supports_fabric(adapter: Adapter, kind: str) -> bool:
-    """Whether adapters support a kind of fabric."""
+def can_join_fabric(adapter: Adapter, kind: str) -> bool:
+    """Whether adapters can be on a fabric of a kind."""
     return adapter.kind in list_adapter_kinds(kind) or kind in adapter.fabrics
 
 
@@ -49,7 +49,7 @@ def find_adapter(machine: Machine, role: str, kind: str, speed: Rate | None = No
     Every device in a hall has a management port; if the catalog does not have it, a twisted-pair port at the ``speed``
     of the network is assumed. A finding reports the assumption.
     """
-    known = next((item for item in machine.adapters if item.role == role and supports_fabric(item, kind)), None)
+    known = next((item for item in machine.adapters if item.role == role and can_join_fabric(item, kind)), None)
     if known is None and speed is not None and is_port_assumed(machine, role, kind):
         return Adapter(role="management", kind="ethernet", count=1, speed=speed, cage="rj45")
     return known
@@ -91,5 +91,5 @@ def find_client_adapter(machine: Machine, fabric: Fabric | None) -> Adapter | No
     """
     kind = fabric.kind if fabric else "ethernet"
     roles = (get_fabric_role(fabric), "storage", "in-band") if fabric else ("storage", "in-band")
-    fitting = [item for item in machine.adapters if supports_fabric(item, kind)]
+    fitting = [item for item in machine.adapters if can_join_fabric(item, kind)]
     return next((item for role in roles for item in fitting if item.role == role), None)

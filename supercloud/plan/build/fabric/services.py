@@ -16,12 +16,12 @@ from ...model.plan import FabricPlan, Service
 from ...model.problems import Problems
 from ...model.storage import ServerGroup
 from .roles import (
+    can_join_fabric,
     find_adapter,
     find_client_adapter,
     find_client_fabric,
     get_fabric_role,
     has_same_ports,
-    supports_fabric,
 )
 
 __all__ = ["AttachedEquipment", "FabricContext", "build_services"]
@@ -146,11 +146,11 @@ def _find_in_band_adapter(machine: Machine, fabric: Fabric, spec: ClusterSpec) -
     network that it fits.
     """
     in_band = (item for item in machine.adapters if item.role == "in-band")
-    own = next((item for item in in_band if supports_fabric(item, fabric.kind)), None)
+    own = next((item for item in in_band if can_join_fabric(item, fabric.kind)), None)
     if own is None:
         return None
     ordinary = (item for item in spec.fabrics if get_fabric_role(item) == "in-band")
-    first = next((item for item in ordinary if supports_fabric(own, item.kind)), None)
+    first = next((item for item in ordinary if can_join_fabric(own, item.kind)), None)
     return own if first is fabric else None
 
 

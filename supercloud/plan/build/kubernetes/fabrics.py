@@ -17,7 +17,7 @@ from ....catalog.kubernetes_service import PortPlugin
 from ....catalog.machine import Adapter
 from ....primitives.addresses import Block, compute_block_size
 from ...model.plan import FabricPlan, Plan, PoolPlan
-from ..fabric.roles import supports_fabric
+from ..fabric.roles import can_join_fabric
 from ..network.nccl import build_fabric_settings, find_collectives_file
 
 __all__ = [
@@ -84,7 +84,7 @@ class FabricAttachment:
         return self.mode in ("shared", "host") and self.fabric.kind == "roce"
 
     @property
-    def locks_memory(self) -> bool:
+    def needs_locked_memory(self) -> bool:
         """Whether the pod must lock memory, as RDMA does."""
         return self.fabric.kind in _RDMA_FABRICS or (self.plugin is not None and self.plugin.locks_memory)
 
@@ -101,7 +101,7 @@ class FabricAttachment:
 def find_pool_adapter(pool: PoolPlan, fabric: FabricPlan) -> Adapter | None:
     """The machine's adapters on a fabric."""
     found = [item for item in pool.machine.adapters if item.role == fabric.role]
-    return next((item for item in found if supports_fabric(item, fabric.kind)), found[0] if found else None)
+    return next((item for item in found if can_join_fabric(item, fabric.kind)), found[0] if found else None)
 
 
 def list_attachments(plan: Plan, pool: PoolPlan) -> tuple[FabricAttachment, ...]:

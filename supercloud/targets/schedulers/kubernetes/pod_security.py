@@ -40,7 +40,7 @@ def needs_host_network(plan: Plan) -> bool:
 
 def select_security_level(plan: Plan) -> Literal["baseline", "privileged"]:
     """Return the level that the namespaces of tenants enforce."""
-    return "privileged" if any(reach.locks_memory for reach in _list_attachments(plan)) else "baseline"
+    return "privileged" if any(reach.needs_locked_memory for reach in _list_attachments(plan)) else "baseline"
 
 
 def build_objects(plan: Plan, label: str) -> list[Object]:
