@@ -1,4 +1,4 @@
-"""What runs of the tests on real parts: the essential ones or all, and which of them have passed already."""
+"""Which tests on real components run: the essential ones or all, without those that passed with the same inputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import history
 import pytest
 
 HERE = Path(__file__).resolve().parent
-LONG_SETUP = 30  # seconds: a lab that took as long and failed twice is not tried again for each test of its file
+LONG_SETUP = 30  # seconds: a lab that takes longer to fail is not started again for each test of its file
 RUN = f"{time.strftime('%Y-%m-%dT%H:%M:%S')}-{os.getpid()}"
 
 
@@ -22,7 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def get_part(path: str) -> str:
-    """The folder under tests/real that a test belongs to."""
+    """The folder under tests/real of a test."""
     return Path(path).resolve().relative_to(HERE).parts[0]
 
 
@@ -52,21 +52,22 @@ def _keep(config: pytest.Config, items: list[pytest.Item], kept: list[pytest.Ite
 
 
 class Recorder:
-    """Writes how each test ended; what the first attempt printed stays with it."""
+    """Writes the result of each test, with the output of a failed first attempt."""
 
     def __init__(self, config: pytest.Config):
         self.errors: dict[str, str] = config.stash.setdefault(FLAKY, {})
         self.seconds: Counter[str] = Counter()
         self.failed: set[str] = set()
-        self.repeated: set[str] = set()  # a failed attempt that another one follows: its teardown is not the end
-        self.broken: dict[str, str] = {}  # a file of tests to the first one whose lab could not be made
+        # tests whose failed attempt is followed by another one: its teardown does not end the test
+        self.repeated: set[str] = set()
+        self.broken: dict[str, str] = {}  # file of tests -> first test whose lab could not be started
         self.root = config.rootpath
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         first = self.broken.get(item.nodeid.split("::")[0])
         if first and first != item.nodeid:
-            pytest.fail(f"not tried: the lab could not be made for {first}", pytrace=False)
+            pytest.fail(f"not run: the lab could not be started for {first}", pytrace=False)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         name = report.nodeid

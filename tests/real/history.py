@@ -1,10 +1,10 @@
-"""The tests on real parts that ran on this machine: what they took, which passed, which passed only when repeated.
+"""Results of the tests on real components on this machine: durations, passed tests, tests that passed when repeated.
 
-One line of JSON a test and run, in the cache folder. From it come the tests that ``make test-real`` need not repeat,
-the table of durations, and the list of flaky tests:
+A file in the cache folder has one line of JSON per test and run. It is the source of the tests that ``make test-real``
+does not repeat, of the table of durations, and of the list of flaky tests:
 
-    python tests/real/history.py table [SINCE]  the durations of the last run of each test (not before that second of
-                                                the epoch), in Markdown
+    python tests/real/history.py table [SINCE]  the durations of the last run of each test (since this second of the
+                                                epoch), in Markdown
     python tests/real/history.py flaky [RUNS]   the tests that needed a second attempt in the last runs (20)
 """
 
@@ -28,18 +28,18 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 FILE = Path(os.environ.get("SUPERCLOUD_CACHE") or Path.home() / ".cache" / "supercloud") / "real-tests.jsonl"
 KEPT_DAYS = 7
-"""How long a result counts: packages of distributions change without a change of ours."""
+"""How long a result is valid: packages of distributions change without a change of the project."""
 LINES_KEPT = 20_000
 WHOLE_PROJECT = ("newcomer",)
-"""Parts that run the project's other tests too."""
+"""Parts that also run the other tests of the project."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one test ended."""
+    """The result of one test."""
 
     run: str
-    """The process that ran it: when it started, and its number."""
+    """The process that ran it: start time and process ID."""
     when: float
     """Seconds since 1970."""
     part: str
@@ -48,7 +48,7 @@ class Outcome:
     passed: bool
     seconds: float
     first_error: str = ""
-    """What the first attempt printed, where there was a second."""
+    """The output of the first attempt if there was a second one."""
 
 
 def append(outcomes: list[Outcome]) -> None:
@@ -59,7 +59,7 @@ def append(outcomes: list[Outcome]) -> None:
 
 
 def read() -> list[Outcome]:
-    """All outcomes that are kept, oldest first; lines that another version wrote are left out."""
+    """All stored outcomes, oldest first; lines of another format are skipped."""
     if not FILE.exists():
         return []
     lines = FILE.read_text().splitlines()
@@ -84,9 +84,9 @@ def list_passed(inputs: str) -> set[str]:
 
 @cache
 def compute_digest(part: str) -> str:
-    """A digest of all that the result of a part depends on: the project's files, Python, its packages, the system.
+    """A digest of everything that the result of a part depends on: files of the project, Python, packages, the system.
 
-    Left out are documents, golden files, benchmarks, other parts, and tests that the part does not run itself.
+    Documents, golden files, benchmarks, other parts and tests that the part does not run are not included.
     """
     own = "".join(path.read_text(errors="replace") for path in sorted((HERE / part).rglob("*")) if path.suffix == ".py")
     digest = hashlib.sha256()
@@ -101,7 +101,7 @@ def compute_digest(part: str) -> str:
 
 @cache
 def _list_files() -> list[str]:
-    """The project's files as a clone has them, without generated folders; in order."""
+    """The project's files without generated folders, sorted."""
     found = []
     for folder, folders, names in os.walk(ROOT):
         folders[:] = [

@@ -1,6 +1,6 @@
 #!/bin/bash
-# packages.sh PACKAGE...: puts Debian's packages on this machine where they are missing. Idempotent; starts no service.
-# One at a time: the two lanes of `make test-real` run side by side, and apt does not wait for lists that another fetches.
+# packages.sh PACKAGE...: installs packages of Debian that are missing. Idempotent; starts no service. One run at a time:
+# the two lanes of `make test-real` run in parallel, and apt does not wait for lists that another process fetches.
 set -euo pipefail
 [ "${PACKAGES_LOCKED:-}" ] || PACKAGES_LOCKED=yes exec flock -o /run/supercloud-packages.lock "$0" "$@"
 
@@ -11,7 +11,7 @@ for package in "$@"; do
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
 
-# Debian starts a daemon when its package is installed, unless this program says 101.
+# Debian starts a daemon when its package is installed, unless this program exits with 101.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e $policy ]; then
     trap 'rm -f $policy' EXIT

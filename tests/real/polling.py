@@ -1,4 +1,4 @@
-"""Waiting for a state of a real part: ask again until it is there, and show what was last seen when it never is."""
+"""Waiting for a state of a real component: poll until it is reached, and report the last observation if it is not."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def wait_for(
     interval: float = 0.1,
     show: Callable[[], object] | None = None,
 ) -> Any:
-    """Ask until the answer is true, and return it.
+    """Poll until the answer is true, and return it.
 
     Args:
-        what: the awaited state, for the message.
-        ask: returns something true once the state is there. What it raises ends the wait.
+        what: the expected state, for the message.
+        ask: returns a true value when the state is reached. An exception ends the wait.
         seconds: the limit; at least a minute, as the machine may be busy.
-        interval: seconds between two questions.
-        show: what to print when time is up, instead of the last answer.
+        interval: seconds between two calls.
+        show: returns the text for the message after the limit, instead of the last answer.
 
     Raises:
-        AssertionError: with what was last seen, when time is up.
+        AssertionError: with the last observation, after the limit.
     """
     end = time.monotonic() + max(seconds, 60.0)
     while not (answer := ask()):
@@ -41,10 +41,10 @@ def wait_for(
 
 
 def check_stays(what: str, ask: Callable[[], Any], seconds: float, interval: float = 0.5) -> None:
-    """Check that an answer is true, again and again for some seconds: for what must not happen.
+    """Check repeatedly for some seconds that an answer is true: for events that must not happen.
 
     Raises:
-        AssertionError: as soon as it is not.
+        AssertionError: as soon as it is false.
     """
     end = time.monotonic() + seconds
     while time.monotonic() < end:

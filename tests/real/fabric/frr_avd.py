@@ -1,4 +1,4 @@
-"""Run by the environment that has pyavd: reads a structured configuration, says whether it is one, prints EOS text."""
+"""Runs in the environment with pyavd: reads a structured configuration, validates it, and prints EOS text."""
 
 import json
 import sys

@@ -1,7 +1,7 @@
 """Switches in network namespaces: one for each switch of an underlay, wired as planned, with the rendered FRR files.
 
-Every link is a veth pair, every node a namespace with the addresses the plan gives it. What is made here is taken away
-again: daemons by the process ids they wrote, namespaces by the names they were given.
+Every link is a veth pair, every node is a namespace with the addresses of the plan. At the end the lab ends its daemons
+by the process IDs that they wrote, and deletes its namespaces by name.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NUMBERS = count()
 
 
 def run(*command: str, stdin: str | None = None, check: bool = True) -> str:
-    """A command's output; both streams in the message where it fails."""
+    """Run a command and return its output; the message of a failure has both streams."""
     done = subprocess.run(command, input=stdin, capture_output=True, text=True)
     if check and done.returncode:
         raise AssertionError(f"{' '.join(command)}: {done.returncode}\n{done.stdout}\n{done.stderr}")
@@ -55,7 +55,7 @@ class Lab:
         self.spaces: list[str] = []
 
     def start(self) -> None:
-        """Namespaces, links, daemons, configuration."""
+        """Create namespaces and links, start daemons, and load the configuration."""
         self.spaces = [*self.views, *self.nodes, *self.servers]
         run("ip", "-batch", "-", stdin="".join(f"netns add {self.tag}{name}\n" for name in self.spaces))
         for name in self.spaces:
@@ -138,20 +138,20 @@ class Lab:
         assert "%" not in out and "nknown command" not in out, f"{view.name}: {out}"
 
     def run_in(self, name: str, *command: str, stdin: str | None = None, check: bool = True) -> str:
-        """A command inside a namespace."""
+        """Run a command in a namespace."""
         return run("ip", "netns", "exec", self.tag + name, *command, stdin=stdin, check=check)
 
     def run_vtysh(self, name: str, command: str) -> str:
-        """What FRR says."""
+        """Run a command of FRR and return its output."""
         place = str(self.folder / name)
         return self.run_in(name, "vtysh", "--vty_socket", place, "--config_dir", place, "-c", command)
 
     def stop_switch(self, name: str) -> None:
-        """A switch dies: its links go down at both ends."""
+        """Stop a switch: its links go down at both ends."""
         self._set_ports(name, "down")
 
     def start_switch(self, name: str) -> None:
-        """It comes back."""
+        """Start the switch again."""
         self._set_ports(name, "up")
 
     def _set_ports(self, name: str, state: str) -> None:
@@ -159,7 +159,7 @@ class Lab:
         self.run_in(name, "ip", "-batch", "-", stdin="".join(f"link set {port} {state}\n" for port in ports))
 
     def close(self) -> None:
-        """Everything ends that was started here."""
+        """End all daemons and delete all namespaces of the lab."""
         ended = []
         for path in self.folder.glob("*/*.pid"):
             with suppress(ValueError, ProcessLookupError):
@@ -172,7 +172,7 @@ class Lab:
 
 @contextmanager
 def start_lab(plan: Plan, underlay: Underlay, nodes: dict[str, int]) -> Iterator[Lab]:
-    """A lab that is up, and gone afterwards."""
+    """Start a lab, and remove it afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="supercloud-frr-"))
     folder.chmod(0o755)
     lab = Lab(plan, underlay, folder, nodes)
@@ -185,7 +185,7 @@ def start_lab(plan: Plan, underlay: Underlay, nodes: dict[str, int]) -> Iterator
 
 
 def wait_until_right(what: str, check: Callable[[], object]) -> float:
-    """Wait until ``check()`` returns nothing wrong; how long that took, in seconds."""
+    """Wait until ``check()`` returns no errors; return the duration in seconds."""
     start, wrong = time.monotonic(), [object()]
 
     def is_right() -> bool:

@@ -1,4 +1,4 @@
-"""Real parts, installed where they are missing: Debian packages, and Python programs in an environment of their own."""
+"""Installation of missing components: Debian packages, and Python programs in a separate environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 @cache
 def install_debian_packages(*programs_and_packages: tuple[str, str]) -> None:
-    """Programs (path or name, package) that must be there; what is missing is installed."""
+    """Install the packages of missing programs; each argument is (path or name of a program, package)."""
     there = (shutil.which(program) or Path(program).exists() for program, _ in programs_and_packages)
     missing = [package for (_, package), found in zip(programs_and_packages, there, strict=True) if not found]
     if missing:
@@ -22,7 +22,7 @@ def install_debian_packages(*programs_and_packages: tuple[str, str]) -> None:
 
 @cache
 def install_python_tools() -> Path:
-    """The folder of programs of an environment with ansible-core and pyavd, kept in the cache."""
+    """Install ansible-core and pyavd in an environment in the cache; return its folder of programs."""
     place = Path(os.environ.get("SUPERCLOUD_CACHE") or Path.home() / ".cache" / "supercloud") / "fabric-tools"
     if not (place / ".ready").exists():
         subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The open subnet manager and a simulated InfiniBand network, from Debian's packages; does nothing where they are.
+# Installs OpenSM and ibsim, a simulated InfiniBand network, from Debian's packages if they are missing.
 set -euo pipefail
 if command -v opensm >/dev/null && command -v ibsim >/dev/null && command -v ibnetdiscover >/dev/null; then
     exit 0

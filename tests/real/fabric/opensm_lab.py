@@ -1,4 +1,4 @@
-"""A simulated InfiniBand network with the real subnet manager on it: one ibsim in a folder of its own."""
+"""A simulated InfiniBand network with the real subnet manager: one ibsim in a separate folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ End = tuple[str, int]
 
 
 class Network:
-    """A network file taken apart, so that cables can be pulled and plugged."""
+    """A parsed network file, in which cables can be removed and added."""
 
     def __init__(self, text: str):
         self.devices: dict[str, str] = {}
@@ -35,7 +35,7 @@ class Network:
                 self.links[owner, int(port[1])] = (port[2], int(port[3]))
 
     def cut(self, end: End) -> End:
-        """Pull the cable at one end; answer the other."""
+        """Remove the cable at one end; return the other end."""
         other = self.links.pop(end)
         del self.links[other]
         return other
@@ -53,12 +53,12 @@ class Network:
 
 
 def format_socket_name(folder: Path) -> str:
-    """Name of an ibsim's socket, so that several may run."""
+    """Name of an ibsim's socket, unique so that several can run."""
     return f"{folder.parent.name}-{folder.name}-{os.getpid()}"[-40:]
 
 
 class Running:
-    """Programs that see the simulated network."""
+    """Runs programs on the simulated network."""
 
     def __init__(self, folder: Path, host: str):
         self.folder = folder
@@ -79,7 +79,7 @@ class Running:
         return done.stdout
 
     def bring_up(self, conf: Path) -> str:
-        """One sweep of OpenSM with a configuration as it is; what its log says."""
+        """Run one sweep of OpenSM with an unchanged configuration; return its log."""
         log = self.folder / "osm.log"
         log.unlink(missing_ok=True)
         said = self.run("opensm", "-o", "-F", str(conf), "-f", str(log), "-s", "0")
@@ -87,7 +87,7 @@ class Running:
         return log.read_text()
 
     def discover(self) -> Path:
-        """What ibnetdiscover prints, in a file."""
+        """Write the output of ibnetdiscover to a file."""
         found = self.folder / "found.txt"
         found.write_text(self.run("ibnetdiscover"))
         return found
@@ -104,7 +104,7 @@ class Running:
 
 @contextmanager
 def simulate(folder: Path, network: str, host: str) -> Iterator[Running]:
-    """Ibsim over a network file; it is stopped by its process id."""
+    """Run ibsim with a network file, and stop it by its process ID."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "fabric.net").write_text(network)
     with (folder / "ibsim.log").open("w") as log:

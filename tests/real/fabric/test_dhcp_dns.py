@@ -1,4 +1,4 @@
-"""The rendered files on real dnsmasq, Kea and Ansible: hosts get the addresses and names of the plan."""
+"""The rendered files with real dnsmasq, Kea and Ansible: hosts get the addresses and names of the plan."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(site: Path) -> Iterator[str]:
-    """Dnsmasq in a namespace of its own, and a client's namespace on the same wire."""
+    """Dnsmasq in a namespace, and the namespace of a client on the same link."""
     name = f"scd{os.getpid()}"
     for end in ("s", "c"):
         run("ip", "netns", "add", name + end)
@@ -134,7 +134,7 @@ def test_dnsmasq_and_kea_accept_the_files(site: Path) -> None:
 
 
 def request_lease(server: str, site: Path, *options: str) -> list[str]:
-    """What a client is given: address, mask, router, name, domain."""
+    """The lease of a client: address, mask, router, name, domain."""
     script, found = site / "bound.sh", site / "found"
     script.write_text(SCRIPT)
     script.chmod(0o755)
@@ -176,7 +176,7 @@ def test_a_host_without_a_mac_is_identified_by_its_name(server: str, site: Path)
     assert request_lease(server, site, "-x", "hostname:train-0016")[0] == "10.1.0.16"
 
 
-def test_a_stranger_gets_nothing(server: str, site: Path) -> None:
+def test_an_unknown_host_gets_no_lease(server: str, site: Path) -> None:
     run("ip", "-n", f"{server}c", "link", "set", "wire", "address", "02:00:00:00:0a:0a")
     assert request_lease(server, site) == []
 
@@ -194,7 +194,7 @@ def test_names_and_addresses(server: str) -> None:
     assert query("pdu-03.roce-small.example") == "100.112.0.3"
     for name in ("home-nfs-0001-compute", "home-nfs-0001-compute-2", "bmc-mgmt-01", "pdu-16"):
         assert query("-x", query(f"{name}.roce-small.example")) == f"{name}.roce-small.example."
-    assert query("nobody.roce-small.example") == ""
+    assert query("unknown.roce-small.example") == ""
 
 
 def test_ansible_reads_the_inventory(site: Path) -> None:

@@ -1,4 +1,4 @@
-"""EOS text against pyavd: Arista's own schema takes the facts, its own templates render them, and ours say the same."""
+"""EOS text compared with pyavd: Arista's schema accepts the facts, and its templates render the same lines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ fabrics:
 
 
 def build_facts(plan: Plan, view: SwitchView, underlay: Underlay) -> dict[str, Any]:
-    """The same facts as Arista's validated designs spell them."""
+    """The facts of a routed switch as input for Arista's validated designs."""
     contract = underlay.qos_policy
     marks = contract.ecn[view.run.tier.name]
     used = list_used_ports(plan, view.run, underlay)
@@ -162,7 +162,7 @@ def build_facts(plan: Plan, view: SwitchView, underlay: Underlay) -> dict[str, A
 
 
 def list_lines(text: str) -> set[tuple[str, str]]:
-    """(what it stands under, line) for every line that says something."""
+    """(section, line) for every line that is not a comment."""
     found = set()
     path: list[str] = []
     for line in text.splitlines():
@@ -219,7 +219,7 @@ def build_port_facts(trunk: Trunk) -> dict[str, Any]:
 
 
 def build_bridged_facts(view: BridgeSwitch) -> dict[str, Any]:
-    """A bridged switch as Arista's validated designs spell it."""
+    """The facts of a bridged switch as input for Arista's validated designs."""
     edge = {"spanning_tree_portfast": "edge", "spanning_tree_bpduguard": "enabled"}
     ports: list[dict[str, Any]] = []
     channels: list[dict[str, Any]] = []

@@ -1,7 +1,7 @@
-"""The rendered FRR configuration on real daemons: every loopback over all equal paths, and the loss of a spine.
+"""The rendered FRR configuration with real daemons: every loopback over all equal paths, and the loss of a spine.
 
-Two underlays run: the example's two planes of rails, and a small Clos of three tiers with two pods. What is expected of
-routes is counted out of the plan's wiring, not written down here.
+Two underlays run: the two planes of rails of the example, and a small Clos of three tiers with two pods. The expected
+routes are computed from the wiring of the plan.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def planes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[frr_lab.Lab]:
 
 
 def _add_storage(folder: Path, spec: str) -> Plan:
-    """Four servers with a port of full speed to each of two leaves, two with one port of half: a splitter's ends."""
+    """Add storage servers: two with a port of full speed to each of two leaves, two with one port of a splitter."""
     (folder / "catalog" / "machines").mkdir(parents=True, exist_ok=True)
     for name, count, speed in (("lab-store", 2, 400), ("lab-half", 1, 200)):
         text = STORE.format(name=name, count=count, speed=speed)
@@ -109,11 +109,11 @@ def _start_lab(plan: Plan, nodes: list[int]) -> Iterator[frr_lab.Lab]:
     with frr_lab.start_lab(plan, plan.networks.underlays[0], {hosts[node]: node for node in nodes}) as lab:
         bundle = sc.render(plan, "roce")
         fabric = lab.underlay.fabric
-        for name in lab.nodes:  # the nodes' own script gives them their addresses and routes
+        for name in lab.nodes:  # the script of the nodes sets their addresses and routes
             script = lab.folder / f"{name}.sh"
             script.write_text(bundle[f"{fabric}/nodes/{plan.pools[0].name}/roce-rails.sh"])
             lab.run_in(name, "bash", str(script), "ip", name)
-        for end in lab.ends:  # and so does the servers'
+        for end in lab.ends:  # as does the script of the servers
             script = lab.folder / f"{end.host}.sh"
             if not script.exists():
                 script.write_text(bundle[f"{fabric}/servers/{end.links.name}/roce-rails.sh"])
@@ -125,8 +125,8 @@ RANK = {"leaf": 0, "spine": 1, "core": 2}
 
 
 def compute_distances(lab: frr_lab.Lab, other: str, without: str) -> tuple[dict[str, int], dict[str, int]]:
-    """Distance to a switch from every other, going down only, and going up first: never down and up again, because
-    the spines of a pod share an AS number and so refuse each other's routes.
+    """Distances to a switch from all others: downwards only, and upwards first. A path never goes down and up again,
+    because the spines of a pod share an AS number and so reject each other's routes.
     """
     links = {
         name: {peer.switch for peer in view.peer_ports} - {without}
@@ -148,7 +148,7 @@ def compute_distances(lab: frr_lab.Lab, other: str, without: str) -> tuple[dict[
 
 
 def count_paths(lab: frr_lab.Lab, one: str, down: dict[str, int], up: dict[str, int], without: str) -> int:
-    """Links out of a switch that begin a shortest way: counted in the graph of the plan."""
+    """The number of links of a switch that begin a shortest path, by the graph of the plan."""
     if one not in up:
         return 0
     rank = {name: RANK[view.run.tier.name] for name, view in lab.views.items()}
@@ -160,7 +160,7 @@ def count_paths(lab: frr_lab.Lab, one: str, down: dict[str, int], up: dict[str, 
 
 
 def count_next_hops(lab: frr_lab.Lab, name: str, prefix: str) -> int:
-    """What the kernel has: next hops of a route."""
+    """The number of next hops of a route in the kernel."""
     found = json.loads(lab.run_in(name, "ip", "-j", "route", "show", prefix) or "[]")
     if not found:
         return 0
@@ -168,7 +168,7 @@ def count_next_hops(lab: frr_lab.Lab, name: str, prefix: str) -> int:
 
 
 def find_wrong_routes(lab: frr_lab.Lab, without: str = "") -> list[str]:
-    """Loopbacks that a switch does not reach over exactly as many links as the wiring has."""
+    """Loopbacks whose number of next hops on a switch is not that of the wiring."""
     wrong = []
     distances = {other: compute_distances(lab, other, without) for other in lab.views if other != without}
     for one in distances:
@@ -186,7 +186,7 @@ def find_wrong_routes(lab: frr_lab.Lab, without: str = "") -> list[str]:
 
 
 def find_closed_sessions(lab: frr_lab.Lab) -> list[str]:
-    """Sessions that are not up."""
+    """Sessions that are not established."""
     wrong = []
     for name in lab.views:
         peers = json.loads(lab.run_vtysh(name, "show bgp ipv4 unicast summary json"))["peers"]
@@ -197,7 +197,7 @@ def find_closed_sessions(lab: frr_lab.Lab) -> list[str]:
 
 
 @pytest.mark.parametrize("which", ["clos", "planes"])
-def test_every_loopback_over_all_paths(which: str, request: pytest.FixtureRequest) -> None:
+def test_every_loopback_is_reached_over_all_paths(which: str, request: pytest.FixtureRequest) -> None:
     lab = request.getfixturevalue(which)
     frr_lab.wait_until_right("every session is up", lambda: find_closed_sessions(lab)[:5])
     took = frr_lab.wait_until_right("every loopback is reached over all paths", lambda: find_wrong_routes(lab)[:5])
@@ -213,19 +213,19 @@ def test_a_node_reaches_every_rail_of_another(which: str, request: pytest.Fixtur
     rails = lab.underlay.rails
     nodes = list(lab.nodes.items())
     (one, first), (_, last) = nodes[0], nodes[-1]
-    frr_lab.wait_until_right("routes are there", lambda: find_wrong_routes(lab)[:5])
+    frr_lab.wait_until_right("all routes exist", lambda: find_wrong_routes(lab)[:5])
     for here in rails.iter_links(first):
         for there in rails.iter_links(last):
             if here.plane == there.plane and (lab.underlay.wiring.tiers[0].count > 8 or here.nic == there.nic):
                 lab.run_in(one, "ping", "-c1", "-W2", "-I", here.address, there.address)
-    if lab.underlay.wiring.planes > 1:  # planes are apart
+    if lab.underlay.wiring.planes > 1:  # planes are not connected
         here, there = rails.build_link(first, 0, 0), rails.build_link(last, 0, 1)
         with pytest.raises(AssertionError):
             lab.run_in(one, "ping", "-c1", "-W1", "-I", here.address, there.address)
 
 
 def find_wrong_server_routes(lab: frr_lab.Lab, without: str = "") -> list[str]:
-    """Ports of storage servers that a leaf does not reach over exactly as many links as the wiring has."""
+    """Ports of storage servers whose number of next hops on a leaf is not that of the wiring."""
     wrong = []
     leaves = {view.index: name for name, view in lab.views.items() if view.run.tier.name == "leaf"}
     distances = {leaf: compute_distances(lab, leaves[leaf], without) for leaf in {end.leaf for end in lab.ends}}
@@ -256,11 +256,11 @@ def test_a_storage_server_is_reached_over_all_paths(which: str, request: pytest.
             here = next(link for link in rails.iter_links(node) if link.plane == end.plane)
             lab.run_in(name, "ping", "-c1", "-W2", "-I", here.address, end.address)
             lab.run_in(end.host, "ping", "-c1", "-W2", "-I", end.address, here.address)
-            if are_rails_joined(lab.underlay):  # programs that bind no address, as clients of storage
+            if are_rails_joined(lab.underlay):  # without a source address, as storage clients connect
                 lab.run_in(name, "ping", "-c1", "-W2", end.address)
                 lab.run_in(end.host, "ping", "-c1", "-W2", here.address)
     others = [end for end in lab.ends if end.plane == lab.ends[0].plane and end.host != lab.ends[0].host]
-    for end in others:  # servers copy to each other, too
+    for end in others:  # servers also copy to each other
         lab.run_in(lab.ends[0].host, "ping", "-c1", "-W2", "-I", lab.ends[0].address, end.address)
 
 
@@ -277,7 +277,7 @@ def test_leaves_announce_one_prefix(which: str, request: pytest.FixtureRequest) 
 
 
 def test_the_fabric_survives_the_loss_of_a_spine(clos: frr_lab.Lab) -> None:
-    frr_lab.wait_until_right("routes are there", lambda: find_wrong_routes(clos)[:5])
+    frr_lab.wait_until_right("all routes exist", lambda: find_wrong_routes(clos)[:5])
     nodes = list(clos.nodes.items())
     (one, first), (_, last) = nodes[0], nodes[-1]
     here, there = clos.underlay.rails.build_link(first, 0), clos.underlay.rails.build_link(last, 0)
@@ -308,10 +308,12 @@ def test_the_fabric_survives_the_loss_of_a_spine(clos: frr_lab.Lab) -> None:
     def find_wrong() -> list[str]:
         return (find_wrong_routes(clos, without=spine) + find_wrong_server_routes(clos, without=spine))[:5]
 
-    frr_lab.wait_until_right("routes go round the spine", find_wrong)
+    frr_lab.wait_until_right("routes avoid the spine", find_wrong)
     after = count_next_hops(clos, get_first_leaf(clos), clos.views[get_last_leaf(clos)].loopback)
     clos.start_switch(spine)
-    frr_lab.wait_until_right("routes come back", lambda: (find_wrong_routes(clos) + find_wrong_server_routes(clos))[:5])
+    frr_lab.wait_until_right(
+        "routes over the spine exist again", lambda: (find_wrong_routes(clos) + find_wrong_server_routes(clos))[:5]
+    )
     out, _ = pinging.communicate(timeout=60)
     received = int(out.split(" received")[0].split(", ")[-1])
     assert (before, after) == (3, 2)

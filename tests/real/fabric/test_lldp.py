@@ -1,4 +1,4 @@
-"""The cable check on what real lldpd daemons say, in each of their forms: a fabric, whole and with faults."""
+"""The cable check with the output of real lldpd daemons in each format: a correct fabric, and one with faults."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ fabrics:
   - {name: compute, kind: roce, shape: fat-tree, switch: nvidia-sn5600, rails: 2, leaf_down: 4, leaf_up: 2, os: frr,
      services: [{name: half, count: 2, links: 1, speed: 200 Gb/s}]}
 """
-# Said when a daemon starts: one that is told of intervals while it still starts may never hear anybody.
-CONFIG = "configure lldp tx-interval 2\nconfigure lldp tx-hold 3\n"  # what is gone is forgotten after 6 s
+# Read when a daemon starts: a daemon that gets intervals during its start may never receive a neighbour.
+CONFIG = "configure lldp tx-interval 2\nconfigure lldp tx-hold 3\n"  # a lost neighbour expires after 6 s
 FORMS = {"plain": (), "json": ("-f", "json"), "json0": ("-f", "json0"), "keyvalue": ("-f", "keyvalue")}
 End = tuple[str, str]
 
 
 class Wires:
-    """Every device of a fabric as a namespace with lldpd in it, every link as a veth pair."""
+    """Every device of a fabric is a namespace with lldpd, every link a veth pair."""
 
     def __init__(self, plan: Plan, folder: Path):
         self.plan, self.folder = plan, folder
@@ -103,7 +103,7 @@ class Wires:
         return run("lldpcli", "-u", f"{self.folder}/{name}.sock", *words, check=False)
 
     def write_answers(self, form: str) -> Path:
-        """What every switch says, a file each."""
+        """Write the neighbours of every switch, one file per switch."""
         place = self.folder / form
         place.mkdir(exist_ok=True)
         for name in self.switches:
@@ -111,7 +111,7 @@ class Wires:
         return place
 
     def list_wrong_neighbors(self, wires: dict[End, End]) -> list[str]:
-        """Ends of switches that have not heard who is there, or still know who was."""
+        """Ports of switches that do not have exactly the expected neighbour."""
         wrong = []
         heard = {name: self.ask(name, "-f", "keyvalue", "show", "neighbors") for name in self.switches}
         for one, other in wires.items():
@@ -137,7 +137,7 @@ def wires() -> Iterator[Wires]:
     frr_tools.install_debian_packages(("lldpd", "lldpd"), ("ip", "iproute2"), ("unshare", "util-linux"))
     plan = sc.resolve(loads(SPEC, "cluster.yaml"))
     assert not plan.errors, plan.errors
-    with tempfile.TemporaryDirectory(prefix="scl") as folder:  # a socket's path must be short
+    with tempfile.TemporaryDirectory(prefix="scl") as folder:  # the path of a socket has a maximum length
         Path(folder).chmod(0o755)
         found = Wires(plan, Path(folder))
         try:
@@ -151,8 +151,8 @@ def verify_each_form(wires: Wires) -> list[VerificationResult]:
     return [verify_output(wires.plan, wires.write_answers(form)) for form in FORMS]
 
 
-def test_a_whole_fabric_and_then_with_faults(wires: Wires) -> None:
-    wait_until_right("everybody is heard", lambda: wires.list_wrong_neighbors(wires.links)[:3])
+def test_a_correct_fabric_has_no_differences_and_faults_are_found(wires: Wires) -> None:
+    wait_until_right("all neighbours are known", lambda: wires.list_wrong_neighbors(wires.links)[:3])
     for answer in verify_each_form(wires):
         assert answer.differences == () and answer.checked == answer.links == len(wires.links)
     there = dict(wires.links)
@@ -162,13 +162,13 @@ def test_a_whole_fabric_and_then_with_faults(wires: Wires) -> None:
     up = next(end for end in there if end[0] in wires.switches)
     for end in (mine[0], theirs[0], *tails, up):
         wires.cut(end)
-    pairs = ((mine[0], theirs[0]), (tails[0], tails[1]))  # two pairs exchanged, one of them the ends of a splitter
+    pairs = ((mine[0], theirs[0]), (tails[0], tails[1]))  # two pairs of exchanged cables, one of them at a splitter
     for one, other in pairs:
         there[one], there[other] = there[other], there[one]
         wires.join(one, there[one])
         wires.join(other, there[other])
     del there[up]
-    wait_until_right("everybody is heard again", lambda: wires.list_wrong_neighbors(there)[:3])
+    wait_until_right("all changed neighbours are known", lambda: wires.list_wrong_neighbors(there)[:3])
     found = verify_each_form(wires)
     for answer in found:
         assert [item.kind for item in answer.differences] == ["swapped", "swapped", "missing"], answer.differences

@@ -51,7 +51,7 @@ def running(network: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 def write_files(spec: Path, folder: Path) -> Path:
-    """The rendered subnet manager's files, and opensm.conf with their folder for /etc/opensm: nothing else differs."""
+    """Write the rendered files with their folder instead of /etc/opensm as the only change; return opensm.conf."""
     bundle = render(sc.resolve(sc.load(spec)), "infiniband")
     for path, text in bundle.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def check_is_up(log: str) -> None:
     assert "ftree tables configured on all switches" in log
     assert re.search(r"Fabric has 16 switches at rank 0 \(roots\)", log)
     assert re.search(r"Fabric has 32 switches at rank 1 \(32 of them leafs\)", log)
-    assert "Fabric has 1020 CAs" in log, "127 x 8 nodes' ports and 4 of the managers"
+    assert "Fabric has 1020 CAs" in log, "127 x 8 ports of nodes and 4 of the managers"
     for bad in ("fall back", "falling back", "updn tables", "minhop tables", "ERR "):
         assert bad.lower() not in log.lower(), next(line for line in log.splitlines() if bad.lower() in line.lower())
 
@@ -80,12 +80,12 @@ def verify(spec: Path, output: Path) -> tuple[int, list[dict[str, object]]]:
     return done.returncode, json.loads(done.stdout)["differences"]
 
 
-def test_the_fat_tree_comes_up_and_has_our_cables(running: Running, tmp_path: Path) -> None:
+def test_the_fat_tree_comes_up_with_the_planned_cables(running: Running, tmp_path: Path) -> None:
     check_is_up(running.bring_up(write_files(SPEC, tmp_path)))
     assert verify(SPEC, running.discover()) == (0, [])
 
 
-def test_with_roots_and_partitions_by_guid(running: Running, tmp_path: Path) -> None:
+def test_roots_and_partitions_by_guid_are_loaded(running: Running, tmp_path: Path) -> None:
     (tmp_path / "found.txt").write_text(running.discover().read_text())
     text = SPEC.read_text()
     line = next(item for item in text.splitlines() if "manager:" in item)
@@ -103,8 +103,8 @@ def test_with_roots_and_partitions_by_guid(running: Running, tmp_path: Path) -> 
 
 
 def check_key_tables(spec: Path, fabric: int, tables: dict[str, list[int]], manager: str) -> None:
-    """What OpenSM programmed is what ``build_port_keys`` says of every port, and the keys by which two ports match, at
-    index 0 and at all, are those that ``find_key_match`` says. ``manager``: the port that OpenSM ran on.
+    """The tables that OpenSM programmed are those of ``build_port_keys``, and the keys by which two ports match, at
+    index 0 and at any index, are those of ``find_key_match``. ``manager``: the port that OpenSM runs on.
     """
     plan = sc.resolve(sc.load(spec))
     rules = build_partition_rules(plan, plan.fabrics[fabric], plan.spec.fabrics[fabric])
@@ -126,8 +126,8 @@ TENANTS = {
 }
 
 
-def test_p_key_tables_are_what_the_plan_says(tmp_path: Path) -> None:
-    """One network whose tenants change: the keys at index 0 change with them, also back again."""
+def test_p_key_tables_match_the_plan(tmp_path: Path) -> None:
+    """One network whose tenants change: the keys at index 0 change with them, and change back."""
     line = "    switch: nvidia-qm9700\n"
     source = (SPEC.parents[1] / "01-minimal" / "cluster.yaml").read_text()
     ports = [f"train-{number:04d} mlx5_{port}" for number in range(1, 17) for port in (11, 5)]
@@ -146,8 +146,8 @@ def test_p_key_tables_are_what_the_plan_says(tmp_path: Path) -> None:
 
 
 def test_the_manager_comes_up_with_an_m_key(tmp_path: Path) -> None:
-    """start-opensm.sh with the real OpenSM, which takes every key of the file and binds to the port that was found
-    among several; ports of ibsim keep no M_Key.
+    """start-opensm.sh with the real OpenSM, which accepts every key of the file and binds to the right one of several
+    ports; ports of ibsim do not store an M_Key.
     """
     spec = tmp_path / "cluster.yaml"
     line = "    switch: nvidia-qm9700\n"
@@ -159,12 +159,12 @@ def test_the_manager_comes_up_with_an_m_key(tmp_path: Path) -> None:
     key.write_text("0x00c0ffee12345678\n")
     key.chmod(0o600)
     script = conf.parent / "start-opensm.sh"
-    # the folder of the rendered files stands for /etc/opensm; one sweep in place of a daemon
+    # the folder of the rendered files replaces /etc/opensm; one sweep instead of a daemon
     text = script.read_text().replace(str(tmp_path / "etc") + "/m_key", "/etc/opensm/m_key")
     script.write_text(text.replace("exec opensm", "exec opensm -o -f osm.log"))
     with simulate(tmp_path / "ibsim", render(sc.resolve(sc.load(spec)), "cabling")["compute.net"], HOST) as running:
         [guid] = running.run("ibstat", "-p").split()
-        for device, own in (("mlx5_11", guid), ("mlx5_7", "0x00000000000000a0")):  # on compute, and on another fabric
+        for device, own in (("mlx5_11", guid), ("mlx5_7", "0x00000000000000a0")):  # of compute, and of another fabric
             port = tmp_path / "sys/class/infiniband" / device / "ports/1"
             (port / "gids").mkdir(parents=True)
             (port / "link_layer").write_text("InfiniBand\n")
@@ -198,9 +198,9 @@ def test_only_injected_faults_are_found(network: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fabric, host", [("compute", "mlx5_11"), ("storage", "mlx5_7")])
-def test_networks_with_splitters_come_up_too(fabric: str, host: str, tmp_path: Path) -> None:
+def test_networks_with_splitters_come_up(fabric: str, host: str, tmp_path: Path) -> None:
     source = SPEC.parents[1] / "05-superpod-networks" / "cluster.yaml"
-    spec = tmp_path / "cluster.yaml"  # the open manager in place of NVIDIA's, which cannot be had here
+    spec = tmp_path / "cluster.yaml"  # OpenSM instead of NVIDIA's subnet manager, which is not available here
     spec.write_text(source.read_text().replace("subnet_manager: nvidia", "subnet_manager: opensm"))
     plan = sc.resolve(sc.load(spec))
     files = render(plan, "infiniband")
@@ -216,7 +216,7 @@ def test_networks_with_splitters_come_up_too(fabric: str, host: str, tmp_path: P
 
 
 def test_servers_of_storage_are_cabled_and_full_members(tmp_path: Path) -> None:
-    """The storage network of 07-storage: its servers are discovered where the plan has them, and tenants reach them."""
+    """The storage network of 07-storage: its servers are discovered at the planned ports, and tenants reach them."""
     source = SPEC.parents[1] / "07-storage" / "cluster.yaml"
     text = source.read_text().replace("catalog: catalog", f"catalog: {source.parent / 'catalog'}")
     spec = tmp_path / "cluster.yaml"

@@ -1,4 +1,4 @@
-"""Small fabrics whose rails share leaves, down to one switch, brought up by the real OpenSM on ibsim."""
+"""Small fabrics whose rails share leaves, down to one switch, with the real OpenSM and ibsim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""INSTALL.md as a program: its fenced blocks in order, and the hosts that the line above each names."""
+"""INSTALL.md as a program: its code blocks in order, each with the hosts of the line above it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EVERY = re.compile(r"every (.+)$")
 
 @dataclass(frozen=True)
 class Block:
-    """Commands, and the words for the hosts they are run on: names, or ``every node``, ``every login host``."""
+    """Commands and their hosts: names, or ``every node``, ``every login host``."""
 
     line: int
     hosts: tuple[str, ...]
@@ -20,7 +20,7 @@ class Block:
 
 
 def list_blocks(text: str) -> list[Block]:
-    """All fenced blocks; one without a line that says where it is run is an error."""
+    """All code blocks; a block without a line with its hosts is an error."""
     found: list[Block] = []
     said: tuple[str, ...] = ()
     inside: list[str] | None = None
@@ -45,7 +45,7 @@ def list_blocks(text: str) -> list[Block]:
 
 
 def list_hosts(block: Block, groups: Mapping[str, Sequence[str]]) -> list[str]:
-    """The hosts of a block, each once; ``groups`` are the hosts of ``node``, ``login host`` and ``host``."""
+    """The hosts of a block without duplicates; ``groups`` has the hosts of ``node``, ``login host`` and ``host``."""
     hosts: list[str] = []
     for word in block.hosts:
         every = _EVERY.match(word)

@@ -1,9 +1,9 @@
-"""INSTALL.md of the Slurm bundle, run as it stands on bare Debian 12 machines.
+"""INSTALL.md of the Slurm bundle, run unchanged on bare Debian 12 machines.
 
 Two controllers, a database host, a login host and eight nodes.
 
-What it calls conditions is made here (addresses, SSH for root, shared file systems, users); everything else are its own
-commands, block by block, on the hosts it names. Then a user's job runs over SSH, and slurmrestd answers over https.
+The test creates what INSTALL.md requires (addresses, SSH for root, shared file systems, users); everything else is done
+by its commands, block by block, on their hosts. Then a user's job runs over SSH, and slurmrestd answers over HTTPS.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from supercloud.plan.model.plan import Plan
 
 NODES = 8
 USER = 2000
-# A machine as those of this test are: what the machine they run on has, and two accelerators that are device files.
+# A machine of this test: processors and memory of the test machine, and two accelerators that are device files.
 MACHINE = """\
 name: bare-debian
 title: A booted Debian of this test
@@ -58,7 +58,7 @@ tenant: llm
 """
 
 
-# slurmrestd of each controller, asked by hand with a user's own token
+# a request to slurmrestd of each controller, with the token of a user
 ASK = """
 import subprocess, sys, urllib.request
 token = subprocess.run(["scontrol", "token", "lifespan=600"], capture_output=True, text=True, check=True).stdout
@@ -79,7 +79,7 @@ class Cluster:
 
 
 def describe_machine() -> str:
-    """This machine's processors and memory, as the catalog says them."""
+    """Processors and memory of this machine as an entry of the catalog."""
     shown = subprocess.run(
         ["lscpu"], capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"}
     ).stdout
@@ -106,7 +106,7 @@ def declare(folder: Path) -> Plan:
 
 
 def list_addresses(plan: Plan) -> dict[str, str]:
-    """Host name to address, as the plan has it; the login host is the site's own."""
+    """Host name -> address of the plan; the login host is not in the plan."""
     assert plan.scheduler.database
     hosts = {host.name: str(host.address) for host in (*plan.scheduler.controllers, plan.scheduler.database)}
     first = list(hosts.values())[0].rsplit(".", 1)[0]
@@ -116,7 +116,7 @@ def list_addresses(plan: Plan) -> dict[str, str]:
 
 
 def prepare(machine: Machine, address: str, key: str) -> None:
-    """What INSTALL.md takes for granted of a host: its address, SSH for root, the cluster's users."""
+    """Set up what INSTALL.md requires of a host: its address, SSH for root, the users of the cluster."""
     machine.run(f"ip addr add {address}/15 dev host0 && ip link set lo up")
     machine.run(
         "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends "
@@ -126,7 +126,7 @@ def prepare(machine: Machine, address: str, key: str) -> None:
 
 
 def make_accelerators(machine: Machine) -> None:
-    """Device files: no driver is behind them, and Slurm looks only whether they are there."""
+    """Create device files without a driver: Slurm only checks that they exist."""
     machine.run("for n in 0 1; do mknod -m 666 /dev/nvidia$n c 195 $n; done")
 
 
@@ -158,7 +158,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         ctl.copy_in(folder / "root-key", "/root/.ssh/id_ed25519")
         ctl.run("echo StrictHostKeyChecking no >/root/.ssh/config")
         ctl.copy_in(folder / "slurm", "/root/slurm")
-        ctl.run(f"chown -R {USER}:{USER} /root/slurm")  # whoever rendered it
+        ctl.run(f"chown -R {USER}:{USER} /root/slurm")  # the user who rendered it
         ctl.run(f"echo '{hosts['login1']} login1' >/root/login-hosts")
         cluster["login1"].run(
             "DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends python3-venv && "
@@ -192,14 +192,14 @@ def follow(cluster: Cluster) -> None:
 
 
 def run_as_ada(cluster: Cluster, *words: str, token: str = "") -> str:
-    """The product's command, given by a user on the login host."""
+    """Run supercloud as a user on the login host."""
     environment = {"SUPERCLOUD_STATE": "/home/ada/state", "SLURM_JWT": token}
     command = ["/opt/supercloud/bin/supercloud", *words]
     return cluster["login1"].run(command, user="ada", env=environment, timeout=300).stdout
 
 
 @pytest.mark.parametrize("via", ["ssh:ctl1", "https://ctl1:6820"])
-def test_the_demo_job_completes_over(cluster: Cluster, via: str) -> None:
+def test_the_demo_job_completes(cluster: Cluster, via: str) -> None:
     folder, token = cluster.folder, ""
     if via.startswith("https"):
         token = cluster["login1"].run("scontrol token lifespan=600", user="ada").stdout.strip()
@@ -231,14 +231,14 @@ def test_configuration_and_keys_belong_to_root(cluster: Cluster) -> None:
     assert set(keys.splitlines()) == {"root 700", "root 600"}
 
 
-def test_slurmrestd_runs_as_its_own_user_behind_tls(cluster: Cluster) -> None:
+def test_slurmrestd_runs_as_a_separate_user_behind_tls(cluster: Cluster) -> None:
     login = cluster["login1"]
     for name in ("ctl1", "ctl2"):
         assert cluster[name].run("systemctl show -p User slurmrestd").stdout == "User=slurmrestd\n"
         cluster[name].wait("systemctl is-active slurmrestd nginx")
         assert '"meta"' in login.run(["python3", "-c", ASK, name], user="ada").stdout
     plain = login.run(["python3", "-c", ASK.replace("https://", "http://"), "ctl1"], user="ada", check=False)
-    assert "HTTP Error 400" in plain.stderr, plain.stderr  # nginx: a plain request to a port of TLS
+    assert "HTTP Error 400" in plain.stderr, plain.stderr  # the answer of nginx to an HTTP request on an HTTPS port
 
 
 def test_an_ordinary_user_can_log_in_to_a_node_only_while_a_job_runs_there(cluster: Cluster) -> None:

@@ -20,9 +20,9 @@ from supercloud.plan.build.kubernetes.names import format_level_label
 
 Json = dict[str, Any]
 PLAN, BUNDLE = BUNDLES["onprem"]
-# what the chart would give to the manager
+# the configuration that the chart gives to the manager
 KUEUE = yaml.safe_load(yaml.safe_load(BUNDLE["charts/kueue.yaml"])["managerConfig"]["controllerManagerConfigYaml"])
-HOSTS = list(PLAN.pools[0].hosts)[:40]  # a scalable unit and a part of the next
+HOSTS = list(PLAN.pools[0].hosts)[:40]  # one scalable unit and a part of the next one
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def start_lab(folder: Path) -> Iterator[Lab]:
         served = Served(lab.api)
         for item in objects_of(BUNDLE):
             served.put(item, dry=False)
-        for space in ("flux-system", "argocd"):  # of the controllers, which bring their own
+        for space in ("flux-system", "argocd"):  # namespaces of the GitOps controllers, which are not installed
             lab.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})
         for _, bundle in BUNDLES.values():
             for space in by_kind(objects_of(bundle), "Namespace").values():
@@ -154,7 +154,7 @@ def build_bare_pod(labels: Mapping[str, str] | None = None, **more: Any) -> Json
 
 
 def get_refusal(lab: Lab, pod: Json) -> str:
-    """What a pod of the tenant vision is refused for; empty where it is taken."""
+    """The reason why a pod of the tenant vision is refused; empty if it is accepted."""
     try:
         lab.api.post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
     except ApiStatusError as error:

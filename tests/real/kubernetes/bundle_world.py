@@ -1,4 +1,4 @@
-"""Rendered bundles for the real parts: every example and variant of the hermetic tests, and what a server can judge."""
+"""Rendered bundles for real components: every example and variant of the hermetic tests, and their objects."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ BUNDLES = bundles()
 
 
 def list_cluster_objects(bundle: Bundle) -> list[dict[str, Any]]:
-    """What kustomize makes of the root: no namespaces of charts, and no object that is only there for itself."""
+    """Objects that kustomize builds from the root: without namespaces of charts and local configuration."""
     before = len(objects_of(bundle, "namespaces"))
     local = "config.kubernetes.io/local-config"
     return [item for item in objects_of(bundle)[before:] if local not in item["metadata"].get("annotations", {})]
 
 
 def list_objects(bundle: Bundle) -> list[dict[str, Any]]:
-    """What is applied to a cluster by hand or by a GitOps controller, and what the controller itself is told."""
+    """Objects that are applied by hand or by a GitOps controller, and the objects of the controller."""
     wrappers = [path for path in bundle if path.startswith("gitops/")]
     return [*objects_of(bundle), *(item for path in wrappers for item in yaml.safe_load_all(bundle[path]))]
 
 
 def define_custom_resources(lab: Lab) -> None:
-    """Let a server know the custom resources that bundles have besides those of the lab's own managers."""
+    """Define the custom resources of bundles that do not belong to the managers of the lab."""
     files = sorted((build_module("tools") / "manifests" / "crds").glob("*/*.yaml"))
     crds = [item for item in load_documents(*files) if item["kind"] == "CustomResourceDefinition"]
     lab.apply(*crds)
@@ -64,13 +64,13 @@ def define_custom_resources(lab: Lab) -> None:
 
 
 def find_chart_folder(chart: str) -> Path | None:
-    """The files of a chart; None for those that are not to be had as part of a Go module."""
+    """The files of a chart; None if no Go module contains them."""
     found = [path.parent for path in (build_module("tools") / "manifests" / "charts" / chart).glob("*/Chart.yaml")]
     return found[0] if found else None
 
 
 def render_chart(chart: Chart, release: str, values: str, folder: Path) -> list[dict[str, Any]]:
-    """What helm makes of a chart with rendered values, for a release of Kubernetes."""
+    """Render a chart with helm, with rendered values, for a release of Kubernetes."""
     (folder / "values.yaml").write_text(values)
     env = {**os.environ, **{f"HELM_{part}_HOME": str(folder) for part in ("CACHE", "CONFIG", "DATA")}}
     words = [
@@ -92,7 +92,7 @@ def render_chart(chart: Chart, release: str, values: str, folder: Path) -> list[
 
 
 def list_charts() -> dict[str, tuple[Chart, str, str]]:
-    """Every chart whose files are here with each distinct rendering of its values, and a release of Kubernetes."""
+    """Every available chart with each distinct rendering of its values, and a release of Kubernetes."""
     found: dict[str, tuple[Chart, str, str]] = {}
     seen: set[tuple[str, str, str]] = set()
     for name, (plan, bundle) in BUNDLES.items():
@@ -107,14 +107,14 @@ def list_charts() -> dict[str, tuple[Chart, str, str]]:
 
 
 class Served:
-    """What an API server serves, looked up once, and the paths of its objects."""
+    """The kinds that an API server serves, read once, and the paths of objects."""
 
     def __init__(self, api: ApiClient):
         self.api = api
         self._groups: dict[str, dict[str, tuple[str, bool]]] = {}
 
     def find_path(self, item: dict[str, Any]) -> str | None:
-        """Where an object lies; None for kinds the server does not have."""
+        """The path of an object; None for kinds that the server does not serve."""
         version, kind = item["apiVersion"], item["kind"]
         if (version, kind) in kinds():
             return None
@@ -146,7 +146,7 @@ class Served:
         return self._groups[version]
 
     def put(self, item: dict[str, Any], dry: bool) -> bool:
-        """Server-side apply with strict validation; False where the server does not have the kind."""
+        """Server-side apply with strict validation; False if the server does not serve the kind."""
         path = self.find_path(item)
         if path is None:
             return False

@@ -19,6 +19,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture
 def cluster(world: World) -> Iterator[World]:
-    """The same, with nothing on it."""
+    """The same cluster without jobs."""
     world.clear()
     return world

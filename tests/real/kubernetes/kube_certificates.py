@@ -1,4 +1,4 @@
-"""Certificates, keys and tokens of a control plane that nobody but its tests trusts."""
+"""Certificates, keys and tokens of a control plane, for tests only."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Certificates:
 
     @property
     def bundle(self) -> str:
-        """The authority, as objects carry it."""
+        """The certificate authority in base64, as in ``caBundle``."""
         return base64.b64encode((self.folder / "ca.crt").read_bytes()).decode()
 
     def write_kubeconfig(self, path: Path, server: str, token: str, namespace: str = "default") -> Path:
-        """A kubeconfig for whoever has a token."""
+        """Write a kubeconfig with a token."""
         path.write_text(
             yaml.safe_dump(
                 {
@@ -59,12 +59,12 @@ class Certificates:
 
 
 def format_token(person: str) -> str:
-    """What somebody says who they are."""
+    """The token of a person."""
     return f"lab-token-of-{person}"
 
 
 def make_certificates(folder: Path, people: Mapping[str, str]) -> Certificates:
-    """Fresh ones, with tokens for people and their groups."""
+    """Create certificates, and tokens for people and their groups."""
     folder.mkdir(parents=True)
     (folder / "openssl.cnf").write_text(_CONFIG)
     lines = [f'{ADMIN},admin,admin,"system:masters"']

@@ -1,4 +1,4 @@
-"""What NVIDIA's driver of dynamic resource allocation would make: a channel on every node that shares memory, its
+"""The objects of NVIDIA's driver for dynamic resource allocation: a channel on every node that shares memory, its
 class, and the template by which pods of a ComputeDomain claim one.
 """
 
@@ -19,7 +19,7 @@ _CLASS = "compute-domain-default-channel.nvidia.com"
 
 
 def give_channels(lab: Lab, plan: Plan) -> None:
-    """For the pools of a plan whose nodes share memory; nothing where there is none."""
+    """Create them for the pools of a plan whose nodes share memory."""
     pools = [pool for pool in plan.pools if pool.has_imex]
     if not pools:
         return

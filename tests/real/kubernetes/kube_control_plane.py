@@ -7,7 +7,7 @@ from pathlib import Path
 from kube_certificates import ADMIN, Certificates
 from kube_processes import Processes, find_free_ports
 
-# what needs a cloud, a network or a kubelet
+# controllers that need a cloud, a network or a kubelet
 _OFF = (
     "node-ipam-controller",
     "node-route-controller",
@@ -18,12 +18,12 @@ _OFF = (
     "bootstrap-signer-controller",
     "token-cleaner-controller",
 )
-# the defaults would hold back bursts
+# the default limits delay bursts
 _FAST = {"kube-api-qps": 500, "kube-api-burst": 1000, "leader-elect": "false"}
 
 
 def start(processes: Processes, keys: Certificates, data: Path) -> tuple[str, Path]:
-    """Start them; the address of the API server, and the administrator's kubeconfig. ``data`` is best on tmpfs."""
+    """Start all programs; return the address of the API server and the administrator's kubeconfig."""
     client, peer, api, manager, scheduler = find_free_ports(5)
     store, other = f"http://127.0.0.1:{client}", f"http://127.0.0.1:{peer}"
     processes.start(
@@ -47,7 +47,7 @@ def start(processes: Processes, keys: Certificates, data: Path) -> tuple[str, Pa
             "bind-address": "127.0.0.1",
             "advertise-address": "127.0.0.1",
             "secure-port": api,
-            "endpoint-reconciler-type": "none",  # endpoints may not be on loopback
+            "endpoint-reconciler-type": "none",  # endpoints on loopback are not allowed
             "service-cluster-ip-range": "10.96.0.0/16",
             "authorization-mode": "RBAC",
             "token-auth-file": keys.folder / "tokens.csv",
@@ -63,7 +63,7 @@ def start(processes: Processes, keys: Certificates, data: Path) -> tuple[str, Pa
             "kubelet-preferred-address-types": "InternalIP",
             "max-requests-inflight": 800,
             "max-mutating-requests-inflight": 400,
-            # as our kubeadm file says for older releases
+            # as in the rendered kubeadm file for older releases
             "runtime-config": "admissionregistration.k8s.io/v1beta1=true",
         },
     )

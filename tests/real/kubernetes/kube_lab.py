@@ -1,7 +1,7 @@
-"""A whole cluster on loopback: a real control plane, Kueue, JobSet and LeaderWorkerSet, on nodes that KWOK plays.
+"""A complete cluster on loopback: a real control plane, Kueue, JobSet, LeaderWorkerSet, and nodes simulated by KWOK.
 
-Nothing is left behind when it is closed: every process is ended by its id, its folder is the caller's, and what etcd
-keeps lies in memory.
+Closing it leaves nothing: every process is ended by its process ID, the folder is the caller's, and the data of etcd
+is in memory.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _SYSTEM = ("kueue-system", "jobset-system", "lws-system")
 class Lab:
     """Started by ``with``.
 
-    ``nodes`` are there when it has started, ``kueue`` is what Kueue's configuration says, ``people`` are known by name
-    and group besides the administrator.
+    ``nodes`` are ready after the start, ``kueue`` is the configuration of Kueue, ``people`` are users with their group
+    in addition to the administrator.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Lab:
         self.close()
 
     def close(self) -> None:
-        """End it."""
+        """Stop the cluster."""
         self.processes.stop()
         shutil.rmtree(self._data, ignore_errors=True)
 
@@ -93,7 +93,7 @@ class Lab:
     # -- objects -----------------------------------------------------------------------------------------------------
 
     def apply(self, *items: Json) -> None:
-        """Server-side apply, with unknown fields refused; kinds are looked up, so custom resources go as well."""
+        """Server-side apply that rejects unknown fields; also of custom resources, whose paths are looked up."""
         for item in items:
             path, namespaced = self._find_path(item["apiVersion"], item["kind"])
             space = item["metadata"].get("namespace", "default")
@@ -119,7 +119,7 @@ class Lab:
         return self._paths[version, kind]
 
     def load(self, *names: str) -> None:
-        """Define custom resources of others, as crds.txt names them."""
+        """Define custom resources of other projects, by their names in crds.txt."""
         for name in names:
             files = sorted((self.built / "manifests" / "crds" / name).glob("*.yaml"))
             assert files, f"crds.txt has no {name}"
@@ -140,7 +140,7 @@ class Lab:
     # -- nodes -------------------------------------------------------------------------------------------------------
 
     def add(self, nodes: Iterable[Node]) -> None:
-        """Add nodes and wait until they take work."""
+        """Add nodes and wait until they are schedulable."""
         names = {node.name for node in nodes}
         with ThreadPoolExecutor(8) as threads:
             list(threads.map(lambda node: self.api.post("/api/v1/nodes", node.build_object()), nodes))
@@ -157,7 +157,7 @@ class Lab:
 
     @contextmanager
     def lose_node(self, node: str) -> Iterator[None]:
-        """A node is lost for a while: the pods on it are taken off."""
+        """Lose a node for a while: its pods are evicted."""
         broken = {"key": "broken", "value": "yes", "effect": "NoExecute"}
         self.api.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": [broken]}})
         try:
@@ -168,14 +168,14 @@ class Lab:
     # -- people ------------------------------------------------------------------------------------------------------
 
     def write_kubeconfig(self, person: str, namespace: str) -> Path:
-        """How one of ``people`` reaches it."""
+        """Write the kubeconfig of one of ``people``."""
         path = self.folder / f"{person}.kubeconfig"
         return self.keys.write_kubeconfig(path, self.server, format_token(person), namespace)
 
     def clear(self, *namespaces: str) -> None:
         """Delete all jobs of namespaces, and wait until their pods are gone.
 
-        Each kind by itself: the garbage collector learns of new kinds only every half minute.
+        Each kind separately: the garbage collector updates its list of kinds only every 30 s.
         """
         paths = [path.format(name) for name in namespaces for path in _JOBS]
         for path in paths:
@@ -185,7 +185,7 @@ class Lab:
 
     @staticmethod
     def wait_until(question: Callable[[], Any]) -> Any:
-        """The answer, as soon as it is true; a refusal of the API server is an answer that is not."""
+        """Wait until an answer is true, and return it; an error of the API server counts as false."""
         refused: list[ApiStatusError] = []
 
         def ask() -> Any:

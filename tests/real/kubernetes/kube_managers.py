@@ -1,4 +1,4 @@
-"""Kueue, JobSet and LeaderWorkerSet as processes outside the cluster, with their resources and webhooks inside."""
+"""Kueue, JobSet and LeaderWorkerSet as processes outside the cluster, with resources and webhooks in the cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _OWN = ("kube-system", "kueue-system", "jobset-system", "lws-system")
-# what a kustomization of theirs would add: only pods of their own pass through the webhooks for pods
+# as their kustomizations add it: the webhooks for pods get only pods of their own
 _PODS_OF = {"jobset": "jobset.sigs.k8s.io/jobset-name", "lws": "leaderworkerset.sigs.k8s.io/name"}
 _RESOURCES = {"kueue": "components/crd/bases", "jobset": "components/crd/bases", "lws": "crd/bases"}
 _WEBHOOKS = {"kueue": "components/webhook", "jobset": "components/webhook", "lws": "webhook"}
@@ -22,13 +22,13 @@ _FRAMEWORKS = ["batch/job", "jobset.x-k8s.io/jobset", "leaderworkerset.x-k8s.io/
 
 
 def load_documents(*paths: Path) -> Iterator[Json]:
-    """All objects of some files."""
+    """All objects in files."""
     for path in paths:
         yield from (item for item in yaml.load_all(path.read_text(), _LOADER) if item)
 
 
 class Managers:
-    """The three of them; their configuration may be given, as a rendered bundle has it."""
+    """The three managers; the configuration of Kueue can be that of a rendered bundle."""
 
     def __init__(self, manifests: Path, processes: Processes, keys: Certificates):
         self._manifests, self._processes, self._keys = manifests, processes, keys
@@ -38,7 +38,7 @@ class Managers:
         }
 
     def iter_resources(self) -> Iterator[Json]:
-        """Custom resource definitions; several versions of Kueue's are converted by its webhook."""
+        """Custom resource definitions; those of Kueue with several versions are converted by its webhook."""
         patches = (self._manifests / "kueue/components/crd/patches").glob("webhook_in_*.yaml")
         converted = {item["metadata"]["name"] for item in load_documents(*patches)} - {"resourceflavors.kueue.x-k8s.io"}
         for name, folder in _RESOURCES.items():
@@ -54,7 +54,7 @@ class Managers:
                 yield item
 
     def iter_webhooks(self) -> Iterator[Json]:
-        """Webhook configurations that reach the processes by address."""
+        """Webhook configurations with the addresses of the processes."""
         for name, folder in _WEBHOOKS.items():
             for item in load_documents(self._manifests / name / folder / "manifests.yaml"):
                 item["metadata"]["name"] = f"{name}-{item['metadata']['name']}"
@@ -69,7 +69,7 @@ class Managers:
                 yield item
 
     def start(self, kubeconfig: Path, kueue: Json | None = None) -> None:
-        """Start them; ``kueue`` is what its configuration says beyond what the lab must say itself."""
+        """Start them; ``kueue`` is the configuration of Kueue in addition to the settings of the lab."""
         folder = self._processes.folder
         ours = {
             "apiVersion": "config.kueue.x-k8s.io/v1beta2",

@@ -1,6 +1,6 @@
-"""Nodes that KWOK plays, and what their pods do: a pod obeys the words of its own command.
+"""Nodes that KWOK simulates, and the behaviour of their pods, which depends on the words of their command.
 
-``sleep N`` runs N seconds, ``exit N`` ends with that code, ``echo …`` prints; anything else ends well at once.
+``sleep N`` runs N seconds, ``exit N`` ends with that code, ``echo …`` prints; any other command completes at once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HOSTNAME = "kubernetes.io/hostname"
 _GPU_NODE = {"cpu": "224", "memory": "2Ti", "nvidia.com/gpu": "8"}
 _WORDS = '.spec.containers[0].command + (.spec.containers[0].args // []) | join(" ")'
 _STAGES = ("node/fast/node-initialize", "node/heartbeat-with-lease/node-heartbeat-with-lease", "pod/fast/pod-ready")
-# As a kubelet does: a pod that is deleted while it runs ends by the signal first, and goes then.
+# As with a kubelet: a running pod that is deleted is first ended by a signal, then removed.
 _DELETED = """
 apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
@@ -104,7 +104,7 @@ spec:
 
 @dataclass(frozen=True)
 class Node:
-    """A node to play."""
+    """A node to simulate."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class Node:
     allocatable: Mapping[str, str] = field(default_factory=lambda: _GPU_NODE)
 
     def build_object(self) -> Json:
-        """The object."""
+        """Build the object of the API."""
         has = {"pods": "110", "ephemeral-storage": "10Ti", **self.allocatable}
         labels = {HOSTNAME: self.name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", **self.labels}
         return {
@@ -125,7 +125,7 @@ class Node:
 
 
 def start(processes: Processes, manifests: Path, keys: Certificates, kubeconfig: Path) -> None:
-    """Start what plays them."""
+    """Start KWOK."""
     folder = processes.folder
     log = folder / "pod.log"
     log.write_text("2026-01-01T00:00:00.000000000Z stdout F hello\n2026-01-01T00:00:01.000000000Z stdout F loss 2.5\n")

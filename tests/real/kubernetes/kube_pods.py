@@ -1,4 +1,4 @@
-"""What a pod's program is told: its fields read, its variables expanded and its command run as a kubelet would."""
+"""The program of a pod: fields are read, variables expanded and the command run as by a kubelet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
 
 def list_variables(pod: Json) -> dict[str, str]:
-    """The environment of a pod's container; what refers to a Secret is left out."""
+    """The environment of a pod's container, without references to Secrets."""
     found: dict[str, str] = {}
     for item in pod["spec"]["containers"][0]["env"]:
         if "value" in item:
@@ -26,12 +26,12 @@ def list_variables(pod: Json) -> dict[str, str]:
 
 
 def expand(text: str, known: dict[str, str]) -> str:
-    """``$$`` is one, ``$(NAME)`` a variable where there is one, else as it stands."""
+    """Replace ``$$`` by ``$`` and ``$(NAME)`` by the variable, if there is one."""
     return _REFERENCE.sub(lambda hit: "$" if hit[0] == "$$" else known.get(hit[1], hit[0]), text)
 
 
 def run(pod: Json, check: bool = True) -> str:
-    """What the command of a pod's container prints, run here."""
+    """Run the command of a pod's container on this machine, and return its output."""
     known = list_variables(pod)
     container = pod["spec"]["containers"][0]
     words = [expand(word, known) for word in (*container["command"], *container.get("args", ()))]

@@ -1,4 +1,4 @@
-"""Programs that run as long as a lab: started with a log each, asked whether they are ready, ended by their own id."""
+"""Programs that run as long as a lab: each has a log, a check whether it is ready, and is ended by its process ID."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pathlib import Path
 
 from real.polling import wait_for
 
-_GRACE = 3.0  # the API server drains watches for a minute once etcd is gone; its state is thrown away anyway
+_GRACE = 3.0  # without etcd the API server drains watches for a minute; its state is not needed
 
 
 def find_free_ports(count: int) -> list[int]:
-    """Ports that nobody has, all different."""
+    """Free ports, all different."""
     sockets = [socket.socket() for _ in range(count)]
     for item in sockets:
         item.bind(("127.0.0.1", 0))
@@ -36,7 +36,7 @@ class Processes:
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, name: str, flags: Mapping[str, object], env: Mapping[str, str] | None = None) -> None:
-        """Start a program; it ends with the lab, or with this process (its main thread), whatever becomes of it."""
+        """Start a program; it ends with the lab, or when the main thread of this process ends in any way."""
         words = ["setpriv", "--pdeathsig=KILL", self.programs / name, *(f"--{k}={value}" for k, value in flags.items())]
         with open(self.folder / f"{name}.log", "wb") as log:
             self.running[name] = subprocess.Popen(
@@ -50,7 +50,7 @@ class Processes:
             )
 
     def wait_ready(self, name: str, url: str, token: str = "") -> None:
-        """Wait until a program answers 200."""
+        """Wait until a program answers with status 200."""
 
         def is_ready() -> bool:
             assert self.running[name].poll() is None, f"{name} ended:\n{self.read_log(name)}"
@@ -59,12 +59,12 @@ class Processes:
         wait_for(f"{name} is ready", is_ready, interval=0.05, show=lambda: self.read_log(name))
 
     def read_log(self, name: str, lines: int = 30) -> str:
-        """The end of what it printed."""
+        """The end of the log of a program."""
         text = (self.folder / f"{name}.log").read_text(errors="replace")
         return "\n".join(text.splitlines()[-lines:])
 
     def stop(self) -> None:
-        """End everything that was started here."""
+        """Stop all programs."""
         for process in reversed(self.running.values()):
             process.terminate()
         end = time.monotonic() + _GRACE

@@ -1,4 +1,4 @@
-"""Volcano's controllers, scheduler and webhooks as processes outside the cluster, its resources inside."""
+"""Volcano's controllers, scheduler and webhooks as processes outside the cluster; its resources are in the cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kube_processes import Processes, find_free_ports
 Json = dict[str, Any]
 
 _NAMESPACE, _SERVICE = "volcano-system", "volcano-admission-service"
-# what the chart lets through its webhooks unless told otherwise: path, group and resource, operations
+# the default webhooks of the chart: path -> (group and version, resource, operations)
 _HOOKS = {
     "/jobs/mutate": ("batch.volcano.sh/v1alpha1", "jobs", "CREATE"),
     "/jobs/validate": ("batch.volcano.sh/v1alpha1", "jobs", "CREATE UPDATE"),
@@ -27,7 +27,7 @@ _HOOKS = {
 
 
 class Volcano:
-    """Beside the managers of a lab that has started; ``scheduler`` is the scheduler's configuration as rendered."""
+    """Volcano in a running lab; ``scheduler`` is the rendered configuration of the scheduler."""
 
     def __init__(self, lab: Lab, scheduler: str):
         self._lab = lab
@@ -37,7 +37,7 @@ class Volcano:
         self._scheduler.write_text(scheduler)
 
     def start(self) -> None:
-        """Resources, then programs; the webhooks are last, as they answer for objects of the programs themselves."""
+        """Create the resources, then start the programs."""
         crds = sorted((self.built / "manifests" / "crds").glob("*.yaml"))
         self._lab.define(item for item in load_documents(*crds) if item)
         self._lab.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}})
@@ -65,7 +65,7 @@ class Volcano:
         for name, number in addresses.items():
             scheme = "https" if name == "webhook-manager" else "http"
             self.processes.wait_ready(name, f"{scheme}://127.0.0.1:{number}/healthz")
-        # the scheduler makes the queue that all others stand under
+        # the scheduler creates the parent of all other queues
         self._lab.wait_until(lambda: self._lab.api.get("/apis/scheduling.volcano.sh/v1beta1/queues/root"))
 
     def _iter_webhooks(self, port: int) -> Iterator[Json]:
@@ -96,11 +96,11 @@ class Volcano:
             }
 
     def stop(self) -> None:
-        """End it."""
+        """Stop it."""
         self.processes.stop()
 
 
 def read_scheduler(bundle: Path) -> str:
-    """The scheduler's configuration in a rendered bundle."""
+    """Read the scheduler's configuration from a rendered bundle."""
     values = yaml.safe_load((bundle / "charts" / "volcano.yaml").read_text())
     return str(values["custom"]["scheduler_config_override"])

@@ -1,4 +1,4 @@
-"""A cluster as its spec declares it: the rendered bundle applied to a lab, on nodes of the plan's names and sizes."""
+"""A cluster of a spec: the rendered bundle is applied to a lab whose nodes have the names and sizes of the plan."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ tenants:
   - {name: llm, share: 30, priority: high}
   - {name: vision, share: 70, priority: high}
 """
-_APPLIED = ("nodes", "tenants", "queues")  # the other folders are for charts that are not here
+_APPLIED = ("nodes", "tenants", "queues")  # the other folders are for charts that the lab does not install
 
 
 class World:
@@ -69,7 +69,7 @@ class World:
         self.lab = Lab(folder / "lab", nodes, self._read_kueue(), people)
 
     def _read_kueue(self) -> Json:
-        """What the bundle says to Kueue; it is not asked for anything where Volcano is the queue."""
+        """The configuration of Kueue in the bundle; empty if Volcano is the queue."""
         path = self.bundle / "charts" / "kueue.yaml"
         if not path.exists():
             return {}
@@ -95,7 +95,7 @@ class World:
         self.lab.close()
 
     def apply(self) -> None:
-        """What install.sh does after the charts, and one run of the job that labels nodes."""
+        """Apply what install.sh applies after the charts, and run the labelling job once."""
         for folder in _APPLIED:
             self.lab.apply(*self._iter_objects(folder))
         give_channels(self.lab, self.plan)
@@ -104,7 +104,7 @@ class World:
         self._label()
 
     def _iter_objects(self, folder: str) -> Iterator[Json]:
-        """In the order of its kustomization; a CronJob would run where there are kubelets."""
+        """Objects in the order of the kustomization, without CronJobs, which need kubelets."""
         listed = yaml.safe_load((self.bundle / folder / "kustomization.yaml").read_text())["resources"]
         for item in load_documents(*(self.bundle / folder / name for name in listed)):
             if item["kind"] != "CronJob":
@@ -121,7 +121,7 @@ class World:
         )
 
     def _label(self) -> None:
-        """The rendered script, on the rendered table, with the rights of nobody but an administrator here."""
+        """Run the rendered script with the rendered table, as administrator."""
         table = self.folder / "table"
         table.mkdir(exist_ok=True)
         for item in load_documents(self.bundle / "nodes" / "labels.yaml"):
@@ -144,7 +144,7 @@ class World:
     # -- the product -------------------------------------------------------------------------------------------------
 
     def run_supercloud(self, *words: str, check: bool = True, kubeconfig: Path | None = None) -> str:
-        """What the command line prints; its state folder is this world's."""
+        """Run the command line with the state folder of this cluster; return its output."""
         env = {
             **os.environ,
             "KUBECONFIG": str(kubeconfig or self.lab.kubeconfig),
@@ -157,7 +157,7 @@ class World:
         return done.stdout.strip() if check else done.stdout + done.stderr
 
     def submit(self, kubeconfig: Path | None = None, **job: Any) -> int:
-        """Submit a job by its fields; its number."""
+        """Submit a job with these fields; return its number."""
         return int(
             self.run_supercloud(
                 "submit",
@@ -171,26 +171,26 @@ class World:
         )
 
     def write_job(self, **fields: Any) -> Path:
-        """A job file."""
+        """Write a job file."""
         path = self.folder / f"{fields.get('name', 'job')}.yaml"
         said = {"name": "job", "image": "registry.example.com/train:1", "command": ["sleep", "600"], "tenant": "llm"}
         path.write_text(yaml.safe_dump(said | fields))
         return path
 
     def get_record(self, number: int) -> JobRecord:
-        """What the store says of a job, after asking the cluster as ``supercloud jobs`` does."""
+        """The record of a job in the store, updated from the cluster as by ``supercloud jobs``."""
         with Store(self.folder / "state") as store:
             problems = reconcile(store, [number])
             assert not problems, problems
             return store.get(number)
 
     def get_row(self, number: int) -> Json:
-        """What ``supercloud jobs`` prints of a job."""
+        """The row of a job in ``supercloud jobs``."""
         rows: list[Json] = json.loads(self.run_supercloud("jobs", "--json", "--limit", "1000"))
         return next(row for row in rows if row["id"] == number)
 
     def wait_state(self, number: int, state: str, attempt: int = 0) -> JobRecord:
-        """The job as it is once it is in a state, and in a later start than before."""
+        """Wait until a job is in a state, in this attempt or a later one; return its record."""
 
         def look() -> JobRecord | None:
             found = self.get_record(number)
@@ -200,7 +200,7 @@ class World:
         return reached
 
     def get_object(self, number: int) -> Json:
-        """A job's JobSet or Volcano job."""
+        """The JobSet or Volcano job of a job."""
         key = self.get_record(number).key
         plural = self.kind.build_path("").rpartition("/")[2]
         for item in self.lab.api.iter_items(f"/apis/{self.kind.api_version}/{plural}"):
@@ -209,7 +209,7 @@ class World:
         raise AssertionError(f"job {number} has no object")
 
     def wait_hosts(self, number: int) -> list[str]:
-        """The nodes its pods run on, as soon as all of them are on one."""
+        """Wait until all pods of a job are on nodes; return the nodes."""
         body = self.get_object(number)
         space, name = body["metadata"]["namespace"], body["metadata"]["name"]
         spec = body["spec"]
@@ -229,7 +229,7 @@ class World:
         return list(self.lab.wait_until(look))
 
     def count_groups(self, level: str, hosts: list[str]) -> dict[str, int]:
-        """Groups of a level that hosts lie in, by the labels of the real nodes, with the number of hosts in each."""
+        """Groups of a level with the number of these hosts in each, by the labels of the nodes in the cluster."""
         found: dict[str, int] = {}
         for host in hosts:
             labels = self.lab.api.get(f"/api/v1/nodes/{host}")["metadata"]["labels"]
@@ -238,7 +238,7 @@ class World:
         return found
 
     def clear(self) -> None:
-        """Delete everybody's jobs."""
+        """Delete the jobs of all tenants."""
         spaces = [tenant.name for tenant in self.plan.tenants]
         if self.kind.queue == "volcano":
             for space in spaces:
@@ -247,7 +247,7 @@ class World:
 
 
 def _list_resources(plan: Plan, pool: PoolPlan) -> dict[str, str]:
-    """What the kubelet of a node of a pool would say it has, with the ports that device plugins find."""
+    """The resources that the kubelet of a node of a pool reports, with the ports that device plugins find."""
     cpu, memory = pool.machine.cpu, pool.machine.memory
     has = {"cpu": str(cpu.threads if cpu else 8), "memory": f"{int(memory.base) if memory else 2**36}"}
     if pool.accelerator and pool.accelerator.kubernetes:

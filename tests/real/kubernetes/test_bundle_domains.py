@@ -1,4 +1,4 @@
-"""A rendered NVL72 cluster before real Kueue: jobs that claim a channel of shared memory, each within one domain."""
+"""A rendered NVL72 cluster with real Kueue: jobs that claim a channel of shared memory, each within one domain."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/llm/workloads"
 
 @pytest.fixture(scope="module")
 def domains(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """Two domains with their labels, the classes of the driver's own chart, and what the driver makes of a domain."""
+    """Two domains with their labels, the classes of the driver's chart, and the objects that the driver creates."""
     folder = tmp_path_factory.mktemp("domains")
     values = yaml.safe_load(BUNDLE["charts/kueue.yaml"])["managerConfig"]["controllerManagerConfigYaml"]
     facts = PLAN.scheduler.kubernetes
@@ -97,7 +97,7 @@ def _list_workloads(lab: Lab, job: str) -> list[Json]:
 
 
 def _find_message(lab: Lab, job: str, status: str) -> str | None:
-    """What Kueue says of a job's quota, as soon as it is of this status."""
+    """The message of Kueue about a job's quota, if the condition has this status."""
     for item in _list_workloads(lab, job):
         for found in item.get("status", {}).get("conditions", []):
             if (found["type"], found["status"]) == ("QuotaReserved", status):
@@ -114,7 +114,7 @@ JOBS = [
 
 @pytest.mark.parametrize("name, pods, template, status, said", JOBS, ids=[job[0] for job in JOBS])
 def test_jobs_with_claims(domains: Lab, name: str, pods: int, template: str, status: str, said: str) -> None:
-    """A whole domain is admitted, more than a domain waits, and what nobody counts is not let in."""
+    """A whole domain is admitted, a larger job waits, and a claim of a class without quota is not admitted."""
     domains.api.post("/apis/batch/v1/namespaces/llm/jobs", _build_job(name, pods, template))
     try:
         assert said in domains.wait_until(lambda: _find_message(domains, name, status))

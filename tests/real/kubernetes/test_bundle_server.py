@@ -1,4 +1,4 @@
-"""Rendered bundles before a real API server with strict validation, with Kueue's, JobSet's and LWS' webhooks."""
+"""Rendered bundles with a real API server, strict validation, and the webhooks of Kueue, JobSet and LWS."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from supercloud.targets import render
 from supercloud.targets.schedulers.kubernetes import render_fleet
 
 Json = dict[str, Any]
-# parts of these never change, and ONPREM's of the same name are there already
+# these have immutable fields, and objects of ONPREM with the same names exist already
 FIXED = ("Topology", "ResourceFlavor", "PersistentVolume", "PersistentVolumeClaim", "StorageClass")
 SERVED_BY_OTHERS = {"kueue.x-k8s.io/v1alpha1"}  # Kueue 0.12; the lab has 0.19
 
@@ -59,13 +59,13 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def labelled(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What the labelling job prints when it has run as its service account."""
+    """The output of the labelling job, run as its service account."""
     return label_nodes(lab, tmp_path_factory.mktemp("labels"))
 
 
 @pytest.mark.parametrize("name", list(BUNDLES))
 def test_every_object_is_accepted(lab: Lab, name: str) -> None:
-    """Every field is one the server knows, and no webhook objects."""
+    """The server knows every field, and no webhook rejects an object."""
     served = Served(lab.api)
     refused, asked = [], 0
     for item in list_objects(BUNDLES[name][1]):
@@ -89,17 +89,19 @@ def test_the_manager_of_a_fleet_is_accepted(lab: Lab) -> None:
 
 
 def test_rendered_charts_are_accepted(lab: Lab, tmp_path: Path) -> None:
-    """With rendered values, by the server the charts are made for; the rest needs resources of charts not to be had."""
+    """With rendered values, by the release that the charts support; the others need resources of unavailable charts."""
     served = Served(lab.api)
     unknown, refused, asked = set(), [], 0
     for key, (chart, release, values) in list_charts().items():
         if PLAN.scheduler.kubernetes is None or chart not in PLAN.scheduler.kubernetes.charts:
             continue
         for item in render_chart(chart, release, values, tmp_path):
-            if item["kind"] == "CustomResourceDefinition":  # they are there, with the lab's address for conversions
+            # these exist already, with the address of the lab for conversions
+            if item["kind"] == "CustomResourceDefinition":
                 continue
             item["metadata"].setdefault("namespace", chart.namespace)
-            if item["kind"].endswith("WebhookConfiguration"):  # the lab's own of this name have addresses, no services
+            # those of the lab with this name have addresses instead of services
+            if item["kind"].endswith("WebhookConfiguration"):
                 item["metadata"]["name"] = f"of-chart-{item['metadata']['name']}"
             try:
                 done = served.put(item, dry=item["kind"] != "Namespace")
@@ -114,7 +116,7 @@ def test_rendered_charts_are_accepted(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_kinds_that_the_api_server_does_not_serve_are_listed(lab: Lab) -> None:
-    """What the server does not have is either of an older Kueue or has a schema of our own."""
+    """Kinds that the server does not serve are of an older Kueue or have a schema in the project."""
     served = Served(lab.api)
     missing = {
         item["apiVersion"]
@@ -128,7 +130,7 @@ def test_kinds_that_the_api_server_does_not_serve_are_listed(lab: Lab) -> None:
 
 
 def test_a_wrong_field_is_refused(lab: Lab) -> None:
-    """The judge is strict: without this, the tests above could not fail."""
+    """The server validates strictly: this proves that the tests above can fail."""
     item = next(iter(by_kind(objects_of(BUNDLE), "ClusterQueue").values()))
     wrong = json.loads(json.dumps(item))
     wrong["spec"]["cohortNme"] = "x"
@@ -137,7 +139,7 @@ def test_a_wrong_field_is_refused(lab: Lab) -> None:
 
 
 def test_volumes_follow_a_store_that_grows_and_gets_clients(lab: Lab) -> None:
-    """Neither the class, nor the volume, nor its claim has a part that the server lets nobody change."""
+    """No immutable field of the class, the volume or its claim changes."""
     served = Served(lab.api)
     switched = {"kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700"}
     pool = {"machine": "dgx-h100", "nodes": 4}
@@ -198,7 +200,7 @@ def test_nodes_get_their_labels_and_taints(lab: Lab, labelled: str) -> None:
 
 
 def test_a_gang_is_placed_within_one_unit(lab: Lab, labelled: str) -> None:
-    """Labels, taints, topology, flavor, quota and queues agree: only then do all pods run, and under one unit."""
+    """All pods run within one unit, for which labels, taints, topology, flavor, quota and queues must match."""
     lab.api.post("/apis/batch/v1/namespaces/llm/jobs", build_job("near", 32, "su"))
     pods = lab.wait_until(lambda: list_running(lab, 32))
     nodes = {item["metadata"]["name"]: item["metadata"]["labels"] for item in lab.api.iter_items("/api/v1/nodes")}
@@ -268,14 +270,14 @@ def limited(lab: Lab) -> Iterator[int]:
     space, key, longest = "/api/v1/namespaces/vision", "supercloud.dev/longest-seconds", 3600
     lab.api.patch(space, {"metadata": {"labels": {key: str(longest)}}})
     try:
-        lab.wait_until(lambda: get_refusal(lab, build_bare_pod()))  # policies read a copy of the namespace
+        lab.wait_until(lambda: get_refusal(lab, build_bare_pod()))  # policies read a cached copy of the namespace
         yield longest
     finally:
         lab.api.patch(space, {"metadata": {"labels": {key: None}}})
 
 
 def test_a_pod_without_a_job_has_the_limits_of_jobs(lab: Lab, limited: int) -> None:
-    """A queue takes such a pod as a job: with the priority of its label, and for as long as it says itself."""
+    """A queue treats such a pod as a job: with the priority of its label and the time limit of the pod."""
     key, timed = "kueue.x-k8s.io/priority-class", {"activeDeadlineSeconds": limited}
     assert not get_refusal(lab, build_bare_pod(**timed)) and not get_refusal(
         lab, build_bare_pod({key: "normal"}, **timed)
@@ -290,7 +292,7 @@ def test_a_pod_without_a_job_has_the_limits_of_jobs(lab: Lab, limited: int) -> N
 
 
 def test_pods_of_an_admitted_job_need_no_limit_of_their_own(lab: Lab, labelled: str, limited: int) -> None:
-    """Its controller makes them, and Kueue writes into them, where the pods of nobody's job would be refused."""
+    """The controller of the job creates them and Kueue changes them, although pods without a job would be refused."""
     key = "kueue.x-k8s.io/max-exec-time-seconds"
     job = build_job("child", 1)
     job["metadata"] |= {"namespace": "vision", "labels": {"kueue.x-k8s.io/queue-name": "vision"}}
@@ -308,8 +310,8 @@ def test_pods_of_an_admitted_job_need_no_limit_of_their_own(lab: Lab, labelled: 
         lab.wait_until(lambda: not list(lab.api.iter_items(path, labelSelector="job-name=child")))
 
 
-def test_folders_build(lab: Lab, tmp_path: Path) -> None:
-    """Kubectl's own kustomize takes the tree and finds every object in it."""
+def test_kustomize_of_kubectl_builds_the_folders(lab: Lab, tmp_path: Path) -> None:
+    """The kustomize of kubectl builds the tree with every object."""
     for name, (_, bundle) in BUNDLES.items():
         bundle.write(tmp_path / name)
         done = subprocess.run(["kubectl", "kustomize", tmp_path / name], capture_output=True, text=True, timeout=120)

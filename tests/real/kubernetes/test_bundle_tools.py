@@ -1,4 +1,4 @@
-"""Rendered files before the programs that will read them: promtool, kustomize, kubeadm, shellcheck."""
+"""Rendered files with the programs that read them: promtool, kustomize, helm, kubeadm, shellcheck."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run_program(*words: object, cwd: Path | None = None) -> str:
 
 
 def write_rules(bundle: Bundle, folder: Path) -> tuple[Path, list[Json]]:
-    """The file of rules, and all alerts in it."""
+    """Write the file of rules; return its path and all alerts."""
     [found] = by_kind(objects_of(bundle), "PrometheusRule").values()
     path = folder / "rules.yaml"
     path.write_text(yaml.safe_dump(found["spec"]))
@@ -44,7 +44,7 @@ def write_rules(bundle: Bundle, folder: Path) -> tuple[Path, list[Json]]:
 
 
 @each
-def test_promtool_takes_the_rules(plan: Plan, bundle: Bundle, tmp_path: Path) -> None:
+def test_promtool_accepts_the_rules(plan: Plan, bundle: Bundle, tmp_path: Path) -> None:
     path, rules = write_rules(bundle, tmp_path)
     assert f"{len(rules)} rules found" in run_program(
         build_module("tools") / "bin" / "promtool", "check", "rules", path
@@ -57,7 +57,7 @@ def format_gpu_series(metric: str, **labels: str) -> str:
 
 
 def check_alerts(tmp_path: Path, bundle: Bundle, series: list[tuple[str, str]], at: str, wanted: list[str]) -> None:
-    """Promtool's own unit test: these samples fire exactly these alerts, and no other."""
+    """Run a unit test of promtool: these samples fire exactly these alerts."""
     path, rules = write_rules(bundle, tmp_path)
     promtool = build_module("tools") / "bin" / "promtool"
     # ALERTS has one series for each alert that is pending or firing
@@ -96,7 +96,7 @@ BUSY = [
 ]
 SAMPLES: list[tuple[str, list[tuple[str, str]], list[str]]] = [
     ("a busy GPU", [], []),
-    ("fallen off the bus", [(format_gpu_series("DCGM_FI_DEV_XID_ERRORS", gpu="4"), "79x60")], ["GpuXid79"]),
+    ("an error of the bus", [(format_gpu_series("DCGM_FI_DEV_XID_ERRORS", gpu="4"), "79x60")], ["GpuXid79"]),
     ("an application's fault", [(format_gpu_series("DCGM_FI_DEV_XID_ERRORS", gpu="4"), "43x60")], ["GpuXid43"]),
     ("an error of NVLink", [(format_gpu_series("DCGM_FI_DEV_XID_ERRORS", gpu="4"), "149x60")], ["GpuXid149"]),
     ("hot", [(format_gpu_series("DCGM_FI_DEV_GPU_TEMP", gpu="4"), "86x60")], ["GpuHot"]),
@@ -131,7 +131,7 @@ SAMPLES: list[tuple[str, list[tuple[str, str]], list[str]]] = [
         ["FabricLinkFlaps"],
     ),
     (
-        "a queue is shut",
+        "an inactive queue",
         [('kueue_cluster_queue_status{cluster_queue="llm",status="active"}', "0x60")],
         ["QueueInactive"],
     ),
@@ -151,7 +151,7 @@ SAMPLES: list[tuple[str, list[tuple[str, str]], list[str]]] = [
         ["GpuNvlinkErrors"],
     ),
     (
-        "a link of NVLink began anew",
+        "a recovered link of NVLink",
         [(format_gpu_series("DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", gpu="4"), "0x20 1x40")],
         ["GpuNvlinkRecovery"],
     ),
@@ -167,12 +167,12 @@ SAMPLES: list[tuple[str, list[tuple[str, str]], list[str]]] = [
         ["FabricLinkRecoveries"],
     ),
     (
-        "a stranger in a partition",
+        "a wrong partition key",
         [(format_port_series("node_infiniband_port_constraint_errors_received_total"), "0+5x60")],
         ["FabricPartitionViolations"],
     ),
     (
-        "put back again and again",
+        "evicted repeatedly",
         [('kueue_evicted_workloads_total{cluster_queue="llm",reason="PodsReadyTimeout"}', "0+1x60")],
         ["QueueEvictions"],
     ),
@@ -197,11 +197,11 @@ QUIET: list[tuple[str, str]] = [
     ('kueue_evicted_workloads_total{cluster_queue="llm",reason="Preempted"}', "0+5x60"),
     ('kueue_evicted_workloads_total{cluster_queue="llm",reason="PodsReadyTimeout"}', "0x20 8x40"),
 ]
-"""Just below what fires, for every rule that has a limit."""
+"""Samples just below the limit, for every rule that has one."""
 
 
 @pytest.mark.parametrize("series, alerts", [item[1:] for item in SAMPLES], ids=[item[0] for item in SAMPLES])
-def test_samples_fire_the_alert_that_is_meant(series: list[tuple[str, str]], alerts: list[str], tmp_path: Path) -> None:
+def test_samples_fire_the_expected_alert(series: list[tuple[str, str]], alerts: list[str], tmp_path: Path) -> None:
     check_alerts(tmp_path, BUNDLES["onprem"][1], BUSY + series, "30m", alerts)
 
 
@@ -210,7 +210,7 @@ def test_values_just_below_a_limit_fire_no_alert(tmp_path: Path) -> None:
 
 
 def test_every_rule_has_a_sample_that_fires_it(tmp_path: Path) -> None:
-    """Errors of the driver by number, all of them; the others are in SAMPLES."""
+    """All errors of the driver by number; the other rules are in SAMPLES."""
     bundle = BUNDLES["onprem"][1]
     rules = {rule["alert"] for rule in write_rules(bundle, tmp_path)[1]}
     numbers = sorted(name for name in rules if name.startswith("GpuXid"))
@@ -223,7 +223,7 @@ def test_every_rule_has_a_sample_that_fires_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("watts, alerts", [(600, []), (5000, ["SitePower"])])
-def test_a_site_over_its_budget(watts: int, alerts: list[str], tmp_path: Path) -> None:
+def test_a_site_over_its_budget_fires_an_alert(watts: int, alerts: list[str], tmp_path: Path) -> None:
     plan, bundle = BUNDLES["powered"]
     series = [
         (format_gpu_series("DCGM_FI_DEV_POWER_USAGE", Hostname=host, gpu=str(index)), f"{watts}x60")
@@ -234,8 +234,8 @@ def test_a_site_over_its_budget(watts: int, alerts: list[str], tmp_path: Path) -
 
 
 @pytest.mark.parametrize("watts, alerts", [(600, []), (900, ["RackPowerTrain"])])
-def test_a_rack_over_its_limit(watts: int, alerts: list[str], tmp_path: Path) -> None:
-    """Four nodes of eight GPUs: their measured power and the rest of the nodes, against the rack's own limit."""
+def test_a_rack_over_its_limit_fires_an_alert(watts: int, alerts: list[str], tmp_path: Path) -> None:
+    """Four nodes of eight GPUs: measured power of the GPUs plus the rest of the nodes, against the rack's limit."""
     plan, bundle = BUNDLES["powered"]
     bound = compute_power_limit(plan, plan.pools[0])
     assert bound is not None
@@ -263,7 +263,7 @@ def test_kustomize_builds_the_tree(plan: Plan, bundle: Bundle, tmp_path: Path) -
 
 
 def test_identifiers_are_filled_in(tmp_path: Path) -> None:
-    """What a stack puts out goes into one file, and from there into every volume."""
+    """The outputs of a stack go into one file, and from there into every volume."""
     BUNDLES["aws"][1].write(tmp_path / "tree")
     handles = tmp_path / "tree" / "storage" / "handles.yaml"
     said = yaml.safe_load(handles.read_text())
@@ -289,8 +289,8 @@ CHARTED = list_charts()
 
 
 @pytest.mark.parametrize("key", list(CHARTED))
-def test_helm_takes_the_values(key: str, tmp_path: Path) -> None:
-    """Of the charts whose files could be had: they render, and know every value we give."""
+def test_helm_accepts_the_values(key: str, tmp_path: Path) -> None:
+    """The available charts render, and support every rendered value."""
     chart, release, values = CHARTED[key]
     assert len(render_chart(chart, release, values, tmp_path)) > 10
     folder = find_chart_folder(chart.name)
@@ -301,7 +301,7 @@ def test_helm_takes_the_values(key: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", [key for key, (chart, _, _) in CHARTED.items() if chart.name == "volcano"])
 def test_volcano_can_read_the_configuration_that_its_chart_renders(key: str, tmp_path: Path) -> None:
-    """A template may quote a text once more, and the program then reads a text where it looks for fields."""
+    """If a template quotes a text twice, the program reads a text instead of fields."""
     found = {
         name: yaml.safe_load(text)
         for item in by_kind(render_chart(*CHARTED[key], tmp_path), "ConfigMap").values()
@@ -314,7 +314,7 @@ def test_volcano_can_read_the_configuration_that_its_chart_renders(key: str, tmp
 
 
 def iter_unknown(given: Json, known: Json, path: str = "") -> Iterator[str]:
-    """Values that a chart's own do not have; below an empty default anything goes."""
+    """Values that the chart's default values do not have; below an empty default all values are accepted."""
     for name, value in given.items():
         if name not in known:
             yield f"{path}{name}"
@@ -326,8 +326,8 @@ def test_a_wrong_value_is_reported() -> None:
     assert list(iter_unknown({"a": {"b": 1, "c": {"d": 2}}, "x": 1}, {"a": {"b": 0, "c": {}}})) == ["x"]
 
 
-def test_charts_that_helm_renders() -> None:
-    """What is proved, and with which versions: those that are locked. Of Kueue the newest release stands for all."""
+def test_all_available_charts_are_rendered() -> None:
+    """The charts that are checked, in the locked versions; the newest release of Kueue represents all."""
     parts = (Path(__file__).parent / "tools" / "parts.txt").read_text().splitlines()
     taken = {
         line.split()[0].removeprefix("charts/"): line.split()[1].rpartition("@v")[2]
@@ -337,15 +337,15 @@ def test_charts_that_helm_renders() -> None:
     assert set(taken) == {"cilium", "jobset", "kueue", "lws", "nvidia-dra-driver", "volcano"}
     folder = find_chart_folder("volcano")
     assert folder is not None
-    # the module of 1.14.0 is not to be had; the chart in 1.14.1 is the same, and says so
+    # the module of 1.14.0 is not available; 1.14.1 contains the same chart, with the version 1.14.0
     taken["volcano"] = yaml.safe_load((folder / "Chart.yaml").read_text())["version"]
     locked = {(chart.name, chart.version) for chart, _, _ in CHARTED.values()}
     assert set(taken.items()) <= locked and {name for name, _ in locked} == set(taken)
 
 
 @each
-def test_kubeadm_takes_its_configuration(plan: Plan, bundle: Bundle, tmp_path: Path) -> None:
-    """Of the newest release; a host that joins has the file with the token, here it is a stand-in."""
+def test_kubeadm_accepts_its_configuration(plan: Plan, bundle: Bundle, tmp_path: Path) -> None:
+    """The kubeadm of the newest release; an empty file replaces the file with the token of a joining host."""
     files = {path: text for path, text in bundle.items() if path.startswith("control-plane/kubeadm")}
     assert bool(files) == (plan.site.kind == "onprem")
     release = plan.scheduler.kubernetes.release if plan.scheduler.kubernetes else None
@@ -354,14 +354,14 @@ def test_kubeadm_takes_its_configuration(plan: Plan, bundle: Bundle, tmp_path: P
         there = tmp_path / "discovery.conf"
         there.write_text("{}")
         said = text.replace("/etc/kubernetes/discovery.conf", str(there))
-        if release.name != "1.36":  # kubeadm refuses releases far from its own; the format is the same
+        if release.name != "1.36":  # kubeadm rejects releases far from its version; the format is the same
             said = said.replace(f"v{release.patch}", "v1.36.3")
         (tmp_path / "config.yaml").write_text(said)
         run_program(build_module() / "bin" / "kubeadm", "config", "validate", "--config", tmp_path / "config.yaml")
 
 
 @each
-def test_scripts_are_sound(plan: Plan, bundle: Bundle, tmp_path: Path) -> None:
+def test_shellcheck_accepts_the_scripts(plan: Plan, bundle: Bundle, tmp_path: Path) -> None:
     bundle.write(tmp_path / "tree")
     scripts = [tmp_path / "tree" / path for path in bundle if path.endswith(".sh")]
     assert scripts

@@ -1,7 +1,7 @@
-"""What a real API server says of tenants' pods and services under the rendered policies.
+"""Admission of tenants' pods and services by a real API server with the rendered policies.
 
-The pods of the Pod Security Standards' own test data are the measure of the baseline: what fails there is refused here,
-what passes there is admitted, whatever level of Pod Security the namespace itself has.
+The pods of the test data of the Pod Security Standards define the baseline: pods that fail there are refused here, and
+pods that pass there are admitted, at any level of Pod Security of the namespace.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SPACES = {
         }
     ),
 }
-"""Namespaces, by what their tenants' pods may do: nothing, lock memory, use the host's network."""
+"""Namespaces by the permissions of their tenants' pods: none, locked memory, the host's network."""
 MAIN: Json = {"name": "main", "image": "registry.example.com/train:1"}
 CLAIM: Json = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Pi"}}}
 RAIL: Json = {"resources": {"limits": {"rdma/compute": "1", "nvidia.com/gpu": "8"}}}
@@ -48,13 +48,13 @@ class Judge:
     lab: Lab
 
     def connect_controller(self) -> ApiClient:
-        """As whoever may make claims everywhere, and no quotas: a controller."""
+        """A client with the permissions of a controller: claims in all namespaces, and no quotas."""
         return ApiClient(ClusterTransport(config_file=self.lab.write_kubeconfig("controller", "default")))
 
     def get_refusal(
         self, space: str, spec: Json, kind: str = "Pod", asker: ApiClient | None = None, **metadata: Any
     ) -> str:
-        """Why an object is not let in; empty where it is. ``asker``: the administrator where it is left out."""
+        """The reason why an object is refused; empty if it is admitted. ``asker``: the administrator by default."""
         body = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "asked", **metadata}, "spec": spec}
         try:
             path = f"/api/v1/namespaces/{space}/{kind.lower()}s"
@@ -104,7 +104,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
                 lambda space=space: "NodePort" in found.get_refusal(space, _build_service(type="NodePort"), "Service")  # type: ignore[misc]
             )
         lab.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "free"}})
-        for name in ("nvidia", "habana"):  # as operators make them
+        for name in ("nvidia", "habana"):  # as operators create them
             lab.apply(
                 {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": name}, "handler": name}
             )
@@ -133,7 +133,7 @@ def test_pods_that_violate_the_baseline_are_rejected(judge: Judge, space: str) -
     assert len(found) > 30
     assert all(found.values())
     by_others = {name for name, refusal in found.items() if "supercloud-tenant-pods" not in refusal}
-    assert by_others <= {"procmount0", "procmount1"}, "the server itself wants a user namespace for it"
+    assert by_others <= {"procmount0", "procmount1"}, "the server requires a user namespace for it"
 
 
 @pytest.mark.parametrize("space", SPACES)
@@ -144,7 +144,7 @@ def test_pods_that_meet_the_baseline_are_admitted(judge: Judge, space: str) -> N
     }
     assert len(found) > 10
     stricter = {name: refusal for name, refusal in found.items() if refusal}
-    assert stricter.keys() == {"procmount1"}, "Unmasked within a user namespace is the one thing refused besides"
+    assert stricter.keys() == {"procmount1"}, "only Unmasked within a user namespace is refused in addition"
     assert "procMount must be Default" in stricter["procmount1"]
 
 
@@ -171,7 +171,7 @@ REFUSED: list[tuple[str, Json, str]] = [
 
 @pytest.mark.parametrize("place", PLACES)
 def test_each_rule_applies_to_each_kind_of_container(judge: Judge, place: str) -> None:
-    """Ephemeral ones are added to a pod that runs, by a request of their own."""
+    """Ephemeral containers are added to a running pod by a separate request."""
     judge.lab.apply(
         {
             "apiVersion": "v1",
@@ -192,7 +192,7 @@ def test_each_rule_applies_to_each_kind_of_container(judge: Judge, place: str) -
                 else {}
             )
             refusal = judge.get_refusal("pinned", _build_pod(MAIN, initContainers=[other | always]))
-        elif {*more} <= {"securityContext"}:  # they have no probes, hooks and ports
+        elif {*more} <= {"securityContext"}:  # ephemeral containers have no probes, hooks and ports
             path = "/api/v1/namespaces/pinned/pods/there/ephemeralcontainers"
             try:
                 judge.lab.api.patch(
@@ -243,7 +243,7 @@ def test_each_rule_applies_to_each_kind_of_container(judge: Judge, place: str) -
         ({"securityContext": {"seLinuxOptions": {"role": "sysadm_r"}}}, "role of seLinuxOptions"),
     ],
 )
-def test_rules_for_a_pod_as_a_whole(judge: Judge, more: Json, message: str) -> None:
+def test_rules_for_the_spec_of_a_pod(judge: Judge, more: Json, message: str) -> None:
     for space in ("plain", "pinned"):
         assert message in judge.get_refusal(space, _build_pod(MAIN, **more))
 
@@ -259,7 +259,7 @@ HELD = {"securityContext": {"capabilities": {"drop": ["ALL"]}}}
 
 
 def _request_rails(rails: str) -> Json:
-    """A container that asks for this quantity of rails."""
+    """A container that requests this quantity of rails."""
     return RAILED | {"resources": {"limits": {"rdma/compute": rails, "nvidia.com/gpu": "8"}}}
 
 
@@ -293,10 +293,10 @@ def _request_rails(rails: str) -> Json:
         (_build_pod(RAILED, hostNetwork=True, nodeName="cp1"), "nodeName"),
     ],
 )
-def test_the_hosts_network_is_only_for_pods_on_its_rails(judge: Judge, spec: Json, message: str) -> None:
+def test_only_pods_with_rails_may_use_the_network_of_the_host(judge: Judge, spec: Json, message: str) -> None:
     refusal = judge.get_refusal("roce", spec)
     assert message in refusal if message else not refusal
-    assert judge.get_refusal("pinned", spec), "no fabric there needs it"
+    assert judge.get_refusal("pinned", spec), "no fabric of this namespace needs it"
 
 
 def test_unnamed_rails_are_identified_by_accelerators(judge: Judge) -> None:
@@ -309,8 +309,8 @@ def test_unnamed_rails_are_identified_by_accelerators(judge: Judge) -> None:
     )
 
 
-def test_a_runtime_class_brings_no_devices(judge: Judge) -> None:
-    """With NVIDIA's a variable of the pod would name all GPUs of the node. Gaudi's is for pods that ask for them."""
+def test_a_runtime_class_gives_no_devices(judge: Judge) -> None:
+    """NVIDIA's class lets a variable select all GPUs of the node; Gaudi's is for pods that request accelerators."""
     for asked in (MAIN, MAIN | RAIL):
         assert "runtimeClassName is not allowed" in judge.get_refusal(
             "pinned", _build_pod(asked, runtimeClassName="nvidia")
@@ -322,7 +322,7 @@ def test_a_runtime_class_brings_no_devices(judge: Judge) -> None:
 
 
 def _request_gpus(name: str = "main", gpus: int = 0, **rails: int) -> Json:
-    """A container that asks for GPUs and for so many of each rail."""
+    """A container that requests GPUs, and a number of each rail."""
     limits = {f"nvidia.com/compute-{rail}": str(number) for rail, number in rails.items()}
     return MAIN | {"name": name, "resources": {"limits": limits | {"nvidia.com/gpu": str(gpus)}}}
 
@@ -345,13 +345,13 @@ EVERY = {f"rail{rail}": 1 for rail in range(8)}
         (_build_pod(_request_gpus(gpus=8), initContainers=[_request_gpus("first", **EVERY)]), True),
     ],
 )
-def test_rails_go_with_the_accelerators_of_their_node(judge: Judge, spec: Json, admitted: bool) -> None:
-    """No quota counts them: a pod that pays for no GPU would hold the adapters of a whole node."""
+def test_rails_require_the_accelerators_of_their_node(judge: Judge, spec: Json, admitted: bool) -> None:
+    """No quota counts rails: a pod without GPUs could occupy the adapters of a whole node."""
     refusal = judge.get_refusal("pinned", spec)
     assert not refusal if admitted else "at most 1 of each per 8 accelerators" in refusal
 
 
-def test_shares_of_ports_go_with_some_accelerators(judge: Judge) -> None:
+def test_shares_of_ports_require_accelerators(judge: Judge) -> None:
     assert not judge.get_refusal(
         "roce", _build_pod(MAIN | {"resources": {"limits": {"rdma/compute": 1, "nvidia.com/gpu": 1}}})
     )
@@ -359,8 +359,8 @@ def test_shares_of_ports_go_with_some_accelerators(judge: Judge) -> None:
     assert "rdma/compute: only for pods that request accelerators" in judge.get_refusal("roce", alone)
 
 
-def test_controllers_make_no_claims_for_tenants(judge: Judge) -> None:
-    """From templates in what a tenant writes; administrators still make them, and anybody elsewhere."""
+def test_controllers_create_no_claims_for_tenants(judge: Judge) -> None:
+    """Not from templates in objects of a tenant; administrators can create claims, and everyone in other namespaces."""
     kind = "PersistentVolumeClaim"
     for space in SPACES:
         assert "resource quotas" in judge.get_refusal(space, CLAIM, kind, judge.connect_controller())
@@ -378,14 +378,14 @@ def test_controllers_make_no_claims_for_tenants(judge: Judge) -> None:
         ({"externalIPs": ["10.0.0.1"]}, "externalIPs"),
     ],
 )
-def test_services_of_tenants_stay_inside(judge: Judge, more: Json, message: str) -> None:
+def test_services_of_tenants_are_internal(judge: Judge, more: Json, message: str) -> None:
     for space in SPACES:
         refusal = judge.get_refusal(space, _build_service(**more), "Service")
         assert message in refusal if message else not refusal
 
 
 def test_older_objects_can_be_labelled_and_deleted(judge: Judge) -> None:
-    """A finalizer, a label, an owner: nothing of it is refused for what the pod was admitted with."""
+    """Changes of finalizers, labels and owners are not refused because of the spec with which the pod was admitted."""
     api, path = judge.lab.api, "/api/v1/namespaces/free/pods"
     bad = _build_pod(MAIN | {"securityContext": {"privileged": True}})
     body = {

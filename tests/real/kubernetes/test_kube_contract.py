@@ -1,4 +1,4 @@
-"""What every engine does alike, asked of a real API server, and what only this one can be asked."""
+"""The contract of all engines with a real API server, and functions of this engine only."""
 
 from __future__ import annotations
 
@@ -95,9 +95,7 @@ def test_free_nodes_are_listed(engine: KubernetesEngine, cluster: World) -> None
         cluster.lab.api.patch(f"/api/v1/nodes/{lost}", {"spec": {"unschedulable": None}})
 
 
-def test_a_cluster_that_is_not_there_is_an_error_not_an_answer(
-    tmp_path: Path, cluster: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreachable_cluster_is_an_error(tmp_path: Path, cluster: World, monkeypatch: pytest.MonkeyPatch) -> None:
     text = cluster.lab.kubeconfig.read_text().replace(cluster.lab.server, "https://127.0.0.1:9")
     (tmp_path / "config").write_text(text)
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))

@@ -1,4 +1,4 @@
-"""How jobs end and start again: exit codes, lost nodes, time limits, cancelling, arrays; on a real control plane."""
+"""The end and restart of jobs: exit codes, lost nodes, time limits, cancelling, arrays; with a real control plane."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_exit_codes_are_retried_by_rule(cluster: World) -> None:
     assert (ended.exit_code, ended.attempt) == (1, 1)
 
 
-def test_a_time_limit_ends_it(cluster: World) -> None:
+def test_a_time_limit_ends_a_job(cluster: World) -> None:
     job = cluster.submit(name="slow", time_limit="3 s")
     assert cluster.wait_state(job, "TIMEOUT").reason == "it exceeded its time limit"
 
@@ -71,6 +71,7 @@ def test_the_same_key_is_the_same_object(cluster: World) -> None:
     path = cluster.write_job(name="once")
     words = ("submit", str(path), "--on", str(cluster.spec), "--engine", "kubernetes", "--key", "mine")
     assert cluster.run_supercloud(*words) == cluster.run_supercloud(*words)
-    (cluster.folder / "state" / "jobs.db").unlink()  # whoever lost its store is told of the object, and starts no other
+    # a user who lost the store gets an error about the object, and no second job
+    (cluster.folder / "state" / "jobs.db").unlink()
     assert "already exists, for another job" in cluster.run_supercloud(*words, check=False)
     assert len(list(cluster.lab.api.iter_items("/apis/jobset.x-k8s.io/v1alpha2/jobsets"))) == 1

@@ -1,4 +1,4 @@
-"""A Python function as a job on Kubernetes: its pods' command is run here, and KWOK's nodes show what it printed."""
+"""A Python function as a job on Kubernetes: the command of its pods runs on this machine; KWOK serves its output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def executor(cluster: World, tmp_path: Path) -> Iterator[Executor]:
 
 @pytest.fixture
 def call(cluster: World, executor: Executor) -> Callable[..., FunctionJob]:
-    """Call a function: its pods are made, their command is run, and what it printed is the log of all pods."""
+    """Call a function: its pods are created, their command is run, and its output is the log of all pods."""
 
     def run_function(function: Any, *args: Any) -> FunctionJob:
         there = executor.submit(function, *args)

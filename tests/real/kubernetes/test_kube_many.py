@@ -1,4 +1,4 @@
-"""Many jobs from one client at once; how fast is measured by ``make bench-real``."""
+"""Many jobs from one client at once; ``make bench-real`` measures the speed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ THREADS = 8
 
 
 def test_two_hundred_jobs_from_one_client(cluster: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has an object of its own, and one look knows them all."""
+    """Each job has a separate object, and one poll returns all of them."""
     monkeypatch.setenv("KUBECONFIG", str(cluster.lab.kubeconfig))
     job = JobSpec.model_validate(
         {

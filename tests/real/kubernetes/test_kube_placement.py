@@ -1,4 +1,4 @@
-"""Where Kueue puts jobs of the command line, on the rendered bundle: units, domains, waiting, preemption, borrowing."""
+"""Placement of jobs by Kueue with the rendered bundle: units, domains, waiting, preemption, borrowing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kube_world import World
 H100 = {"type": "h100"}
 
 
-def test_a_job_lies_in_one_unit_though_others_have_begun_there(cluster: World) -> None:
+def test_a_job_is_placed_in_one_unit_beside_running_jobs(cluster: World) -> None:
     first = cluster.submit(name="first", accelerators=H100 | {"count": 192})
     assert cluster.count_groups("su", cluster.wait_hosts(first)) in ({"compute-su1": 24}, {"compute-su2": 24})
     second = cluster.submit(name="second", parallelism={"tensor": 8, "data": 16}, accelerators=H100 | {"count": 128})
@@ -62,7 +62,7 @@ def test_borrowed_capacity_returns_to_its_owner(cluster: World) -> None:
     assert cluster.wait_state(borrower, "QUEUED").attempt == 2
 
 
-def test_more_than_a_tenant_can_ever_have_is_refused_at_once(cluster: World) -> None:
+def test_a_job_over_the_quota_of_its_tenant_is_refused(cluster: World) -> None:
     text = cluster.run_supercloud(
         "submit",
         str(cluster.write_job(accelerators=H100 | {"count": 520})),
@@ -75,7 +75,7 @@ def test_more_than_a_tenant_can_ever_have_is_refused_at_once(cluster: World) -> 
     assert "520 accelerators are 65 nodes, the pool has 64" in text
 
 
-def test_a_dry_run_is_what_would_be_created_and_creates_nothing(cluster: World) -> None:
+def test_a_dry_run_prints_the_objects_and_creates_none(cluster: World) -> None:
     text = cluster.run_supercloud(
         "submit",
         str(cluster.write_job(accelerators=H100 | {"count": 16})),
@@ -90,7 +90,7 @@ def test_a_dry_run_is_what_would_be_created_and_creates_nothing(cluster: World) 
     assert not list(cluster.lab.api.iter_items("/apis/jobset.x-k8s.io/v1alpha2/jobsets"))
 
 
-def test_a_file_system_is_mounted_and_a_path_on_none_refused(cluster: World) -> None:
+def test_a_file_system_is_mounted_and_other_paths_are_refused(cluster: World) -> None:
     job = cluster.submit(name="saved", command=["true"], checkpoint={"path": "/scratch/ckpt"})
     spec = cluster.get_object(job)["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
     assert {"name": "fs-scratch", "mountPath": "/scratch"} in spec["containers"][0]["volumeMounts"]

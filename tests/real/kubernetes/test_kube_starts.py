@@ -1,4 +1,4 @@
-"""Every start of a job carries a higher epoch than the one before, also when Kueue took its nodes and gave others."""
+"""Every start of a job has a higher epoch than the one before, also after a preemption by Kueue."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ PODS = "/api/v1/namespaces/llm/pods"
 JOBSETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/llm/jobsets"
 QUEUE = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/llm"
 H100 = {"type": "h100"}
-# KWOK takes the sleep for a running program; run here it only tells
+# KWOK simulates a running program because of the sleep; run on this machine it only prints the epoch
 TELLS = ["sh", "-c", 'echo "$SUPERCLOUD_EPOCH"; exit $? # sleep 600']
 
 
 def list_live_pods(cluster: World, job: int) -> list[dict[str, Any]]:
-    """The pods of a job that are on a node and not about to go."""
+    """The pods of a job that are on a node and not being deleted."""
     name = cluster.get_object(job)["metadata"]["name"]
     return [
         pod
@@ -29,7 +29,7 @@ def list_live_pods(cluster: World, job: int) -> list[dict[str, Any]]:
 
 
 def list_pods(cluster: World, job: int) -> list[dict[str, Any]]:
-    """The pods of a job that is running, all there and none of an earlier start."""
+    """All pods of a running job, and none of an earlier start."""
     count = len(cluster.wait_hosts(job))
     found = list_live_pods(cluster, job)
     assert len(found) == count
@@ -37,7 +37,7 @@ def list_pods(cluster: World, job: int) -> list[dict[str, Any]]:
 
 
 def read_epoch(cluster: World, job: int) -> int:
-    """What all its programs are told."""
+    """The epoch in the environment of all pods of a job."""
     (told,) = {run(pod) for pod in list_pods(cluster, job)}
     return int(told)
 
@@ -55,16 +55,16 @@ def test_a_preempted_and_resumed_job_has_a_higher_epoch(cluster: World) -> None:
         epochs.append(read_epoch(cluster, low))
     assert epochs == [1, 2, 3]
     lost = cluster.wait_hosts(low)[0]
-    with cluster.lab.lose_node(lost):  # the JobSet is restarted, and it needs all nodes
+    with cluster.lab.lose_node(lost):  # the JobSet restarts, and needs all nodes
         cluster.lab.wait_until(lambda: cluster.get_record(low).attempt >= 4)
 
     def read_settled_epoch() -> int:
-        """The start that the store and all pods agree on, else 0."""
+        """The epoch if it is the same in the store and in all pods, else 0."""
         found = cluster.get_record(low)
         told = [int(run(pod)) for pod in list_live_pods(cluster, low)] if found.state == "RUNNING" else []
         return found.attempt if len(told) == 64 and set(told) == {found.attempt} else 0
 
-    # 5 where Kueue missed the node as well and took back the others: one more start, one more number
+    # 5 if Kueue also evicted the job because of the node: one more start
     assert cluster.lab.wait_until(read_settled_epoch) in (4, 5)
 
 
@@ -89,12 +89,12 @@ def test_tasks_of_an_array_are_counted_separately(cluster: World) -> None:
     cluster.wait_state(high, "RUNNING")
     cluster.run_supercloud("cancel", str(high))
     again = cluster.lab.wait_until(lambda: len(now := read_epochs()) == 3 and 2 in now.values() and now)
-    assert sorted(again.values()).count(2) < 3, "those that were left alone go on under their epoch"
+    assert sorted(again.values()).count(2) < 3, "tasks that were not preempted keep their epoch"
     assert cluster.get_record(job).state == "RUNNING"
 
 
-def test_a_hold_and_a_hundred_resumptions_never_repeat_an_epoch(cluster: World) -> None:
-    """Kueue writes the two lines that this writes, only faster: no number comes twice, and none is left out."""
+def test_a_hold_and_a_resumption_never_repeat_an_epoch(cluster: World) -> None:
+    """The test changes the same fields as Kueue: no epoch is repeated or skipped."""
     job = cluster.submit(name="often", command=TELLS, accelerators=H100 | {"count": 8})
     cluster.wait_state(job, "RUNNING")
     path = f"{JOBSETS}/{cluster.get_object(job)['metadata']['name']}"
@@ -111,7 +111,7 @@ def test_a_hold_and_a_hundred_resumptions_never_repeat_an_epoch(cluster: World) 
 
 @pytest.mark.parametrize("said", ["7000", "-3", "x[$(touch /tmp/hacked)]", "99999999999999999999", ""])
 def test_only_the_api_server_increments_the_count(cluster: World, said: str) -> None:
-    """What else is written there is not kept: not in the job that it is written to, and not in any other."""
+    """Other values of the annotation are not kept, neither in this job nor in another one."""
     first = cluster.submit(name="mine", command=TELLS, accelerators=H100 | {"count": 8}, priority="low")
     other = cluster.submit(name="other", command=TELLS, accelerators=H100 | {"count": 8}, priority="low")
     cluster.wait_state(first, "RUNNING")
@@ -130,7 +130,7 @@ def test_only_the_api_server_increments_the_count(cluster: World, said: str) -> 
 
 
 def test_objects_of_others_are_not_changed(cluster: World) -> None:
-    cluster.lab.api.patch(QUEUE, {"spec": {"stopPolicy": "Hold"}})  # what a queue lets in is not as it was written
+    cluster.lab.api.patch(QUEUE, {"spec": {"stopPolicy": "Hold"}})  # an admitted object has been changed by its queue
     try:
         job = cluster.submit(name="ours", command=["true"], accelerators=H100 | {"count": 8})
         body = cluster.get_object(job)
@@ -145,7 +145,7 @@ def test_objects_of_others_are_not_changed(cluster: World) -> None:
     assert "supercloud.dev/starts" not in theirs["metadata"].get("annotations", {})
 
 
-def test_without_the_policy_starts_have_numbers(cluster: World) -> None:
+def test_starts_have_epochs_without_the_policy(cluster: World) -> None:
     path = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings/supercloud-starts"
     cluster.lab.api.delete(path, {})
     try:

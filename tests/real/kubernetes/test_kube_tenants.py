@@ -1,4 +1,4 @@
-"""Tenants know nothing of each other: every road into another's namespace is refused by the rendered roles."""
+"""Tenants are isolated: the rendered roles refuse every access to the namespace of another tenant."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_job_in_another_namespace_is_refused(cluster: World, bob: Path) -> Non
         "/api/v1/pods",
     ],
 )
-def test_what_another_has_is_not_even_seen(cluster: World, bob: Path, path: str) -> None:
+def test_objects_of_another_tenant_cannot_be_read(cluster: World, bob: Path, path: str) -> None:
     with pytest.raises(ApiStatusError) as refused:
         ApiClient(ClusterTransport(config_file=bob)).get(path)
     assert refused.value.code == 403
@@ -67,14 +67,16 @@ def test_what_another_has_is_not_even_seen(cluster: World, bob: Path, path: str)
         ("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "x"}, "value": 1000000}),
     ],
 )
-def test_services_that_lead_out_of_a_namespace_are_rejected(cluster: World, bob: Path, path: str, body: Json) -> None:
+def test_requests_that_give_access_beyond_a_tenant_are_rejected(
+    cluster: World, bob: Path, path: str, body: Json
+) -> None:
     with pytest.raises(ApiStatusError) as refused:
         ApiClient(ClusterTransport(config_file=bob)).post(path, body)
     assert refused.value.code == 403
 
 
-def test_a_workload_is_not_for_its_tenant_to_change(cluster: World, bob: Path) -> None:
-    """Its priority stands in it, and whether it goes at all."""
+def test_a_tenant_cannot_change_its_workload(cluster: World, bob: Path) -> None:
+    """A workload contains the priority of the job and whether it is active."""
     job = cluster.submit(name="own", tenant="vision", kubeconfig=bob)
     cluster.wait_hosts(job)
     path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/vision/workloads"
@@ -87,7 +89,7 @@ def test_a_workload_is_not_for_its_tenant_to_change(cluster: World, bob: Path) -
 
 
 def test_no_workload_of_a_tenant_bypasses_admission_through_an_admitted_job(cluster: World, bob: Path) -> None:
-    """What belongs to an admitted job needs no quota: so a tenant may not say that something does."""
+    """Objects of an admitted job need no quota: a tenant must not declare such an owner."""
     job = cluster.submit(name="decoy", tenant="vision", kubeconfig=bob)
     decoy = cluster.get_object(job)
     owner = {
@@ -128,7 +130,7 @@ def test_no_pod_of_a_tenant_has_a_system_priority(cluster: World, bob: Path) -> 
 
 
 def test_the_volume_of_another_tenant_is_not_mounted(cluster: World, bob: Path) -> None:
-    """A claim is found in a pod's own namespace only, and a tenant's pod names nothing else."""
+    """A claim must be in the namespace of the pod, and pods of tenants must not use other volumes."""
     spec = {
         "containers": [{"name": "main", "image": "registry.example.com/a:1"}],
         "restartPolicy": "Never",

@@ -1,4 +1,4 @@
-"""Jobs of the command line under Volcano's own controllers, scheduler and webhooks, on the rendered bundle."""
+"""Jobs of the command line with Volcano's controllers, scheduler and webhooks, and the rendered bundle."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/{}/jobs"
 
 @pytest.fixture(scope="module")
 def volcano(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """The cluster of the other tests, with the other queue."""
+    """The cluster of the other tests, with Volcano as the queue."""
     spec = SPEC.replace('version: "1.36"}', 'version: "1.36", queue: volcano}')
     spec = spec.replace("  - {name: nvl,", "  - {name: nvl, imex: false,")
     spec = spec.replace(
@@ -36,7 +36,7 @@ def volcano(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture
 def cluster(volcano: World) -> Iterator[World]:
-    """The same, with nothing on it."""
+    """The same cluster without jobs."""
     volcano.clear()
     return volcano
 
@@ -60,7 +60,7 @@ def test_tensor_groups_stay_in_their_scale_up_domain(cluster: World) -> None:
 
 
 def test_claims_of_channels_are_allocated(cluster: World) -> None:
-    """Pods that claim a channel go where they would rather be; within a level they must not leave, they are refused."""
+    """Pods that claim a channel are placed with a preferred level; with a required level the job is refused."""
     job = cluster.submit(name="bound", accelerators=GB200 | {"count": 32}, place={"pools": ["bound"], "near": "any"})
     assert len(cluster.wait_hosts(job)) == 8
     claims = list(cluster.lab.api.iter_items("/apis/resource.k8s.io/v1/namespaces/llm/resourceclaims"))
@@ -89,7 +89,7 @@ def test_a_job_that_does_not_fit_reports_the_reason_and_starts_later(cluster: Wo
     job = cluster.submit(name="near", accelerators=H100 | {"count": 128}, place={"near": "leaf"})
     cluster.lab.wait_until(lambda: "Volcano reports" in cluster.get_record(job).reason)
     assert cluster.get_record(job).state == "QUEUED"
-    assert not list(_iter_scheduled_hosts(cluster, job)), "all of a gang or none"
+    assert not list(_iter_scheduled_hosts(cluster, job)), "either all pods of a gang are scheduled or none"
     assert (
         sum(
             item.nodes for item in KubernetesEngine(Connection(engine="kubernetes"), cluster.folder).list_waiting_jobs()
@@ -153,7 +153,7 @@ def test_a_lost_node_ends_a_job_without_retries(cluster: World) -> None:
         assert cluster.wait_state(job, "NODE_FAIL").reason.startswith("its pods were evicted: a node")
 
 
-def test_a_job_ends_well_is_read_and_is_cancelled(cluster: World) -> None:
+def test_a_job_completes_has_logs_and_is_cancelled(cluster: World) -> None:
     job = cluster.submit(name="talk", command=["true"], accelerators={"count": 16}, array=2)
     assert cluster.wait_state(job, "COMPLETED").exit_code == 0
     assert cluster.run_supercloud("logs", str(job)).splitlines() == ["hello", "loss 2.5"] * 4
@@ -170,7 +170,7 @@ def _build_pod(**spec: str) -> dict[str, object]:
 QUEUE = "scheduling.volcano.sh/queue-name"
 ROADS = [
     ("another's queue", {QUEUE: "llm"}, _build_pod(schedulerName="volcano"), "own queue"),
-    ("the queue of nobody", {}, _build_pod(schedulerName="volcano"), "own queue"),
+    ("no annotation", {}, _build_pod(schedulerName="volcano"), "own queue"),
     ("no queue", {QUEUE: "vision"}, _build_pod(), "schedulerName must be volcano"),
     (
         "above all",
@@ -183,7 +183,7 @@ ROADS = [
 
 
 @pytest.mark.parametrize("notes, spec, refusal", [road[1:] for road in ROADS], ids=[road[0] for road in ROADS])
-def test_a_pod_reaches_its_own_queue_only(
+def test_a_pod_may_use_only_the_queue_of_its_tenant(
     cluster: World, notes: dict[str, str], spec: dict[str, object], refusal: str
 ) -> None:
     bob = ApiClient(ClusterTransport(config_file=cluster.lab.write_kubeconfig("bob", "vision")))
@@ -195,7 +195,7 @@ def test_a_pod_reaches_its_own_queue_only(
         bob.post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
 
 
-def test_a_job_reaches_its_own_queue_and_namespace_only(cluster: World) -> None:
+def test_a_job_may_use_only_the_queue_and_namespace_of_its_tenant(cluster: World) -> None:
     number = cluster.submit(name="own", tenant="vision", kubeconfig=cluster.lab.write_kubeconfig("bob", "vision"))
     there = cluster.get_object(number)
     body = {"apiVersion": there["apiVersion"], "kind": "Job", "metadata": {"name": "thief"}, "spec": there["spec"]}
@@ -219,8 +219,8 @@ pools: [{name: train, machine: p5.48xlarge, nodes: 4}]
 
 
 def test_levels_of_a_cloud_are_found_by_its_labels(volcano: World) -> None:
-    """The rendered configuration of its controllers, read by them; tiers are counted as jobs count them. The last test,
-    as these levels are no part of the cluster of the others.
+    """The controllers read their rendered configuration, and their tiers are those of the jobs. The last test, because
+    it changes the levels of the cluster.
     """
     plan = resolve(loads(CLOUD))
     values = yaml.safe_load(render(plan, "kubernetes")["charts/volcano.yaml"])["custom"]["controller_config_override"]

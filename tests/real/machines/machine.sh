@@ -1,14 +1,14 @@
 #!/bin/bash
-# Bare Debian machines that boot under systemd, on a bridge of their own, with a way out to the package archives.
+# Bare Debian machines that boot with systemd, on a separate bridge, with access to the package archives.
 #   machine.sh up NAME N          boot machine NAME with address 10.77.SLOT.N      (root; N from 2 to 250)
 #   machine.sh run NAME COMMAND…  run a command in it, with an almost empty environment
-#   machine.sh down NAME          end it and throw its disk away
-#   machine.sh clean              end all machines of the slot, remove its bridge and its rule
-#   machine.sh lower              make the root folder that machines of SUITE lie over; once
+#   machine.sh down NAME          stop it and delete its disk
+#   machine.sh clean              stop all machines of the slot, remove its bridge and its rule
+#   machine.sh lower              create the root folder of machines of SUITE; once
 # SLOT is a number from 0 to 199: the bridge and the network of a group of machines (machines.py claims a free one; by hand: 199).
-# SUITE is Debian's release: bookworm (12), trixie (13) or sid. BIND names folders of this machine to show inside, as FOLDER or
+# SUITE is Debian's release: bookworm (12), trixie (13) or sid. BIND lists folders of the host to mount inside, as FOLDER or
 # FOLDER:PLACE.
-# Machines lie below the cache folder: overlays over one root folder a suite, made once by debootstrap.
+# Machines are in the cache folder: overlays over one root folder per suite, created once by debootstrap.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 cache=${SUPERCLOUD_CACHE:-$HOME/.cache/supercloud}/machines
@@ -17,16 +17,16 @@ slot=${SLOT:-199}
 bridge=sc-mach$slot
 network=10.77.$slot
 slot_folder=$cache/slots/$slot
-limit=${BOOT_LIMIT:-300}   # seconds; a bookworm boots in 5 on a quiet machine
+limit=${BOOT_LIMIT:-300}   # seconds; bookworm boots in 5 on an idle host
 
-# Every machine has its own cgroups: all would meet in /system.slice otherwise, where equal units have equal names.
+# Every machine has separate cgroups: otherwise all would use /system.slice, where equal units have equal names.
 cgroups_of() { awk -v name="supercloud-machine-$slot-$1" '$3 ~ /^cgroup2?$/ { print $2 "/" name }' /proc/mounts; }
 
-enter_cgroups() {   # NAME; the shell that calls this goes into them
+enter_cgroups() {   # NAME; moves the calling shell into them
     local cgroup file
     for cgroup in $(cgroups_of "$1"); do
         mkdir -p "$cgroup"
-        for file in cpuset.cpus cpuset.mems; do   # a new cpuset is empty, and refuses processes until it is filled
+        for file in cpuset.cpus cpuset.mems; do   # a new cpuset is empty, and rejects processes until it is set
             if [ -e "$cgroup/$file" ] && [ -z "$(cat "$cgroup/$file")" ]; then cat "${cgroup%/*}/$file" >"$cgroup/$file"; fi
         done
         echo "$BASHPID" >"$cgroup/cgroup.procs"
@@ -45,7 +45,7 @@ lower() {
             tail -n 20 "$cache/$suite.log" >&2
             return 1
         fi
-        # whoever stands between this machine and the archives stands between them and the machines too
+        # a proxy between this host and the archives is also between them and the machines
         mkdir -p "$cache/$suite/etc/ssl/certs" "$cache/$suite/usr/local/share/ca-certificates"
         [ ! -e /etc/ssl/certs/ca-certificates.crt ] || cp -L /etc/ssl/certs/ca-certificates.crt "$cache/$suite/etc/ssl/certs/"
         for certificate in /usr/local/share/ca-certificates/*.crt; do
@@ -56,7 +56,7 @@ lower() {
     exec {lock}>&-
 }
 
-plug() {   # the slot's bridge, and its way out
+plug() {   # the slot's bridge, and its access to other networks
     mkdir -p "$slot_folder"
     exec {lock}>"$slot_folder/bridge.lock"
     flock "$lock"
@@ -77,14 +77,14 @@ unplug() {
     ip link del "$bridge" 2>/dev/null || true
 }
 
-init_of() {   # the process that is pid 1 inside; nothing where the machine does not run
+init_of() {   # the process that is PID 1 inside; empty if the machine does not run
     local pid
     pid=$(cat "$slot_folder/$1/pid" 2>/dev/null) || return 0
     grep -qs systemd-nspawn "/proc/$pid/comm" || return 0
     tr ' ' '\n' <"/proc/$pid/task/$pid/children" | head -n 1
 }
 
-# nspawn shows the hierarchies of the old kind read-only; they are the machine's own, and slurmd or a container runtime makes groups.
+# nspawn mounts cgroup v1 read-only; these hierarchies belong to the machine, where slurmd or a container runtime creates groups.
 writable_cgroups() {
     # shellcheck disable=SC2016  # for the shell inside
     nsenter -t "$1" -a sh -c 'awk "\$3 == \"cgroup\" { print \$2 }" /proc/mounts | while read -r place; do mount -o remount,bind,rw "$place"; done'
@@ -97,17 +97,17 @@ up() {
     lower
     plug
     mkdir -p "$machine"/{upper,work,root}
-    # volatile: the disk is thrown away, so that nothing waits for it
+    # volatile: the disk is deleted later, so that nothing has to be synced
     mount -t overlay overlay -o "volatile,lowerdir=$cache/$suite,upperdir=$machine/upper,workdir=$machine/work" "$root"
     mkdir -p "$root/etc/systemd/network" "$root/etc/systemd/system/multi-user.target.wants"
-    # systemd-networkd takes the first file that matches: Debian's own begins with 80
+    # systemd-networkd uses the first matching file: that of Debian begins with 80
     printf '[Match]\nName=host0\n[Network]\nAddress=%s/24\nGateway=%s\n' "$network.$number" "$network.1" >"$root/etc/systemd/network/10-host0.network"
     ln -sf /lib/systemd/system/systemd-networkd.service "$root/etc/systemd/system/multi-user.target.wants/"
     echo "$name" >"$root/etc/hostname"
     printf '127.0.0.1 localhost\n::1 localhost ip6-localhost\n' >"$root/etc/hosts"
-    : >"$root/etc/machine-id"   # empty: it gets one of its own, and is not asked for a time zone as at a first boot
+    : >"$root/etc/machine-id"   # empty: the machine creates its ID, and does not ask for a time zone as at a first boot
     for bind in ${BIND:-}; do binds+=("--bind=$bind"); done
-    [ "$suite" = bookworm ] || unified=1   # later systemds boot with the unified hierarchy only
+    [ "$suite" = bookworm ] || unified=1   # later releases of systemd boot with the unified hierarchy only
     (
         enter_cgroups "$name"
         cd /
@@ -122,7 +122,7 @@ up() {
         init=$(init_of "$name")
         [ -n "$init" ] || continue
         state=$(timeout 20 nsenter -t "$init" -a systemctl is-system-running 2>&1) || true
-        # degraded: a unit failed; the one who asked for the machine looks at that
+        # degraded: a unit failed; the caller checks that
         case $state in running | degraded) writable_cgroups "$init"; return 0 ;; esac
     done
     echo "machine.sh: $name did not boot; the last seen state: ${state:-none}; the end of its console:" >&2
@@ -144,18 +144,18 @@ down() {
     pid=$(cat "$machine/pid" 2>/dev/null || true)
     if [ -n "$pid" ] && grep -qs -e systemd-nspawn -e setsid -e bash "/proc/$pid/comm" && grep -qs "supercloud-machine-$slot-$1" "/proc/$pid/cgroup"; then
         init=$(init_of "$1")
-        [ -z "$init" ] || kill -KILL "$init" 2>/dev/null || true   # all inside die with it
+        [ -z "$init" ] || kill -KILL "$init" 2>/dev/null || true   # this ends all processes inside
         for _ in $(seq 100); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
         kill -KILL "$pid" 2>/dev/null || true
     fi
-    # whatever entered and is still there
+    # processes that entered and are still running
     for cgroup in $(cgroups_of "$1"); do
         [ -d "$cgroup" ] || continue
         for _ in $(seq 100); do
             find "$cgroup" -name cgroup.procs -exec cat {} + 2>/dev/null | grep -vx 0 | xargs -r kill -KILL 2>/dev/null || true
             find "$cgroup" -depth -type d -exec rmdir {} + 2>/dev/null || true
             [ -e "$cgroup" ] || break
-            sleep 0.1   # the kernel lets go of the last tasks a moment after they die
+            sleep 0.1   # the kernel releases the last tasks a moment after their end
         done
     done
     while mountpoint -q "$machine/root" 2>/dev/null; do umount "$machine/root" 2>/dev/null || umount -l "$machine/root"; done
@@ -171,7 +171,7 @@ clean() {
     rm -rf "${slot_folder:?}"
 }
 
-# Waits until nobody holds the slot any more, then cleans it: what remains of a test run that was killed.
+# Waits until the lock of the slot is free, then removes the remains of a test run that was killed.
 guard() {
     flock "$cache/slot-$slot.lock" "$here/machine.sh" clean
 }

@@ -1,11 +1,11 @@
-"""Bare Debian machines that boot under systemd, for tests: several on one bridge, with a way out to the archives.
+"""Bare Debian machines that boot with systemd, for tests: several on one bridge, with access to the package archives.
 
     with Machines() as machines:
         one = machines.boot("ctl", 10)
         one.run("apt-get update && apt-get install -y munge")
 
-Every group of machines has a network of its own, so that lanes of tests run side by side. A group whose process was
-killed is cleaned up by a guard that waits for the lock which the process held.
+Every group of machines has a separate network, so that several runs of tests do not collide. If the process of a group
+is killed, a guard process that waits for its lock removes the group.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ Thing = TypeVar("Thing")
 Result = TypeVar("Result")
 
 SCRIPT = Path(__file__).resolve().parent / "machine.sh"
-SLOTS = 190  # machine.sh used by hand takes 199
+SLOTS = 190  # machine.sh by hand uses slot 199
 BOOT_LIMIT = 300  # seconds
-ARCHIVE = "deb.debian.org"  # a machine that cannot resolve it installs nothing: apt tries for ten minutes
+ARCHIVE = "deb.debian.org"  # without a DNS answer for it, apt retries for ten minutes
 
 
 class MachineError(Exception):
-    """Something on a machine did not work; the text says what, and ends with what was printed."""
+    """A command on a machine failed; the text ends with its output."""
 
 
 def get_cache_folder() -> Path:
-    """Where root folders, slots and their locks lie."""
+    """The folder of root folders, slots and their locks."""
     return Path(os.environ.get("SUPERCLOUD_CACHE") or Path.home() / ".cache" / "supercloud") / "machines"
 
 
 @dataclass(frozen=True)
 class Machine:
-    """One booted machine; root of its file system is seen at ``root`` from outside."""
+    """One booted machine; ``root`` is the path of its root file system on the host."""
 
     name: str
     ip: str
@@ -70,8 +70,8 @@ class Machine:
         """Run a command, a string by bash.
 
         ``user``: by default root. ``env``: variables added to an almost empty environment. ``timeout`` in seconds.
-        Raises MachineError where it ends with another code than 0, unless ``check`` is false, and where it is not
-        finished in time.
+        Raises MachineError if it exits with a code other than 0, unless ``check`` is false, and if it is not finished
+        in time.
         """
         argv = ["bash", "-c", command] if isinstance(command, str) else [str(word) for word in command]
         inner = [*(f"{key}={value}" for key, value in (env or {}).items()), *argv]
@@ -82,7 +82,7 @@ class Machine:
         else:
             inner = ["env", *inner]
         text = command if isinstance(command, str) else shlex.join(argv)
-        # files, not pipes: a daemon that a command leaves behind keeps them open
+        # files instead of pipes: a daemon that a command starts keeps them open
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             words = [SCRIPT, "run", self.name, "timeout", "-k", "5", str(timeout), *inner]
             done = subprocess.run(
@@ -105,9 +105,9 @@ class Machine:
         return subprocess.CompletedProcess(argv, done.returncode, *texts)
 
     def copy_in(self, path: Path, target: str) -> None:
-        """Copy a file or a folder of this machine to ``target``, as root's; modes are kept.
+        """Copy a file or a folder of the host to ``target``, owned by root; modes are kept.
 
-        A target that ends in / is the folder to put it into.
+        If the target ends in /, it is the parent folder.
         """
         name = path.name if target.endswith("/") else Path(target).name
         into = target.rstrip("/") if target.endswith("/") else str(Path(target).parent)
@@ -131,7 +131,7 @@ class Machine:
             raise MachineError(f"{self.name}: {path} was not copied to {target}:\n{done.stdout}")
 
     def wait(self, command: str, *, timeout: float = PATIENCE, user: str | None = None) -> str:
-        """Run a command until it ends with 0, and give what it printed; MachineError tells what it printed last."""
+        """Run a command until it exits with 0, and return its output; MachineError has the last output."""
         seen: list[subprocess.CompletedProcess[str]] = []
 
         def succeeds() -> bool:
@@ -148,13 +148,13 @@ class Machine:
         return seen[0].stdout
 
     def read_console(self) -> str:
-        """The end of what its console printed, for messages of errors."""
+        """The end of the console log, for error messages."""
         log = self.root.parent / "log"
         return log.read_text(errors="replace")[-4000:] if log.exists() else ""
 
 
 class Machines:
-    """A group of machines on one network; a context manager that ends them all."""
+    """A group of machines on one network; a context manager that stops all of them."""
 
     def __init__(self) -> None:
         self.machines: dict[str, Machine] = {}
@@ -166,7 +166,7 @@ class Machines:
         get_cache_folder().mkdir(parents=True, exist_ok=True)
         self.slot, self._lock = _claim_slot()
         try:
-            _run_script(self.slot, "clean")  # whatever a run that even the guard did not outlive left behind
+            _run_script(self.slot, "clean")  # remains of a run whose guard was also killed
             self._guard = subprocess.Popen(
                 [SCRIPT, "guard"],
                 env=_build_environment(self.slot),
@@ -189,36 +189,37 @@ class Machines:
         show: Sequence[Path | str] = (),
         limit: float = BOOT_LIMIT,
     ) -> Machine:
-        """Boot a machine with the last number ``number`` (2 to 250) of its address and wait until systemd is done.
+        """Boot a machine and wait until systemd has started; ``number`` (2 to 250) is the last part of its address.
 
-        ``suite``: bookworm, trixie or sid. ``show``: folders of this machine that it sees, writable, at their own path
-        or at that of ``FOLDER:PLACE``.
+        ``suite``: bookworm, trixie or sid. ``show``: folders of the host that are mounted writable, at the same path or
+        (``FOLDER:PLACE``) at another one.
         """
         machine = Machine(name, f"10.77.{self.slot}.{number}", self.slot, suite)
         self.machines[name] = machine
         links = os.environ.get("PIP_FIND_LINKS", "")
         shown = [str(folder) for folder in show] + ([links] if links.startswith("/") and Path(links).is_dir() else [])
         extra = {"SUITE": suite, "BIND": " ".join(shown), "BOOT_LIMIT": str(int(limit))}
-        _run_script(self.slot, "up", name, str(number), env=extra, timeout=limit + 1800)  # the first one makes the root
+        # the first machine of a suite creates its root folder
+        _run_script(self.slot, "up", name, str(number), env=extra, timeout=limit + 1800)
         machine.wait(f"getent ahostsv4 {ARCHIVE} || {{ ip route; cat /etc/resolv.conf; false; }}")
         return machine
 
     def boot_all(
         self, numbers: Mapping[str, int], suite: str = "bookworm", *, show: Sequence[Path | str] = (), workers: int = 4
     ) -> list[Machine]:
-        """Boot several machines, some at a time; in the order of ``numbers``."""
+        """Boot several machines, ``workers`` at a time; in the order of ``numbers``."""
         return self.run_each(
             lambda name: self.boot(name, numbers[name], suite, show=show), list(numbers), workers=workers
         )
 
     @staticmethod
     def run_each(action: Callable[[Thing], Result], things: Sequence[Thing], workers: int = 4) -> list[Result]:
-        """What ``action`` gives for every one of ``things``, done some at a time."""
+        """The results of ``action`` for all ``things``, ``workers`` at a time."""
         with ThreadPoolExecutor(workers) as pool:
             return list(pool.map(action, things))
 
     def stop(self, machine: Machine) -> None:
-        """End one machine as if its power were cut, and throw its disk away."""
+        """Stop one machine as after a loss of power, and delete its disk."""
         _run_script(self.slot, "down", machine.name)
         self.machines.pop(machine.name, None)
 
@@ -233,7 +234,7 @@ class Machines:
 
 
 def find_foreign_networks() -> list[ipaddress.IPv4Network]:
-    """IPv4 networks that this machine reaches through an interface which no slot made; from its table of routes."""
+    """IPv4 networks in the routing table of the host whose interface does not belong to a slot."""
     found = []
     for line in Path("/proc/net/route").read_text().splitlines()[1:]:
         interface, network, *_, mask, _mtu, _window, _irtt = line.split()
@@ -243,19 +244,20 @@ def find_foreign_networks() -> list[ipaddress.IPv4Network]:
 
 
 def _read_address(text: str) -> ipaddress.IPv4Address:
-    """An address of the table of routes: hexadecimal, in the order of this machine's bytes."""
+    """An address of the routing table: hexadecimal, in the byte order of the host."""
     return ipaddress.IPv4Address(int(text, 16).to_bytes(4, sys.byteorder))
 
 
 def _claim_slot() -> tuple[int, int]:
-    """The first slot that nobody holds, and its lock, held as long as this process lives or until it is closed.
+    """The first free slot and its lock, which is held until it is closed or the process ends.
 
-    A slot whose network this machine already has elsewhere is passed over: answers would go there.
+    A slot whose network the host already routes elsewhere is skipped: answers would go there.
     """
     foreign = find_foreign_networks()
     for slot in range(SLOTS):
         own = ipaddress.IPv4Network(f"10.77.{slot}.0/24")
-        if any(network.subnet_of(own) for network in foreign):  # a wider one does not matter: the narrower route wins
+        # a wider network does not matter: the longest prefix is used
+        if any(network.subnet_of(own) for network in foreign):
             continue
         lock = os.open(get_cache_folder() / f"slot-{slot}.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -274,7 +276,7 @@ def _build_environment(slot: int) -> dict[str, str]:
 
 
 def _run_script(slot: int, *words: str, env: Mapping[str, str] | None = None, timeout: float = 300) -> None:
-    with tempfile.TemporaryFile() as out:  # not a pipe: the machine keeps it open
+    with tempfile.TemporaryFile() as out:  # not a pipe: the machine keeps it open after the command
         done = subprocess.run(
             [SCRIPT, *words],
             stdin=subprocess.DEVNULL,

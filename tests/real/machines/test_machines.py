@@ -1,4 +1,4 @@
-"""The library of bare machines itself: they boot, reach the archive and each other, and nothing of them remains."""
+"""The library of bare machines: they boot, reach the archive and each other, and are removed completely."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def one(machines: Machines) -> Machine:
 
 
 def list_remains(slot: int) -> dict[str, str]:
-    """What there is of a slot: processes, mounts, bridge, rule, cgroups, folder."""
+    """What exists of a slot: processes, mounts, bridge, rule, cgroups, folder."""
     folder = get_cache_folder() / "slots" / str(slot)
     seen = {
         "processes": subprocess.run(
@@ -68,7 +68,7 @@ def test_a_machine_installs_packages_from_the_archive_and_starts_their_services(
     one.run("munge -n | unmunge")
 
 
-def test_a_slot_whose_network_is_elsewhere_is_passed_over(machines: Machines) -> None:
+def test_a_slot_whose_network_is_routed_elsewhere_is_skipped(machines: Machines) -> None:
     with Machines() as free:
         slot = free.slot
     bridge = f"other{os.getpid() % 10**6}"
@@ -139,7 +139,7 @@ def test_a_killed_run_leaves_no_processes() -> None:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("suite", ["trixie", "sid"])
-def test_later_debians_boot_too(machines: Machines, suite: str) -> None:
+def test_later_debian_releases_boot(machines: Machines, suite: str) -> None:
     later = machines.boot(suite, 20, suite)
     assert later.run("systemctl is-system-running").stdout == "running\n", later.run("systemctl --failed").stdout
     assert "VERSION_CODENAME" in later.run("cat /etc/os-release").stdout

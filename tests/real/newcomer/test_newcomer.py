@@ -20,12 +20,12 @@ SUITES = [
     pytest.param("trixie", marks=pytest.mark.extended),
     pytest.param("sid", marks=pytest.mark.extended),
 ]
-CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"  # of machines.py; where there is no proxy they are Debian's own
+CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"  # written by machines.py; without a proxy they are those of Debian
 HOURS = 3600.0
 
 
 def list_left_out(folder: str, names: list[str]) -> set[str]:
-    """What a clone has not: generated folders."""
+    """Generated folders, which a clone does not have."""
     top = {"out", "dist"} if Path(folder) == ROOT else set()
     return {
         name
@@ -36,13 +36,13 @@ def list_left_out(folder: str, names: list[str]) -> set[str]:
 
 @pytest.fixture(params=SUITES, scope="module")
 def machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """A machine of a new user, with the project in a folder of theirs."""
+    """The machine of a new user, with the project in the home directory."""
     copy = tmp_path_factory.mktemp("clone") / "project"
     shutil.copytree(ROOT, copy, ignore=list_left_out)
     with Machines() as machines:
         booted = machines.boot("newcomer", 10, request.param)
         install = "apt-get install -yq --no-install-recommends python3 make"
-        update = "apt-get -o Acquire::Check-Valid-Until=false update -q"  # mirrors of sid may stand still for weeks
+        update = "apt-get -o Acquire::Check-Valid-Until=false update -q"  # mirrors of sid may not be updated for weeks
         booted.run(f"{update} && DEBIAN_FRONTEND=noninteractive {install}", timeout=1200)
         booted.run("useradd --create-home ada")
         booted.copy_in(copy, "/home/ada/project")
@@ -51,7 +51,7 @@ def machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def make(machine: Machine, target: str) -> str:
-    """Run a target as the user; the environment has only what the way to the package index needs."""
+    """Run a target as the user; the environment has only the variables that the package index requires."""
     kept = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
     kept |= {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "SSL_CERT_FILE": CERTIFICATES, "PIP_CERT": CERTIFICATES}
     variables = shlex.join(f"{name}={value}" for name, value in kept.items())

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Pulumi's command line: the one on PATH, or one built from its Go modules, once, into a cache. The last line printed is the
-# program's path. Needs Debian's apt only where there is no Go of 1.21 or later.
+# Pulumi's command line: the one on PATH, or one that is built once from its Go modules into a cache. The last line of
+# the output is the program's path. Needs Debian's apt only where there is no Go of 1.21 or later.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,4 +1,4 @@
-"""The real Pulumi command line, and fresh stacks to use it on."""
+"""The real Pulumi command line, and new stacks for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Start = Callable[..., Engine]
 
 @pytest.fixture(scope="session")
 def pulumi_program() -> Path:
-    """The command line on PATH, or one built into the cache; a build that fails, fails the tests: they never skip."""
+    """The command line on PATH, or one built into the cache; if the build fails, the tests fail and are not skipped."""
     done = subprocess.run(
         [HERE / "build.sh"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=BUILD_SECONDS
     )
@@ -30,7 +30,7 @@ def pulumi_program() -> Path:
 
 @pytest.fixture
 def start(pulumi_program: Path, tmp_path: Path) -> Iterator[Start]:
-    """``start(subject, attached=True)``: a fresh stack of a project on an empty cloud, configured, nothing created."""
+    """``start(subject, attached=True)``: a new, configured stack of a project on an empty cloud."""
     with ExitStack() as started:
 
         def open_engine(subject: Subject, attached: bool = True) -> Engine:
@@ -54,13 +54,13 @@ def subject(request: pytest.FixtureRequest) -> Subject:
 
 @pytest.fixture
 def engine(start: Start, subject: Subject) -> Engine:
-    """Each project in a stack of its own, nothing created yet."""
+    """Each project in a new stack."""
     return start(subject)
 
 
 @pytest.fixture
 def program(pulumi_program: Path, tmp_path: Path) -> Iterator[Callable[..., Engine]]:
-    """``program(text, "aws", …)``: a fresh stack of a program that the test writes, attached to these packages."""
+    """``program(text, "aws", …)``: a new stack of a program with this text, attached to these packages."""
     with ExitStack() as started:
 
         def open_engine(text: str, *packages: str) -> Engine:

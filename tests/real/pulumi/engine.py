@@ -1,7 +1,7 @@
-"""The real Pulumi command line on a project of its own: state, home, cloud and plugins are in one temporary folder.
+"""The real Pulumi command line for one project: state, home, cloud and plugins are in one temporary folder.
 
-The engine finds our provider and language host either as programs on PATH (as a user's are found), or attached, as
-servers inside the test process: faster, and without the engine's warnings about plugins on PATH.
+The engine finds the provider and language host of the tests either as programs on PATH, as a user's, or attached, as
+servers in the test process: faster, and without the engine's warnings about plugins on PATH.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from offline.faults import Faults
 
 STACK = "dev"
 EXPECTED_NO_CHANGES = 7
-"""Exit code of ``--expect-no-changes`` where there are some."""
+"""Exit code of ``--expect-no-changes`` if there are changes."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a command printed, how it ended and how long it took (s)."""
+    """Output, exit code and duration (s) of a command."""
 
     code: int
     out: str
@@ -42,7 +42,7 @@ class Result:
 
 
 class Engine:
-    """One project in one stack on an empty cloud. Use as a context manager: it ends what it has started."""
+    """One project in one stack on an empty cloud; a context manager that stops its servers."""
 
     def __init__(self, pulumi: Path, folder: Path, project: Path, packages: Sequence[str], attached: bool = True):
         self.pulumi, self.folder, self.project = pulumi, folder, project
@@ -92,7 +92,7 @@ class Engine:
         return [str(self.pulumi), *arguments, "--non-interactive", "--color=never", f"--cwd={self.project}"]
 
     def run(self, *arguments: str, code: int | None = 0) -> Result:
-        """Run a command; ``code`` is the exit code it must have (None: any)."""
+        """Run a command; ``code`` is the expected exit code (None: any)."""
         start = time.monotonic()
         done = subprocess.run(
             self.build_command(*arguments), env=self.environment, capture_output=True, text=True, timeout=300
@@ -115,7 +115,7 @@ class Engine:
         )
 
     def init(self, config: Mapping[str, str], secrets: Mapping[str, str] | None = None) -> None:
-        """A new stack with a configuration."""
+        """Create a stack with a configuration."""
         self.run("stack", "init", STACK)
         self.configure(config)
         for key, value in (secrets or {}).items():
@@ -139,7 +139,7 @@ class Engine:
         return self.count_changes()
 
     def count_changes(self) -> dict[str, int]:
-        """What the last update did, by operation."""
+        """The number of changes of the last update by operation."""
         history = json.loads(self.run("stack", "history", "--json", "--page-size=1").out)
         done: dict[str, int] = history[0]["resourceChanges"]
         return done
@@ -154,7 +154,7 @@ class Engine:
         return {item["urn"]: item for item in self.read_state().get("resources", [])}
 
     def read_state_text(self) -> str:
-        """All files of the backend, as they lie on disk."""
+        """The text of all files of the backend."""
         files = (path for path in (self.folder / "state").rglob("*") if path.is_file())
         return "".join(path.read_text(errors="replace") for path in files)
 
@@ -171,8 +171,8 @@ def list_operations(preview: Mapping[str, Any], *wanted: str) -> dict[str, str]:
 
 
 def kill(process: subprocess.Popen[str]) -> None:
-    """As the out-of-memory killer does it: this process only, and at once."""
+    """Kill only this process, as the out-of-memory killer does."""
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     if process.stdout:
-        process.stdout.close()  # the plugins that outlive it have the other end
+        process.stdout.close()  # plugins that still run have the other end

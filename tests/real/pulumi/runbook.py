@@ -1,14 +1,14 @@
-"""What to do when the command line was killed while it created something.
+"""Recovery after the command line was killed while it created something.
 
-1. Where the state is in files and ``pulumi`` says ``failed to load checkpoint: EOF``, it died between two writes: the
-   state is whole, but the note beside it (``<stack>.json.attrs``) is empty. Delete empty notes.
-2. See the pending operations: ``pulumi stack export``. A preview shows nothing of them, and another update would create
-   each of those objects a second time.
-3. ``pulumi cancel --yes`` takes the dead process's lock away.
-4. For each pending ``creating``, find the object at the cloud, by name or tag. Where there is one, import it under the
-   resource's own name, parent and provider; where there is none, there is nothing to do.
-5. ``pulumi refresh --clear-pending-creates --yes`` forgets the pending operations: an import leaves them.
-6. ``pulumi up`` goes on: what was imported is unchanged, what was not created is created.
+1. If the state is in files and ``pulumi`` reports ``failed to load checkpoint: EOF``, it was killed between two writes:
+   the state is complete, but the file beside it (``<stack>.json.attrs``) is empty. Delete empty files of this kind.
+2. List the pending operations: ``pulumi stack export``. A preview does not show them, and another update would create
+   each of these objects a second time.
+3. ``pulumi cancel --yes`` removes the lock of the killed process.
+4. For each pending ``creating``, find the object in the cloud, by name or tag. If it exists, import it with the name,
+   parent and provider of the resource; otherwise there is nothing to do.
+5. ``pulumi refresh --clear-pending-creates --yes`` removes the pending operations: an import keeps them.
+6. ``pulumi up`` continues: imported objects are unchanged, missing objects are created.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import Any
 from engine import Engine
 
 FindOrphan = Callable[[str, str], str | None]
-"""(type, URN) -> the object's id at the cloud, if it exists."""
+"""(type, URN) -> the ID of the object in the cloud, if it exists."""
 
 
 def delete_empty_notes(state: Path) -> list[Path]:
-    """Step 1; the notes that were deleted."""
+    """Step 1; return the deleted files."""
     empty = [note for note in state.rglob("*.attrs") if not note.stat().st_size]
     for note in empty:
         note.unlink()
@@ -33,7 +33,7 @@ def delete_empty_notes(state: Path) -> list[Path]:
 
 
 def recover(engine: Engine, find: FindOrphan) -> list[str]:
-    """Steps 2 to 5; the URNs of what was imported."""
+    """Steps 2 to 5; return the URNs of the imported objects."""
     engine.run("cancel", "--yes")
     state = engine.read_state()
     pending = [item["resource"] for item in state.get("pending_operations", []) if item["type"] == "creating"]
@@ -47,13 +47,13 @@ def recover(engine: Engine, find: FindOrphan) -> list[str]:
 
 
 def _import_file(orphans: Mapping[str, tuple[Mapping[str, Any], str]]) -> dict[str, Any]:
-    """What ``pulumi import`` reads: each object with its own name, parent and provider."""
+    """The input of ``pulumi import``: each object with its name, parent and provider."""
     names: dict[str, str] = {}
     resources = []
     for urn, (item, identifier) in orphans.items():
         described = {"type": item["type"], "name": urn.rsplit("::", 1)[1], "id": identifier}
         for role, reference in (("parent", item.get("parent")), ("provider", item.get("provider"))):
-            if reference:  # a provider is referred to by its URN and id
+            if reference:  # the reference to a provider is its URN and ID
                 target = reference.rsplit("::", 1)[0] if role == "provider" else reference
                 described[role] = f"{role}-{len(names)}"
                 names[described[role]] = target

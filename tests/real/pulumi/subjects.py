@@ -1,6 +1,6 @@
-"""The projects that run on the real engine, and what a test may change in each.
+"""The projects that run on the real engine, and the changes that tests make in each.
 
-A project is copied into the test's folder. Its changes are edits of configuration or of a spec, as a user makes them.
+A project is copied to the folder of the test. Its changes are edits of the configuration or of a spec, as by a user.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Subject:
     name: str
     packages: tuple[str, ...]
     copy: Callable[[Path], None]
-    """Put the project into an empty folder."""
+    """Copies the project to an empty folder."""
     config: Mapping[str, str]
     grow: Change
-    """A change that needs no new object."""
+    """A change that requires no new object."""
     grown: frozenset[str]
     """Types of the resources that it updates."""
     move: Change
@@ -39,14 +39,14 @@ class Subject:
     uproot: Change
     """A change that would replace protected state."""
     release: Change
-    """What a person does who means to lose the state: nothing is protected or retained afterwards."""
+    """Allows the loss of state: afterwards nothing is protected or retained."""
     slow: str
-    """A type of which one object is created, that takes long and holds state."""
+    """A type of which one object is created, slowly and with state."""
     secrets: Mapping[str, str] = field(default_factory=dict)
     """Secret configuration; each value is :data:`SECRET`."""
 
     def install(self, folder: Path) -> Path:
-        """The project's folder."""
+        """Install the project; return its folder."""
         project = folder / "project"
         project.mkdir()
         self.copy(project)
@@ -54,7 +54,7 @@ class Subject:
 
 
 def edit(file: str, old: str, new: str) -> Change:
-    """An edit of a file of the project."""
+    """A change that replaces a text in a file of the project."""
 
     def change(engine: Engine) -> None:
         path = engine.project / file
@@ -66,12 +66,12 @@ def edit(file: str, old: str, new: str) -> Change:
 
 
 def unprotect(engine: Engine) -> None:
-    """In the stack's state, everything becomes deletable."""
+    """Remove the protection of all resources in the state of the stack."""
     engine.run("state", "unprotect", "--all", "--yes")
 
 
 def write_program(folder: Path, text: str) -> Path:
-    """A project in an empty folder, whose program is this text."""
+    """Write a project whose program is this text."""
     folder.mkdir()
     (folder / "Pulumi.yaml").write_text("name: small\nruntime: python\n")
     (folder / "__main__.py").write_text(dedent(text))
@@ -102,7 +102,7 @@ EXAMPLE = "examples/09-aws-slurm/cluster.yaml"
 
 
 def _copy_repository(project: Path) -> None:
-    """The repository's own project; the image of controllers is fixed, so that a test can change it."""
+    """Copy the project of the repository; the image of controllers is set, so that a test can change it."""
     shutil.copy(ROOT / "Pulumi.yaml", project)
     shutil.copytree(ROOT / "stacks", project / "stacks")
     shutil.copytree((ROOT / EXAMPLE).parent, (project / EXAMPLE).parent)

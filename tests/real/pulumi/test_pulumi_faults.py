@@ -1,4 +1,4 @@
-"""What can go wrong in an update on the real engine, and the way back."""
+"""Failures of an update on the real engine, and the recovery."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_CAPACITY = "InsufficientCapacity: there is none left in us-east-1a"
 
 
 def wait_until(question: Callable[[], object], process: Popen[str] | None = None) -> None:
-    """Wait for something to come true, as long as the process runs that is to bring it about."""
+    """Wait until an answer is true; fail if the process that causes it ends before."""
 
     def ask() -> object:
         if answer := question():
@@ -30,7 +30,7 @@ def wait_until(question: Callable[[], object], process: Popen[str] | None = None
 
 
 def count_urns(engine: Engine) -> Counter[str]:
-    """How many objects there are of each URN."""
+    """The number of objects per URN."""
     return Counter(item["urn"] for item in engine.cloud.objects().values())
 
 
@@ -42,23 +42,23 @@ def test_a_second_update_completes_one_without_capacity(engine: Engine, subject:
     assert not engine.read_state().get("pending_operations")
     assert not engine.cloud.objects(subject.slow)
     made = engine.cloud.objects().keys()
-    assert made, "what needs no capacity is there"
+    assert made, "objects that need no capacity exist"
     assert sum(engine.up().values()) >= 1
-    assert engine.cloud.objects().keys() > made, "what was there has stayed"
+    assert engine.cloud.objects().keys() > made, "existing objects are kept"
     assert set(count_urns(engine).values()) == {1}
     assert len(engine.list_resources()) == fresh["create"]
     engine.run("preview", "--expect-no-changes")
 
 
 @pytest.mark.parametrize("attached", [True, False], ids=["attached", "processes"])
-def test_a_killed_command_line_submits_nothing_twice(start: Callable[..., Engine], subject: Subject, attached: bool):
+def test_a_killed_command_line_creates_nothing_twice(start: Callable[..., Engine], subject: Subject, attached: bool):
     engine = start(subject, attached=attached)
     go_on = engine.folder / "go-on"
     engine.faults.plan(Fault("create", subject.slow, hold=str(go_on)))
     process = engine.start("up", "--yes", "--skip-preview")
     wait_until(engine.faults.struck, process)
     kill(process)
-    go_on.touch()  # the cloud goes on with what it was asked for
+    go_on.touch()  # the cloud continues with the request
     wait_until(lambda: engine.cloud.objects(subject.slow))
     delete_empty_notes(engine.folder / "state")
 
@@ -67,7 +67,7 @@ def test_a_killed_command_line_submits_nothing_twice(start: Callable[..., Engine
     imported = recover(engine, lambda token, urn: _find_orphan(engine, token, urn))
     assert any(subject.slow in urn for urn in imported)
     engine.up()
-    assert set(count_urns(engine).values()) == {1}, "exactly one of each"
+    assert set(count_urns(engine).values()) == {1}, "exactly one object per URN"
     assert {
         item["id"] for item in engine.list_resources().values() if item.get("custom")
     } >= engine.cloud.objects().keys()
@@ -79,7 +79,7 @@ def test_an_interrupted_write_of_the_state_is_repaired(start: Callable[..., Engi
     engine = start(TOY)
     engine.up()
     (note,) = (engine.folder / "state").rglob("dev.json.attrs")
-    note.write_text("")  # as a kill between two writes leaves it
+    note.write_text("")  # as after a kill between two writes
     unreadable = engine.run("preview", code=None)
     assert unreadable.code != 0 and "failed to load checkpoint: EOF" in unreadable.text
     assert delete_empty_notes(engine.folder / "state") == [note]
@@ -91,7 +91,7 @@ def _find_orphan(engine: Engine, token: str, urn: str) -> str | None:
     return found[0] if found else None
 
 
-def test_an_interrupt_is_clean(engine: Engine, subject: Subject):
+def test_an_interrupted_update_leaves_no_pending_operations(engine: Engine, subject: Subject):
     go_on = engine.folder / "go-on"
     engine.faults.plan(Fault("create", subject.slow, hold=str(go_on)))
     process = engine.start("up", "--yes", "--skip-preview")
@@ -101,7 +101,7 @@ def test_an_interrupt_is_clean(engine: Engine, subject: Subject):
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 1 and "cancel" in output
     assert not engine.read_state().get("pending_operations")
-    assert engine.cloud.objects(subject.slow), "what ran was finished"
+    assert engine.cloud.objects(subject.slow), "the running operation was finished"
     engine.up()
     assert set(count_urns(engine).values()) == {1}
     engine.run("preview", "--expect-no-changes")

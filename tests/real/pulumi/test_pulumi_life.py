@@ -1,4 +1,4 @@
-"""The life of a stack on the real engine: created as previewed, drifting, growing, moving, and gone."""
+"""The life of a stack on the real engine: creation, drift, growth, replacement and deletion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_a_new_stack_matches_its_preview(start: Callable[..., Engine], subject: 
     engine = start(subject, attached=attached)
     preview = engine.preview()
     done = engine.up()
-    assert select_changes(preview["changeSummary"]) == done, "a resource made in an apply shows only in the update"
+    assert select_changes(preview["changeSummary"]) == done, "a resource created in an apply is not in the preview"
     assert list_operations(preview).keys() == engine.list_resources().keys()
     engine.run("preview", "--expect-no-changes")
     engine.run("preview", "--refresh", "--expect-no-changes")
@@ -29,7 +29,7 @@ def test_drift_is_detected_and_repaired(engine: Engine, subject: Subject):
     engine.up()
     objects = engine.cloud.objects()
     state = {item["id"]: urn for urn, item in engine.list_resources().items() if item.get("custom")}
-    lost = min(key for key in objects if key in _list_unused(engine))  # objects come in another order each time
+    lost = min(key for key in objects if key in _list_unused(engine))  # the order of objects is random
     meddled = min(key for key, item in objects.items() if "tags" in item["inputs"] and key != lost)
     engine.cloud.lose(lost)
     engine.cloud.meddle(meddled, tags={"changed": "by hand"})
@@ -42,7 +42,7 @@ def test_drift_is_detected_and_repaired(engine: Engine, subject: Subject):
 
 
 def _list_unused(engine: Engine) -> set[str]:
-    """Objects that no other resource depends on: a new one in their place changes nothing else."""
+    """Objects on which no other resource depends: replacing them changes nothing else."""
     resources = engine.list_resources()
     used = {urn for item in resources.values() for urn in item.get("dependencies", [])}
     return {item["id"] for urn, item in resources.items() if item.get("custom") and urn not in used}
@@ -69,7 +69,7 @@ def test_only_what_was_announced_is_replaced(engine: Engine, subject: Subject):
     after = {item["urn"]: key for key, item in engine.cloud.objects().items()}
     assert before.keys() == after.keys()
     assert {urn for urn in before if before[urn] != after[urn]} == announced.keys()
-    assert len(engine.cloud.objects()) == len(after), "nothing old is left over"
+    assert len(engine.cloud.objects()) == len(after), "no replaced object remains"
 
 
 def test_state_is_not_replaced_while_it_is_protected(engine: Engine, subject: Subject):
@@ -113,10 +113,10 @@ def test_protected_state_survives_destroy(engine: Engine, subject: Subject):
     assert not engine.cloud.objects()
 
 
-def test_no_secret_is_shown_or_kept_plainly(engine: Engine, subject: Subject):
+def test_no_secret_is_shown_or_stored_unencrypted(engine: Engine, subject: Subject):
     shown = [engine.run("preview", "--diff").text, engine.run("up", "--yes", "--diff").text]
     shown += [engine.run("preview", "--json").text, engine.run("stack", "export").text, engine.run("stack").text]
     for text in (*shown, engine.read_state_text()):
         assert SECRET not in text
     arrived = SECRET in (engine.folder / "cloud" / "cloud.json").read_text()
-    assert arrived is bool(subject.secrets), "the cloud itself gets it"
+    assert arrived is bool(subject.secrets), "only the cloud gets the secret"

@@ -1,4 +1,4 @@
-"""Programs on the real engine: the recorder says the same of them, and what is wrong is refused in the preview."""
+"""Programs on the real engine: the recorder records the same resources, and errors are refused in the preview."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ pulumi.export("role", role.arn)
 
 
 def check_recorder(engine: Engine, config: dict[str, Any], secrets: list[str], project: str, folder: str = "") -> None:
-    """The recorder's graph and the engine's state are of one program."""
+    """The graph of the recorder and the state of the engine have the same resources."""
     program = program_at(engine.project / folder)
     graph = record(program, config=config, secret_config=secrets, project=project, stack=STACK)
     state = engine.list_resources()
@@ -78,20 +78,20 @@ def check_recorder(engine: Engine, config: dict[str, Any], secrets: list[str], p
     assert graph.exports.keys() == exports.keys()
 
 
-def test_the_recorder_agrees_on_the_toy(start: Callable[..., Engine]) -> None:
+def test_the_recorder_agrees_for_the_toy(start: Callable[..., Engine]) -> None:
     engine = start(TOY)
     engine.up()
     config = {"nodes": 20, "joinToken": "x", "pulumi:disable-default-providers": ["*"]}
     check_recorder(engine, config, ["joinToken"], "toy")
 
 
-def test_the_recorder_agrees_on_the_repositorys_own_project(start: Callable[..., Engine]) -> None:
+def test_the_recorder_agrees_for_the_project_of_the_repository(start: Callable[..., Engine]) -> None:
     engine = start(CLUSTER)
     engine.up()
     check_recorder(engine, dict(CLUSTER.config), [], "supercloud", "stacks")
 
 
-def test_the_recorder_agrees_on_options_and_transforms(program: Program) -> None:
+def test_the_recorder_agrees_for_options_and_transforms(program: Program) -> None:
     engine = program(OPTIONS, "aws")
     engine.up()
     vpc = next(item for item in engine.list_resources().values() if item["type"] == "aws:ec2/vpc:Vpc")
@@ -132,7 +132,7 @@ def test_both_reject_default_providers_if_they_are_disabled(program: Program) ->
         record(program_at(engine.project), config={"pulumi:disable-default-providers": ["*"]})
 
 
-def test_a_look_up_is_answered_from_the_table_or_refused(program: Program) -> None:
+def test_a_lookup_is_answered_from_the_table_or_refused(program: Program) -> None:
     engine = program(
         "import pulumi\nimport pulumi_aws as aws\npulumi.export('a', aws.ec2.get_ami_output(owners=['self']).id)", "aws"
     )
@@ -143,7 +143,7 @@ def test_a_look_up_is_answered_from_the_table_or_refused(program: Program) -> No
     assert engine.run("stack", "output", "a").out.strip() == "ami-7"
 
 
-def test_a_resource_made_in_an_apply_is_found_out(program: Program) -> None:
+def test_a_resource_that_is_created_in_an_apply_is_found(program: Program) -> None:
     text = """
     import pulumi_aws as aws
     vpc = aws.ec2.Vpc("v")
@@ -189,7 +189,7 @@ kubernetes.core.v1.ConfigMap("map", metadata={"name": "map"}, data={"bucket": bu
 def test_one_test_server_serves_every_provider(program: Program) -> None:
     engine = program(EVERYWHERE, "aws", "gcp", "azure-native", "kubernetes")
     announced = engine.preview()["changeSummary"]
-    assert engine.up() == select_changes(announced) == {"create": 7}, "six and the stack"
+    assert engine.up() == select_changes(announced) == {"create": 7}, "six resources and the stack"
     engine.run("preview", "--refresh", "--expect-no-changes")
     (account,) = engine.cloud.objects("azure-native:storage:StorageAccount").values()
     (named,) = engine.cloud.objects("azure-native:resources:ResourceGroup").values()
@@ -247,7 +247,7 @@ part = Part("p", {"cidr": "10.0.0.0/16", "token": pulumi.Output.secret("hush-hus
 """
 
 
-def test_a_component_in_a_process_of_its_own(program: Program) -> None:
+def test_a_component_in_a_separate_process(program: Program) -> None:
     engine = program(CONSUMER, "aws")
     package = engine.folder / "parts"
     package.mkdir()

@@ -1,4 +1,4 @@
-"""A hundred thousand accelerators are some hundred resources: nothing is per node."""
+"""A cluster of 100,000 accelerators has a few hundred resources: none is per node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The repository's stack as a stranger meets it: no configuration, wrong specs, a second stack, two clusters in one."""
+"""The stack of the repository for a new user: no configuration, wrong specs, a second stack, two clusters in one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WRONG = {
 
 @pytest.fixture
 def engine(start: Callable[..., Engine]) -> Engine:
-    """The repository's project in a stack that has no configuration yet."""
+    """The project of the repository in a stack without configuration."""
     fresh = start(CLUSTER)
     for key in CLUSTER.config:
         fresh.run("config", "rm", key)
@@ -36,14 +36,14 @@ def engine(start: Callable[..., Engine]) -> Engine:
 
 
 def write_spec(engine: Engine, spec: object, stack: str = "dev") -> None:
-    """The spec as an object in the stack's own file."""
+    """Write the spec as an object into the file of the stack."""
     file: Path = engine.project / "stacks" / f"Pulumi.{stack}.yaml"
     text = file.read_text() if file.exists() else "config:\n"
     kept = [line for line in text.splitlines() if "supercloud:spec:" not in line and not line.startswith("config:")]
     file.write_text("\n".join(["config:", f"  supercloud:spec: {json.dumps(spec)}", *kept, ""]))
 
 
-def test_without_a_configuration_it_says_what_to_configure(engine: Engine) -> None:
+def test_a_missing_configuration_is_an_error_with_the_command_to_set_it(engine: Engine) -> None:
     said = engine.run("preview", code=None)
     assert said.code and "pulumi config set supercloud:specFile" in said.text and "Traceback" not in said.text
 
@@ -75,7 +75,7 @@ def test_stacks_of_other_examples_match_their_previews(engine: Engine, example: 
     engine.run("preview", "--refresh", "--expect-no-changes")
 
 
-def test_two_clusters_live_in_one_program(program: Callable[..., Engine]) -> None:
+def test_one_program_can_have_two_clusters(program: Callable[..., Engine]) -> None:
     engine = program(
         f"""
         import json

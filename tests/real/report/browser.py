@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to by the WebDriver protocol: a page opened, programs run in it, pictures taken."""
+"""A headless Chromium, controlled by the WebDriver protocol: it opens pages, runs scripts and takes pictures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FLAGS = (
 
 
 class Browser:
-    """One browser with a profile of its own."""
+    """One browser with a separate profile."""
 
     def __init__(self, profile: Path) -> None:
         with socket.socket() as probe:
@@ -65,40 +65,40 @@ class Browser:
             raise ConnectionError(str(error)) from None
 
     def run_devtools(self, command: str, **params: Any) -> Any:
-        """A command of the DevTools protocol."""
+        """Run a command of the DevTools protocol."""
         return self._ask("POST", f"{self.session}/goog/cdp/execute", {"cmd": command, "params": params})
 
     def set_size(self, width: int, height: int, phone: bool = False) -> None:
-        """A screen of that size."""
+        """Set the size of the screen."""
         self.run_devtools(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone
         )
 
     def set_colours(self, scheme: str, media: str = "") -> None:
-        """Light or dark; and on screen or on paper."""
+        """Set the colour scheme (light or dark) and the medium (screen or print)."""
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.run_devtools("Emulation.setEmulatedMedia", media=media, features=features)
 
     def open(self, page: Path) -> float:
-        """Open a page; the seconds until its search works."""
+        """Open a page; return the seconds until its search works."""
         self._ask("POST", f"{self.session}/url", {"url": page.resolve().as_uri()})
         return float(self.run("return window.supercloud.ready")) / 1000
 
     def run(self, program: str, *arguments: Any) -> Any:
-        """What a program returns in the page."""
+        """Run a script in the page, and return its result."""
         return self._ask("POST", f"{self.session}/execute/sync", {"script": program, "args": list(arguments)})
 
     def read_log(self) -> list[str]:
-        """What the page said on its console since it was asked last."""
+        """Messages on the console of the page since the last call."""
         return [entry["message"] for entry in self._ask("POST", f"{self.session}/se/log", {"type": "browser"})]
 
     def save_picture(self, file: Path, whole: bool = False) -> None:
-        """A picture of the screen, or of the whole page."""
+        """Save a picture of the screen, or of the whole page."""
         taken = self.run_devtools("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         file.write_bytes(base64.b64decode(taken["data"]))
 
     def save_pdf(self, file: Path) -> None:
-        """The page as printed, PDF."""
+        """Save the page as PDF."""
         printed = self.run_devtools("Page.printToPDF", printBackground=True, preferCSSPageSize=True)
         file.write_bytes(base64.b64decode(printed["data"]))
 

@@ -1,4 +1,4 @@
-"""A real Chromium, installed where it is missing, and reports for it to open."""
+"""A real Chromium, installed if it is missing, and the reports that it opens."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def plans() -> dict[str, Plan]:
-    """A SuperPOD, NVL72 racks with a torus, a Clos of 24,576 GPUs, 16,384 GPUs; small and cloud ones."""
+    """Plans of a SuperPOD, NVL72 racks with a torus, a Clos of 24,576 GPUs, 16,384 GPUs, small clusters and clouds."""
     overlay = Catalog([HERE / "catalog"])
     names = (
         "01-minimal",

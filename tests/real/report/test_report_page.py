@@ -1,4 +1,4 @@
-"""The report in a real browser: quiet, legible on three screens and on paper, and its search finds things."""
+"""The report in a real browser: no console messages, legible on three screens and in print, working search."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_text_is_legible(
     browser.open(pages[name])
     assert browser.read_log() == []
     width = browser.run("return document.documentElement.scrollWidth")
-    assert width <= SCREENS[screen][0]  # nothing makes the page itself scroll sideways
+    assert width <= SCREENS[screen][0]  # the page does not scroll horizontally
     assert browser.run(OVERLAPS) == []
     for row in range(min(browser.run("return window.supercloud.D.rows"), 3)):
         browser.run("window.supercloud.showRow(arguments[0])", row)
@@ -100,8 +100,8 @@ def test_search_finds_a_node_a_switch_a_port_a_cable_and_a_rack(
     assert browser.read_log() == []
 
 
-def test_search_finds_cables_that_follow_from_no_rule(browser: Browser, pages: dict[str, Path]) -> None:
-    """Those of services and servers, between the leaves of a pair, to the building, and into another network."""
+def test_search_finds_cables_outside_the_regular_groups(browser: Browser, pages: dict[str, Path]) -> None:
+    """Cables of services and servers, between the leaves of a pair, to the building, and to another network."""
     browser.open(pages["05-superpod-networks"])
     said = browser.run(ASK, "mgmt-01")
     for end in ("storage-leaf-", "in-band-leaf-", "management-leaf-"):
@@ -156,7 +156,7 @@ def test_elevations_show_each_node_once(
     assert shown == Counter(host for pool in plans[name].pools for host in pool.hosts)
 
 
-def test_rows_are_chosen_by_hand_and_by_the_row_plan(browser: Browser, pages: dict[str, Path]) -> None:
+def test_rows_are_selected_by_button_and_by_row_plan(browser: Browser, pages: dict[str, Path]) -> None:
     browser.set_size(1280, 800)
     browser.open(pages["site"])
     browser.run("document.getElementById('after').click()")
@@ -166,7 +166,9 @@ def test_rows_are_chosen_by_hand_and_by_the_row_plan(browser: Browser, pages: di
 
 
 @pytest.mark.parametrize("name", ["superpod", "03-nvl72"])
-def test_on_paper(browser: Browser, pages: dict[str, Path], plans: dict[str, Plan], name: str, tmp_path: Path) -> None:
+def test_the_printed_report_is_complete(
+    browser: Browser, pages: dict[str, Path], plans: dict[str, Plan], name: str, tmp_path: Path
+) -> None:
     browser.set_size(1280, 800)
     browser.set_colours("light")
     browser.open(pages[name])
@@ -177,7 +179,7 @@ def test_on_paper(browser: Browser, pages: dict[str, Path], plans: dict[str, Pla
         ["pdftotext", "-layout", tmp_path / "report.pdf", "-"], capture_output=True, text=True, check=True
     ).stdout
     for host in (host for pool in plans[name].pools for host in pool.hosts):
-        assert host in text  # every row is printed, not only the one on the screen
+        assert host in text  # all rows are printed, not only the visible one
     for word in ("Row plan", "Elevations", "Power", "Cooling", "Cost"):
         assert word in text
     browser.set_size(1000, 1400)

@@ -1,4 +1,4 @@
-"""What Slurm's commands say, taken apart; and the few questions that many tests ask."""
+"""Parsers of the output of Slurm's commands, and queries that many tests use."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ PAIR = re.compile(r"(\w+)=(\S*)")
 
 
 def parse_records(text: str) -> list[dict[str, str]]:
-    """The ``Key=value`` pairs of each line that has some: what ``scontrol -o`` prints."""
+    """The ``Key=value`` pairs of each line with some, as in the output of ``scontrol -o``."""
     return [dict(pairs) for line in text.splitlines() if (pairs := PAIR.findall(line))]
 
 
 def list_by_name(lab: Lab, what: str, key: str) -> dict[str, dict[str, str]]:
-    """All things of a kind by name: ``named(lab, "node", "NodeName")``."""
+    """All records of a kind by name: ``list_by_name(lab, "node", "NodeName")``."""
     return {record[key]: record for record in parse_records(lab.run(f"scontrol -o show {what}").stdout)}
 
 
@@ -27,24 +27,24 @@ def read_topology(lab: Lab, name: str = "") -> list[dict[str, str]]:
 
 
 def submit_batch(lab: Lab, *arguments: str) -> str:
-    """Submit a job as user lab; its number."""
+    """Submit a job as user lab; return its number."""
     return lab.run(["sbatch", "--parsable", *arguments], user="lab").stdout.strip()
 
 
 def get_refusal(lab: Lab, *arguments: str) -> str:
-    """What sbatch says when it refuses a job, as it must."""
+    """Submit a job that must be refused; return the error of sbatch."""
     done = lab.run(["sbatch", *arguments, "--wrap", "true"], user="lab", check=False)
     assert done.returncode == 1, f"accepted: {arguments}\n{done.stdout}{done.stderr}"
     return done.stderr
 
 
 def get_job(lab: Lab, number: str) -> dict[str, str]:
-    """A job as the controller sees it."""
+    """The record of a job in the controller."""
     return parse_records(lab.run(["scontrol", "-o", "show", "job", number]).stdout)[0]
 
 
 def wait_job(lab: Lab, number: str, state: str, *, reason: str = "", timeout: float = PATIENCE) -> dict[str, str]:
-    """Wait until a job is in a state, and for a reason where one is given."""
+    """Wait until a job is in a state, with this text in its reason."""
     seen: dict[str, str] = {}
 
     def is_reached() -> bool:
@@ -56,7 +56,7 @@ def wait_job(lab: Lab, number: str, state: str, *, reason: str = "", timeout: fl
 
 
 def get_accounted_state(lab: Lab, number: str) -> str:
-    """A job's state in the accounts."""
+    """The state of a job in the accounts."""
     rows = lab.run(["sacct", "-n", "-P", "-X", "-j", number, "-o", "State"], user="lab").stdout.split("\n")
     return rows[0]
 
@@ -67,7 +67,7 @@ def list_hosts(text: str) -> set[str]:
 
 
 def clear(lab: Lab) -> None:
-    """End all jobs and wait until every node is free of them."""
+    """Cancel all jobs and wait until no node has one."""
     lab.run("scancel -u lab")
     lab.wait_for("an empty queue", lambda: not lab.run("squeue -h -o %A").stdout)
     lab.wait_for("nodes without jobs", lambda: not lab.run("sinfo -h -N -t alloc,mix,comp -o %N").stdout)

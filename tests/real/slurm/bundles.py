@@ -1,4 +1,4 @@
-"""Specs of clusters, rendered for a lab, beside the plan that the daemons must agree with."""
+"""Specs of clusters, rendered for a lab, with the plan that the daemons must match."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def declare_example(name: str, folder: Path) -> Declared:
 
 
 def declare_text(text: str, folder: Path) -> Declared:
-    """A cluster whose spec a test wrote."""
+    """The cluster of a spec text."""
     folder.mkdir(parents=True, exist_ok=True)
     spec = folder / "cluster.yaml"
     spec.write_text(text)

@@ -1,7 +1,7 @@
-"""A cloud in a lab: a folder is bucket and secret store, groups start and end "instances" that boot for real.
+"""A cloud in a lab: a folder is bucket and secret store; groups start and stop "instances" that boot.
 
-Controller and nodes are made by the bundle's own boot script; only the provider's functions are the lab's
-(``inside/cloud-lab.sh``), and systemctl, which has no systemd to talk to.
+Controller and nodes are configured by the boot script of the bundle; only the functions of the provider
+(``inside/cloud-lab.sh``) and systemctl, as there is no systemd, belong to the lab.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from supercloud.targets.boot import render_boot_bundle
 HERE = Path(__file__).resolve().parent
 CONTROLLER = "10.200.0.11"
 
-# Times of a lab, not of a cloud; and a machine that has two processors. PrologFlags and the rest stay as rendered.
+# Short times, and config_overrides for a machine with two processors. PrologFlags and the rest stay as rendered.
 OPTIONS = {
     "SlurmdParameters": "config_overrides",
     "SuspendTime": "15",
@@ -41,7 +41,7 @@ OPTIONS = {
 
 
 def build_lab_plan(version: str, domain: int = 1, auth: str = "munge") -> Plan:
-    """Four machines with two processors and two accelerators each, got in two ways, ``domain`` at a time."""
+    """Four machines with two processors and two accelerators each, in two capacity groups, in domains of ``domain``."""
     declared = ClusterSpec.model_validate(
         {
             "name": "cloudy",
@@ -111,7 +111,7 @@ class CloudLab(Lab):
 
     def _install(self) -> None:
         super()._install()
-        # boot.sh lays the bundle down, as rendered
+        # boot.sh installs the rendered bundle
         self.run("rm -rf /etc/slurm/*; pkill munged; rm -f /run/munge/*", check=False)
 
     def _start_cloud(self) -> None:
@@ -141,11 +141,11 @@ class CloudLab(Lab):
         self.spawn("cloud", ["/lab/bin/cloud-daemon.sh"])
 
     def publish(self, name: str, bundle: Bundle) -> None:
-        """A bundle as the archive in the bucket."""
+        """Put a bundle into the bucket as an archive."""
         self.put(f"/lab/cloud/bucket/{name}/{name}.tar.gz", archive(bundle))
 
     def boot_controller(self, **environment: str) -> None:
-        """The controller's first start, by its own user-data."""
+        """Boot the controller with its user-data."""
         key = self.plan.scheduler.controllers[0].name
         more = {
             "PATH": "/lab/machine:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -158,7 +158,7 @@ class CloudLab(Lab):
         self._watched["slurmctld"] = (self.controllers[0], "slurmctld")
 
     def read_scaler_log(self) -> str:
-        """What the scaler says."""
+        """The log of the scaler."""
         return self.run("cat /var/log/slurm/scale.log", check=False).stdout
 
     def list_instances(self, group: str) -> list[str]:
@@ -166,12 +166,12 @@ class CloudLab(Lab):
         return self.run(f"ls /lab/cloud/groups/{group}/instances").stdout.split()
 
     def get_size(self, group: str) -> int:
-        """How many it is to have."""
+        """The desired number of instances of a group."""
         return int(self.run(f"cat /lab/cloud/groups/{group}/size").stdout)
 
 
 class CloudRendered(Rendered):
-    """A bundle whose controller has a private name, which in the lab is one address."""
+    """A bundle whose controller has a private DNS name, which is one address in the lab."""
 
     @property
     def controllers(self) -> dict[str, str]:
@@ -179,12 +179,12 @@ class CloudRendered(Rendered):
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """User-data with its placeholders put in; one that nobody knows is an error."""
+    """Replace the placeholders of user-data; an unknown one is an error."""
     return re.sub(r"@\{([^}]*)\}", lambda hole: values[hole[1]], text)
 
 
 def archive(bundle: Bundle) -> bytes:
-    """The files as a gzipped tar."""
+    """Pack the files into a gzipped tar."""
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w:gz") as tar:
         for path, file in bundle.files.items():

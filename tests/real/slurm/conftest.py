@@ -1,4 +1,4 @@
-"""The two real Slurms: 22.05 of Debian 12, and the newest packaged, in a Debian sid root kept in a cache."""
+"""The two releases of Slurm: 22.05 of Debian 12, and the newest packaged one, in a Debian sid root in a cache."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CACHE = Path(os.environ.get("SUPERCLOUD_CACHE") or Path.home() / ".cache" / "sup
 
 
 def _run_script(*command: str | Path) -> str:
-    """The last line a script prints; a script that fails, fails the tests: they never skip."""
+    """Run a script and return its last line; if it fails, the tests fail and are not skipped."""
     if os.geteuid() != 0:
         pytest.fail("the real-Slurm tests need root: they make namespaces and install Debian packages")
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=1800)
@@ -37,7 +37,7 @@ def slurm_2205() -> Slurm:
 
 @pytest.fixture(scope="session")
 def slurm_new(slurm_2205: Slurm) -> Slurm:
-    """The newest packaged Slurm, 26.05 or later; install.sh brings what builds it and what any lab needs."""
+    """The newest packaged Slurm, 26.05 or later; install.sh installs the tools that create its root."""
     slurm = find_slurm(Path(_run_script(HERE / "sid-chroot.sh", CACHE)))
     assert slurm.release >= (26, 5), f"Debian sid has Slurm {slurm.version}; the tests need 26.05 or later"
     return slurm
@@ -51,7 +51,7 @@ def superpod(tmp_path_factory: pytest.TempPathFactory) -> Declared:
 
 @pytest.fixture(scope="session")
 def superpod_lab(superpod: Declared, slurm_2205: Slurm) -> Iterator[Lab]:
-    """The SuperPOD, running: 127 slurmd that fetch their configuration from the controllers, as INSTALL.md says."""
+    """The running SuperPOD: 127 slurmds that fetch their configuration from the controllers, as in INSTALL.md."""
     with Lab(superpod.folder, slurm_2205.rootfs) as lab:
         lab.start(nodes="")
         lab.start_nodes(configless=True)

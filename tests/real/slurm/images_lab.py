@@ -1,4 +1,4 @@
-"""What lets a lab run images: a stand-in for pyxis loaded into its Slurm, and a folder for an image."""
+"""Images in a lab: a test plugin with the options of pyxis, and a folder instead of an image."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PROGRAMS = ("bash", "cat", "chmod", "cp", "ln", "ls", "mkdir", "mv", "rm", "sh"
 
 
 def load_plugin(lab: Lab, slurm: Slurm, cache: Path, folder: Path) -> None:
-    """Compile the plugin against the headers of this Slurm, and name it in plugstack.conf."""
+    """Compile the plugin with the headers of this Slurm, and load it by plugstack.conf."""
     headers = build_layer(slurm, cache, "libslurm-dev") / "usr/include"
     plugin, source = folder / "image.so", Path(__file__).resolve().with_name("spank") / "image.c"
     command = ["gcc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-O1", f"-I{headers}", "-o", plugin, source]
@@ -28,7 +28,7 @@ def load_plugin(lab: Lab, slurm: Slurm, cache: Path, folder: Path) -> None:
 
 
 def make_image(lab: Lab, folder: str = _FOLDER) -> None:
-    """A folder with a shell and a few programs of the lab's own root."""
+    """Create a folder with a shell and a few programs of the lab's root."""
     lab.put(f"{folder}/etc/image", "tools 1.2\n")
     lab.run(f"""
         mkdir -p {folder}/bin {folder}/tmp {folder}/dev && chmod 1777 {folder}/tmp && ln -sfn bin {folder}/sbin

@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Slurm:
-    """The root folder it is in, and the version it says it is, as in "22.05.8"."""
+    """The root folder of an installed Slurm, and its version, such as "22.05.8"."""
 
     rootfs: Path
     version: str

@@ -1,4 +1,4 @@
-"""A lab for jobs: a small cluster with a login node, and the product's own commands run there by user lab."""
+"""A lab for jobs: a small cluster with a login node, where user lab runs supercloud."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pools: [{name: train, machine: dgx-h100, nodes: 4}]
 tenants: [{name: llm, users: [lab]}]
 """
 NODES = "train-[0001-0004]"
-# so that the loss of a node is noticed, and its job started again, in seconds; Slurm looks at its queue every two
+# a lost node is detected and its job requeued within seconds; Slurm schedules every two seconds
 QUICK = (
     "SlurmdTimeout=6",
     "AuthInfo=cred_expire=5",
@@ -42,7 +42,7 @@ def build_spec(slurm: Slurm, name: str = "pod") -> str:
 
 @contextlib.contextmanager
 def start_cluster_lab(slurm: Slurm, folder: Path, name: str = "pod", overlay: tuple[str, ...] = ()) -> Iterator[Lab]:
-    """That cluster, running; its spec is /home/lab/NAME.yaml."""
+    """Start a lab of this cluster; its spec is /home/lab/NAME.yaml."""
     cluster = declare_text(build_spec(slurm, name), folder)
     with Lab(cluster.folder, slurm.rootfs, (*QUICK, *overlay)) as lab:
         lab.put(f"/home/lab/{name}.yaml", cluster.spec.read_text())
@@ -50,19 +50,19 @@ def start_cluster_lab(slurm: Slurm, folder: Path, name: str = "pod", overlay: tu
 
 
 class Jobs:
-    """The verbs for jobs, as user lab gives them; ``env`` goes with each."""
+    """Commands for jobs of user lab, with the environment ``env``."""
 
     def __init__(self, lab: Lab, env: dict[str, str] | None = None):
         self.lab, self.env = lab, env or {}
 
     def submit(self, text: str, *words: str, on: str = "pod") -> int:
-        """Submit a job file with this text; its number."""
+        """Submit a job file with this text; return its number."""
         self.lab.put("/home/lab/job.yaml", text)
         words = ("submit", "/home/lab/job.yaml", "--on", f"/home/lab/{on}.yaml", *words)
         return int(self.lab.run_supercloud(*words, env=self.env).stdout)
 
     def wait(self, *numbers: int, timeout: float = PATIENCE) -> dict[int, str]:
-        """Wait for jobs with one command; how each ended."""
+        """Wait for jobs with one command; return the result of each."""
         words = ["wait", *map(str, numbers)]
         done = self.lab.run_supercloud(*words, timeout=timeout, check=False, env=self.env)
         lines = done.stdout.splitlines()
@@ -71,7 +71,7 @@ class Jobs:
         return dict(zip(numbers, said, strict=True))
 
     def read_logs(self, number: int) -> str:
-        """What a job printed."""
+        """The output of a job."""
         return self.lab.run_supercloud("logs", str(number), env=self.env).stdout
 
     def list_rows(self) -> list[dict[str, Any]]:
@@ -82,12 +82,12 @@ class Jobs:
         return rows
 
     def get_record(self, number: int) -> dict[str, Any]:
-        """One of them."""
+        """The row of one job."""
         return next(row for row in self.list_rows() if row["id"] == number)
 
 
 def run_contract(lab: Lab, *engines: str, env: dict[str, str] | None = None) -> None:
-    """Run the contract of engines inside the lab, as user lab, against these; all at one time."""
+    """Run the contract of engines in the lab, as user lab, with these engines in parallel."""
     python, checkout = lab.product.venv / "bin" / "python", lab.product.checkout
 
     def run_one(number: int) -> str:

@@ -1,10 +1,10 @@
-"""A lab: real Slurm daemons that load one rendered bundle as it is, one host per controller and node.
+"""A lab: real Slurm daemons that load one rendered bundle unchanged, one host per controller and node.
 
     with Lab(bundle, rootfs="/") as lab:
         lab.start(nodes="all")
         lab.run("srun -N4 hostname", user="lab")
 
-A new Slurm version is a new root folder; a new kind of daemon is a new case in inside/service.sh.
+A new version of Slurm needs a new root folder; a new kind of daemon needs a case in inside/service.sh.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Lab(World):
         self.controllers = list(self.rendered.controllers)
         self._changes = [*ALWAYS, *overlay_lines]
         self._cloud = cloud_nodes
-        # daemons that should live: log name to host and command
+        # expected daemons: log name -> (host, command)
         self._watched: dict[str, tuple[str, str]] = {}
         self._in_error = False
 
@@ -59,9 +59,9 @@ class Lab(World):
         return self
 
     def _install(self) -> None:
-        """Put the bundle in /etc/slurm and make the hosts it describes."""
+        """Copy the bundle to /etc/slurm and create its hosts."""
         folder = self.rendered.folder
-        # not ".": that would give /etc/slurm the mode of a temporary folder, closed to others
+        # not ".": /etc/slurm would get the mode of a temporary folder, which other users cannot read
         entries = sorted(path.name for path in folder.iterdir())
         tar = ["tar", "-c", "--owner=root", "--group=root", "-C", str(folder), *entries]
         archive = subprocess.run(tar, capture_output=True, check=True)
@@ -84,9 +84,9 @@ class Lab(World):
     def start(self, nodes: str = "all", *, accounts: str = "accounts.sh", timeout: float = PATIENCE) -> None:
         """Start accounting if the bundle has it, run its accounts script, start the controller and nodes.
 
-        ``nodes`` is "all", "" for none, or a host list. Returns when slurmctld answers: nodes come later.
+        ``nodes`` is "all", "" for none, or a host list. Returns when slurmctld answers; nodes register later.
         """
-        self.run("scontrol show hostnames parses")  # a key that Slurm does not know fails here, at once
+        self.run("scontrol show hostnames parses")  # fails if slurm.conf has an unknown key
         if self.rendered.accounting:
             self.start_accounting(timeout=timeout)
             if (self.rendered.folder / accounts).is_file():
@@ -114,7 +114,7 @@ class Lab(World):
         self.wait_answer(log, f"scontrol ping | grep -w 'at {host} is UP'", timeout=timeout)
 
     def start_nodes(self, nodes: str = "all", *, arguments: str = "", configless: bool = False) -> None:
-        """Start a real slurmd on these nodes; ``configless`` ones fetch their files from the controllers."""
+        """Start slurmd on these nodes; with ``configless`` they fetch their files from the controllers."""
         names = list(self.nodes) if nodes == "all" else expand(nodes)
         if unknown := [name for name in names if name not in self.nodes]:
             raise LabError(f"{unknown[0]} has no NodeName line with a NodeAddr in {self.rendered.folder}")
@@ -129,23 +129,23 @@ class Lab(World):
         self._watched.update({name: (name, "slurmd") for name in names})
 
     def kill_node(self, name: str, *, only: str = "") -> None:
-        """The node loses its power: all its processes die. ``only="slurmd"`` leaves the tasks running."""
+        """Kill all processes of a node, as after a loss of power. ``only="slurmd"`` leaves the tasks running."""
         self._watched.pop(name, None)
         self._signal("KILL", name, only)
 
     def kill_controller(self, host: str = "") -> None:
-        """The slurmctld of a controller host dies at once, the primary's by default."""
+        """Kill the slurmctld of a controller host, by default that of the primary."""
         self._end_controller("KILL", host or self.controllers[0])
 
     def stop_controller(self, host: str = "") -> None:
-        """The slurmctld of a controller host saves its state and ends, the primary's by default.
+        """Terminate the slurmctld of a controller host after it has saved its state, by default that of the primary.
 
-        A backup of 26.05 takes over only from a primary that has saved once, as it does when it ends.
+        A backup of 26.05 takes over only from a primary that has saved its state at least once.
         """
         self._end_controller("TERM", host or self.controllers[0])
 
     def spawn(self, name: str, command: Sequence[str], *, env: Mapping[str, str] | None = None) -> None:
-        """Start any other daemon on the primary controller's host; its output is ``log(name)``."""
+        """Start another daemon on the primary controller's host; its output is ``read_log(name)``."""
         self.run(["bash", "-c", 'source /lab/bin/spawn.sh; spawn "$@"', "spawn", name, *command], env=env)
 
     def _get_controller_log(self, host: str) -> str:
@@ -156,14 +156,14 @@ class Lab(World):
         self._signal(signal, host, "slurmctld")
 
     def _signal(self, signal: str, host: str, only: str) -> None:
-        """Signal a host's processes, all or those of one command, until there are none."""
+        """Signal the processes of a host, all or those of one command, until none is left."""
         end = time.monotonic() + 20
         while pids := [pid for at, command, pid in self.list_processes() if at == host and only in ("", command)]:
             self.run(["kill", f"-{signal}", *pids], check=False)
             if time.monotonic() > end:
                 raise self.build_error(f"processes {pids} of {host} do not die")
 
-    # --- asking
+    # --- queries
 
     def run_supercloud(
         self,
@@ -173,7 +173,7 @@ class Lab(World):
         check: bool = True,
         env: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """The product's own command, run by a user of the cluster on the controller's host."""
+        """Run supercloud as a user of the cluster on the controller's host."""
         command = [str(self.product.command), *args]
         variables = {"SUPERCLOUD_STATE": "/home/lab/supercloud-state", **(env or {})}
         return self.run(command, user=user, timeout=timeout, check=check, env=variables)
@@ -185,14 +185,14 @@ class Lab(World):
         return self.run(["/lab/bin/on-host.sh", host, "bash", "-c", command], timeout=timeout, check=check)
 
     def read_log(self, name: str) -> str:
-        """What a daemon said.
+        """The log of a daemon.
 
-        The name is "slurmctld", "slurmctld.<backup>", "slurmdbd", "mariadb", a node's, or that of a spawn.
+        The name is "slurmctld", "slurmctld.<backup>", "slurmdbd", "mariadb", that of a node, or of a spawned daemon.
         """
         return self.run(["cat", f"/lab/log/{name}"], check=False).stdout
 
     def list_states(self, nodes: str) -> dict[str, str]:
-        """Node name to its state, as ``sinfo`` spells it (idle, allocated*, drained ...)."""
+        """Node name -> state, as in ``sinfo`` (idle, allocated*, drained ...)."""
         listed = self.run(["sinfo", "-h", "-N", "-n", nodes, "-o", "%N %T"], check=False).stdout
         return dict(line.split() for line in listed.splitlines())
 
@@ -224,10 +224,11 @@ class Lab(World):
     def wait_for(
         self, what: str, happened: Callable[[], object], *, timeout: float = PATIENCE, interval: float = 0.05
     ) -> None:
-        """Wait for a condition; raise with the logs when time is up, and at once when a daemon has died."""
+        """Wait for a condition; raise an error with the logs after the limit, or at once if a daemon has ended."""
 
         def ask() -> object:
-            if dead := self.list_dead():  # asked first: with no controller, Slurm's commands take 20 s to say so
+            # checked first: without a controller, Slurm's commands take 20 s to fail
+            if dead := self.list_dead():
                 raise self.build_error(f"{', '.join(dead)} died while the lab waited for: {what}")
             return happened()
 
@@ -237,17 +238,17 @@ class Lab(World):
             raise self.build_error(str(late)) from None
 
     def list_dead(self) -> list[str]:
-        """The log names of daemons that were started, were not killed by the test, and are gone."""
+        """The log names of expected daemons that have ended."""
         ended = 'cd /lab/pid; for name in *; do [ -e "/proc/$(<"$name")" ] || echo "$name"; done'
         suspects = [name for name in self.run(ended).stdout.split() if name in self._watched]
         if not suspects:
             return []
-        # slurmctld and slurmd of newer Slurm go on as another process after `scontrol reconfigure`
+        # slurmctld and slurmd of newer Slurm continue as another process after `scontrol reconfigure`
         alive = {(host, command) for host, command, _ in self.list_processes()}
         return [name for name in suspects if self._watched[name] not in alive]
 
     def build_error(self, text: str) -> LabError:
-        if self._in_error:  # the lab is in such a state that not even its logs can be read
+        if self._in_error:  # not even the logs of the lab can be read
             return LabError(text)
         self._in_error = True
         try:

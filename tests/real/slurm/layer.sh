@@ -1,10 +1,10 @@
 #!/bin/bash
-# layer.sh ROOTFS CACHE PACKAGE...: a folder with what ROOTFS lacks of these packages, to be copied over it; prints its
-# path. Nothing is installed in ROOTFS itself: the packages that are missing are fetched and unpacked.
+# layer.sh ROOTFS CACHE PACKAGE...: a folder with the files of these packages that ROOTFS lacks, to be copied over it;
+# prints its path. Nothing is installed in ROOTFS: missing packages are fetched and unpacked.
 set -euo pipefail
 root=$1 cache=$2
 shift 2
-release=$(sed -n 's/^VERSION_CODENAME=//p' "$root/etc/os-release")   # what the packages fit: not where ROOTFS is
+release=$(sed -n 's/^VERSION_CODENAME=//p' "$root/etc/os-release")   # the release of ROOTFS, not of this machine
 layer=$cache/layer-${release:?}-$1
 mkdir -p "$cache"
 exec 9>"$layer.lock"
@@ -15,7 +15,7 @@ if [ ! -e "$layer/complete" ]; then
     mkdir -p "$layer/packages" "$layer/root"
     # apt in a mount namespace: its cache goes into the layer
     # shellcheck disable=SC2016  # for the shell inside
-    # the lock of packages.sh: where ROOTFS is this machine's, another lane may be installing
+    # the lock of packages.sh: if ROOTFS is that of this machine, another run may be installing
     flock -o /run/supercloud-packages.lock unshare -m --propagation private -- bash -euc '
         root=$1 packages=$2
         shift 2
@@ -27,7 +27,7 @@ if [ ! -e "$layer/complete" ]; then
             "$@"
     ' inner "$root" "$layer/packages" "$@" >&2
     for package in "$layer"/packages/*.deb; do dpkg-deb -x "$package" "$layer/root"; done
-    # where /lib and /sbin are links into /usr, as everywhere today, a folder over the link would hide all that is there
+    # if /lib and /sbin are links into /usr, as usual, a folder instead of the link would hide all files there
     for folder in lib sbin bin lib64; do
         if [ -d "$layer/root/$folder" ] && [ ! -L "$layer/root/$folder" ]; then
             mkdir -p "$layer/root/usr/$folder"

@@ -1,4 +1,4 @@
-"""Packages that a lab has over its root folder, in which nothing is ever installed."""
+"""Packages that a lab has in addition to its root folder, which is not changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def build_layer(slurm: Slurm, cache: Path, *packages: str) -> Path:
-    """A folder with what the root folder lacks of these packages; fetched once and kept."""
+    """A folder with the files of these packages that the root folder lacks; fetched once."""
     command = [HERE / "layer.sh", slurm.rootfs, cache, *packages]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

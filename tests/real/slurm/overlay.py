@@ -1,4 +1,4 @@
-"""The few lines of slurm.conf that a lab changes: everything else is loaded as rendered.
+"""The lines of slurm.conf that a lab changes: everything else is loaded as rendered.
 
 ``config_overrides`` is always needed: without it a node with fewer cores than it declares is invalid.
 """

@@ -1,4 +1,4 @@
-"""The product's checkout and interpreter, to be seen inside a lab at their own paths."""
+"""The checkout of the project and its interpreter, which are mounted in a lab at the same paths."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ class Product:
         python = (Path(home) / "python3").resolve()
         if python.parent != Path("/usr/bin"):
             return [*folders, python.parents[1]]
-        # The system's interpreter: the machine's own root has it, another gets just its program and library.
+        # The interpreter of the system: another root folder than / gets its program and library.
         return folders if rootfs == Path("/") else [*folders, python, Path("/usr/lib") / python.name]

@@ -1,9 +1,9 @@
-"""Records what a real Slurm answers to the commands of the job engine, for the hermetic tests.
+"""Records the answers of a real Slurm to the commands of the job engine, for the hermetic tests.
 
     python tests/real/slurm/record_jobs.py          (root; both releases, four minutes)
 
-Each recording begins with the command as it was given, and ends with its exit code. Jobs are told apart by their
-comments, which hold their names as keys.
+Each recording begins with the command and ends with its exit code. Jobs are identified by their comments, which have
+their names as keys.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CACHE = Path.home() / ".cache" / "supercloud"
 TARGET = HERE.parents[1] / "jobs" / "recordings"
 OVERLAY = ("PreemptExemptTime=00:00:00",)
 HOLD = "sleep 900"
-# name -> options and script; what is submitted first begins first, each of the first four on a node of its own
+# name -> options and script; jobs start in this order, each of the first four on a separate node
 FIRST: dict[str, tuple[tuple[str, ...], str]] = {
     "ok": (("--nodes=2", "--exclusive"), "true"),
     "bad": (("--nodes=1",), "exit 3"),
@@ -61,7 +61,7 @@ ENDED = ("COMPLETED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "CANCELLED", "NODE_F
 
 
 class Recorder:
-    """Asks as user lab, and writes down what is said."""
+    """Runs commands as user lab, and writes their output to files."""
 
     def __init__(self, lab: Lab, release: str):
         self.lab, self.release = lab, release
@@ -97,7 +97,7 @@ class Recorder:
 
 
 def record(slurm: Slurm) -> None:
-    """All recordings of one release."""
+    """Write all recordings of one release."""
     release = ".".join(f"{part:02d}" for part in slurm.release)
     with tempfile.TemporaryDirectory() as folder, start_cluster_lab(slurm, Path(folder), overlay=OVERLAY) as lab:
         lab.start()
@@ -125,7 +125,7 @@ def record(slurm: Slurm) -> None:
 
 
 def main() -> None:
-    """Both releases."""
+    """Record both releases."""
     for old in (*TARGET.glob("queue*.txt"), *TARGET.glob("accounts*.txt"), *TARGET.glob("refused*.txt")):
         old.unlink()
     for rootfs in (Path("/"), CACHE / "slurm-sid"):

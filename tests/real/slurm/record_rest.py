@@ -1,8 +1,8 @@
-"""Records what a real slurmrestd answers to the engine's questions, for the hermetic tests.
+"""Records the answers of a real slurmrestd to the requests of the engine, for the hermetic tests.
 
     python tests/real/slurm/record_rest.py 22.05    (root; a minute)
 
-Of each job and node the fields that the engine reads are kept, and its name.
+Only the name of each job and node and the fields that the engine reads are kept.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SECOND: Mapping[str, tuple[tuple[str, ...], str]] = {
 
 
 def main(release: str) -> None:
-    """One release: 22.05 of Debian 12, or else the newest packaged."""
+    """Record one release: 22.05 of Debian 12, otherwise the newest packaged one."""
     rootfs = Path("/") if release == "22.05" else CACHE / "slurm-sid"
     with tempfile.TemporaryDirectory() as folder, start_cluster_lab(find_slurm(rootfs), Path(folder)) as lab:
         start_rest(lab)
@@ -66,7 +66,7 @@ def main(release: str) -> None:
 
 
 def _wait_settled(lab: Lab, token: str, path: str, kind: str) -> dict[str, Any]:
-    """The answer, once the database has all of a job: of one that has just begun it says the name allocation."""
+    """Wait until the database has complete records: a job that has just started has the name allocation."""
     answer: dict[str, Any] = {}
 
     def is_settled() -> bool:

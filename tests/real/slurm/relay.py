@@ -1,4 +1,4 @@
-"""A door into a lab: what listens on this machine's loopback answers on the lab's loopback, too, at the same port."""
+"""A relay into a lab: a port on the loopback of this machine is also a port on the loopback of the lab."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _NETWORK = 0x40000000  # CLONE_NEWNET
 
 @contextlib.contextmanager
 def open_relay(pid: int, port: int) -> Iterator[None]:
-    """Open it for the network that process ``pid`` is in."""
+    """Relay the port for the network namespace of process ``pid``."""
     found: list[socket.socket] = []
-    entering = threading.Thread(target=lambda: found.append(_listen(pid, port)))  # a thread has a network of its own
+    # each thread can have its own network namespace
+    entering = threading.Thread(target=lambda: found.append(_listen(pid, port)))
     entering.start()
     entering.join()
     (door,) = found

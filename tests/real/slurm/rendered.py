@@ -1,6 +1,6 @@
-"""What the lab must know of a rendered Slurm bundle: its hosts, addresses, folders, keys and devices.
+"""The parts of a rendered Slurm bundle that a lab needs: hosts, addresses, folders, keys and devices.
 
-Read from the text alone, with none of the product's code: the lab must not share the product's mistakes.
+They are read from the text without code of the project: the lab must not repeat errors of the project.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def _expand_one(text: str) -> Iterator[str]:
 
 
 def list_lines(text: str) -> list[str]:
-    """The lines of a Slurm configuration file without comments, blank lines and continuations."""
+    """The lines of a Slurm configuration file without comments and blank lines, continuations joined."""
     joined = re.sub(r"\\\n", " ", text)
     bare = (re.sub(r"(?<!\\)#.*", "", line).strip() for line in joined.splitlines())
     return [line for line in bare if line]
 
 
 class Conf:
-    """One configuration file: its keys, asked for in any letter case."""
+    """One configuration file; keys are case-insensitive."""
 
     def __init__(self, path: Path) -> None:
         self.lines = list_lines(path.read_text()) if path.exists() else []
@@ -53,7 +53,7 @@ class Conf:
         return values
 
     def get(self, key: str, default: str = "") -> str:
-        """The value that counts: the last one."""
+        """The effective value: the last one."""
         return (self.list_values(key) or [default])[-1]
 
     def iter_records(self, key: str) -> Iterator[dict[str, str]]:
@@ -75,7 +75,7 @@ class Rendered:
 
     @property
     def controllers(self) -> dict[str, str]:
-        """Host name to address, the primary first."""
+        """Host name -> address, the primary first."""
         hosts = {}
         for value in self.slurm.list_values("SlurmctldHost"):
             match = re.fullmatch(r"([^(]+)\(([^)]+)\)", value)
@@ -88,7 +88,7 @@ class Rendered:
 
     @property
     def nodes(self) -> dict[str, str]:
-        """Node name to address, for the nodes that have one."""
+        """Node name -> address, for the nodes with an address."""
         nodes: dict[str, str] = {}
         for record in self.slurm.iter_records("NodeName"):
             if "nodeaddr" in record:
@@ -102,14 +102,14 @@ class Rendered:
 
     @property
     def database_hosts(self) -> list[str]:
-        """Names that the accounting files use; the lab lets all of them be the controller."""
+        """Host names in the accounting files; in the lab all of them are the controller."""
         dbd = self.dbd
         named = {self.slurm.get("AccountingStorageHost"), dbd.get("DbdHost"), dbd.get("StorageHost")}
         return sorted(named - {"", "localhost", *self.controllers})
 
     @property
     def devices(self) -> list[str]:
-        """The GPU device files that gres.conf names."""
+        """The GPU device files in gres.conf."""
         found = {}
         for record in self.gres.iter_records("Name"):
             for key in ("file", "multiplefiles"):
@@ -118,12 +118,12 @@ class Rendered:
 
     @property
     def keys(self) -> list[str]:
-        """Shared secrets that the controller reads from files: they are never part of a bundle."""
+        """Files of shared secrets that the controller reads; they are not part of a bundle."""
         secrets = ["/etc/slurm/slurm.key"] if self.slurm.get("AuthType") == "auth/slurm" else []
         return secrets + re.findall(r"jwt_key=([^,\s]+)", self.slurm.get("AuthAltParameters"))
 
     def build_settings(self) -> dict[str, str | list[str]]:
-        """The same for the lab's shell scripts."""
+        """The variables for the shell scripts of the lab."""
         slurm, dbd = self.slurm, self.dbd
         (primary, address), *backups = self.controllers.items()
         spool = slurm.get("SlurmdSpoolDir", "/var/spool/slurmd")
@@ -152,5 +152,5 @@ class Rendered:
 
 
 def _list_folders(*files: str) -> list[str]:
-    """The folders of these files, each once; a file that is not set has none."""
+    """The folders of these files without duplicates; empty names are skipped."""
     return list(dict.fromkeys(str(Path(file).parent) for file in files if file))

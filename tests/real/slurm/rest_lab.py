@@ -1,4 +1,4 @@
-"""A lab whose controller's host runs slurmrestd, as INSTALL.md sets it up, without the TLS in front."""
+"""A lab with slurmrestd on the controller's host, set up as in INSTALL.md, but without TLS."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ URL = "http://127.0.0.1:6820"
 
 
 def start_rest(lab: Lab) -> None:
-    """Make the key of the tokens, start everything, and wait until the service answers."""
+    """Create the key of the tokens, start everything, and wait until the service answers."""
     lab.run(f"dd if=/dev/urandom of={KEY} bs=32 count=1 status=none; chown slurm {KEY}; chmod 600 {KEY}")
     lab.start()
     lab.wait_nodes(NODES, 4)
@@ -31,5 +31,5 @@ def start_rest(lab: Lab) -> None:
 
 
 def get_token(lab: Lab) -> str:
-    """A token of user lab's."""
+    """Create a token of user lab."""
     return lab.run("scontrol token username=lab lifespan=3600").stdout.strip().partition("=")[2]

@@ -1,6 +1,6 @@
 #!/bin/bash
 # sid-chroot.sh CACHE_DIR: makes CACHE_DIR/slurm-sid, a Debian sid root with the newest packaged Slurm; prints its path.
-# Built once and kept; a build that was cut short is thrown away and begun again. Delete the folder for a newer Slurm.
+# Built once and kept; an interrupted build is deleted and repeated. Delete the folder for a newer Slurm.
 set -euo pipefail
 
 cache=$1
@@ -46,7 +46,7 @@ exec 9>"$root.lock"
 flock 9
 for attempt in 1 2 3; do
     complete && echo "$root" && exit 0
-    # Own mount and pid namespaces: whatever debootstrap mounts or starts goes away with them.
+    # Separate mount and PID namespaces: mounts and processes of debootstrap end with them.
     unshare -m -p --fork --kill-child --mount-proc -- "$0" "$cache" build 9>&- ||
         echo "attempt $attempt to build $root failed" >&2
 done

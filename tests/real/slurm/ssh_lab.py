@@ -1,4 +1,4 @@
-"""A lab with an sshd on the controller's host, so that it is a login node too."""
+"""A lab with an sshd on the controller's host, which makes it a login node."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PidFile /run/sshd.pid
 
 
 def start_sshd(lab: Lab, slurm: Slurm, cache: Path) -> None:
-    """Let user lab in with a key of its own, as ``login``."""
+    """Start sshd; user lab logs in to the host ``login`` with a key."""
     copy_over_root(lab, build_layer(slurm, cache, "openssh-server", "openssh-client"))
     lab.put("/etc/ssh/sshd_config", SSHD)
     lab.run("""

@@ -1,4 +1,4 @@
-"""auth/slurm on a cloud: no munge; sackd signs for the commands of a node until its slurmd runs, in real Slurm."""
+"""auth/slurm on a cloud with real Slurm: no munge; sackd signs commands of a node until its slurmd runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from layers import build_layer, copy_over_root
 
 
 def test_a_node_joins_with_the_key_of_slurm(slurm_new: Slurm, tmp_path: Path) -> None:
-    """A node without a daemon yet asks the controller for its name, joins, and runs a job; munge runs nowhere."""
+    """A node gets its name from the controller, joins, and runs a job; munge runs on no machine."""
     with CloudLab(build_lab_plan("26.05", auth="slurm"), tmp_path / "bundle", slurm_new.rootfs) as lab:
         copy_over_root(lab, build_layer(slurm_new, CACHE, "sackd"))
         lab.boot_controller()

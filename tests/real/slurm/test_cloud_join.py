@@ -1,4 +1,4 @@
-"""A cloud in the lab: the rendered boot script makes controller and nodes; power saving resizes groups for jobs."""
+"""A cloud in the lab: the rendered boot script configures all machines; power saving resizes groups for jobs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def slurm(request: pytest.FixtureRequest) -> Slurm:
 
 @pytest.fixture(scope="module")
 def lab(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CloudLab]:
-    """A controller that has booted from its user-data, and no instance."""
+    """A controller that has booted with its user-data, without instances."""
     version = "22.05" if slurm.release == (22, 5) else "26.05"
     with CloudLab(build_lab_plan(version), tmp_path_factory.mktemp("cloud") / "bundle", slurm.rootfs) as lab:
         lab.run(f"echo spine-1 >/lab/cloud/groups/{SPOT}/network")
@@ -36,16 +36,16 @@ def lab(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clou
 
 @pytest.fixture(autouse=True)
 def quiet(lab: CloudLab) -> Iterator[None]:
-    """Every test begins with no job, no instance, all nodes off and groups that have capacity."""
+    """Every test starts without jobs and instances, with all nodes powered down and groups with capacity."""
     yield
     lab.run("scancel -u lab; cd /lab/cloud/groups && rm -f */empty */refuses */refused */lame")
     lab.run("rm -f /var/spool/slurmctld/cloud/full/*")
     for name, state in lab.list_states("train-[0001-0004]").items():
-        if state != "idle~":  # told again, a node that is off would be off once more in a while
+        if state != "idle~":  # a node that is powered down would be powered down again
             lab.run(f"scontrol update NodeName={name} State=POWER_DOWN_FORCE", check=False)
     lab.wait_for("every instance gone", lambda: not list_instances(lab))
     lab.wait_for("every node off", lambda: set(lab.list_states("train-[0001-0004]").values()) == {"idle~"})
-    # where a node that is off is not in the tree, jobs are refused: the scaler puts it there in its next pass
+    # jobs are refused while a powered-down node is not in the tree: the scaler adds it in its next pass
     if can_update_topology(lab):
         everything = "train-[0001-0004]"
         lab.wait_for(
@@ -63,12 +63,12 @@ def get_node(lab: CloudLab, name: str) -> dict[str, str]:
 
 
 def can_update_topology(lab: CloudLab) -> bool:
-    """Whether the release can be told of places while it runs."""
+    """Whether the release can update the topology while it runs."""
     return bool(lab.slurm.get("topology.yaml"))
 
 
-def test_controller_boots(lab: CloudLab) -> None:
-    """The bundle is loaded as rendered; Slurm knows every name, though none exists; a second start changes nothing."""
+def test_a_controller_boots(lab: CloudLab) -> None:
+    """The bundle is loaded unchanged; Slurm has all node names without instances; a second start changes nothing."""
     for name in ("slurm.conf", "gres.conf"):
         assert lab.get(f"/etc/slurm/{name}") == lab.slurm[name]
     assert lab.list_states("train-[0001-0004]") == {f"train-000{number}": "idle~" for number in range(1, 5)}
@@ -76,7 +76,7 @@ def test_controller_boots(lab: CloudLab) -> None:
     before = lab.run("cat /run/unit-slurmctld").stdout
     lab.boot_controller()
     assert lab.run("cat /run/unit-slurmctld").stdout == before
-    # the controller filled the empty secrets, and accounting works with the password that is nowhere else
+    # the controller filled the empty secrets, and accounting works with the password, which is in no other file
     assert len(lab.run("cat /lab/cloud/secrets/auth-key").stdout) > 1000
     password = lab.run("cat /lab/cloud/secrets/password").stdout
     assert f"StoragePass={password}\n" in lab.get("/etc/slurm/slurmdbd.conf")
@@ -85,14 +85,14 @@ def test_controller_boots(lab: CloudLab) -> None:
 
 
 def test_a_job_starts_nodes_and_idle_nodes_are_terminated(lab: CloudLab) -> None:
-    """A pending job resumes nodes, the boot script joins them, the job runs there; only idle ones are ended."""
+    """A pending job resumes nodes, the boot script joins them, the job runs there; only idle ones are terminated."""
     number = submit_batch(lab, *TWO[:-1], f"{TWO[-1]}; {HELD}")
     lab.wait_for("an instance", lambda: lab.list_instances(SPOT))
     wait_job(lab, number, "RUNNING")
-    # a node says its place after it has joined
+    # a node reports its location after it has joined
     told = "Topology" if can_update_topology(lab) else "ActiveFeatures"
     for name in ("train-0001", "train-0002"):
-        lab.wait_for("its place", lambda name=name: "spine-1" in get_node(lab, name)[told])
+        lab.wait_for("its location", lambda name=name: "spine-1" in get_node(lab, name)[told])
     lab.wait_for("the job's steps", lambda: "gpus" in lab.run(f"cat /home/lab/out-{number}", check=False).stdout)
     said = lab.get(f"/home/lab/out-{number}")
     assert {"0: train-0001", "1: train-0002"} <= set(said.splitlines()) and "gpus 0,1" in said
@@ -107,7 +107,7 @@ def test_a_job_starts_nodes_and_idle_nodes_are_terminated(lab: CloudLab) -> None
         rows = {row["SwitchName"]: row for row in read_topology(lab)}
         assert "train-0001" in lab.run(["scontrol", "show", "hostnames", rows["spine-1"]["Nodes"]]).stdout
         assert rows["off"]["Nodes"] == "train-[0003-0004]" and rows["root"]["Nodes"] == "train-[0001-0004]"
-    # one node goes on working: the other one is ended, no other
+    # one node stays busy: only the other one is terminated
     busy = submit_batch(lab, "--gpus-per-node=2", "-w", "train-0001", "--wrap", "sleep 600")
     lab.run("touch /home/lab/go")
     wait_job(lab, number, "COMPLETED")
@@ -119,8 +119,8 @@ def test_a_job_starts_nodes_and_idle_nodes_are_terminated(lab: CloudLab) -> None
     assert get_node(lab, "train-0002")["ActiveFeatures"] == features
 
 
-def test_the_least_that_a_pool_has_is_never_switched_off(lab: CloudLab) -> None:
-    """Nodes that are always there stay when idle, in releases that can be told so; others say that they cannot."""
+def test_the_minimum_of_a_pool_is_never_powered_down(lab: CloudLab) -> None:
+    """The minimum of idle nodes keeps running in releases that support it; with others the scaler logs a warning."""
     settings = "/opt/supercloud/boot/scale.json"
     before = lab.get(settings)
     changed = json.loads(before)
@@ -129,9 +129,9 @@ def test_the_least_that_a_pool_has_is_never_switched_off(lab: CloudLab) -> None:
     try:
         lab.put(settings, json.dumps(changed))
         if not can_update_topology(lab):
-            lab.wait_for("it is said", lambda: "powers down train-0001 too" in lab.read_scaler_log())
+            lab.wait_for("a warning is logged", lambda: "powers down train-0001 too" in lab.read_scaler_log())
             return
-        lab.wait_for("it is told", lambda: "never powered down: train-0001" in lab.read_scaler_log())
+        lab.wait_for("the exception is set", lambda: "never powered down: train-0001" in lab.read_scaler_log())
         lab.run("scontrol update NodeName=train-[0001-0002] State=POWER_UP")
         lab.wait_for("both", lambda: set(lab.list_states("train-[0001-0002]").values()) == {"idle"})
         lab.wait_for("the other is off", lambda: lab.list_states("train-0002") == {"train-0002": "idle~"})
@@ -139,11 +139,11 @@ def test_the_least_that_a_pool_has_is_never_switched_off(lab: CloudLab) -> None:
         assert lab.list_states("train-0001") == {"train-0001": "idle"} and lab.get_size(SPOT) == 1
     finally:
         lab.put(settings, before)
-    lab.wait_for("nobody is kept", lambda: "never powered down: none" in lab.read_scaler_log())
+    lab.wait_for("no node is kept", lambda: "never powered down: none" in lab.read_scaler_log())
 
 
 def test_capacity_is_requested_in_order(lab: CloudLab) -> None:
-    """A group that refuses at once, and one that takes the size and never delivers: the next group is asked."""
+    """If a group refuses the size, or accepts it without starting instances, the next group is used."""
     lab.run(f"touch /lab/cloud/groups/{SPOT}/refuses")
     first = submit_batch(lab, "--gpus-per-node=2", "-N1", "--wrap", "sleep 600")
     lab.wait_for("the second group's", lambda: len(lab.list_instances(ON_DEMAND)) == 1)
@@ -158,8 +158,8 @@ def test_capacity_is_requested_in_order(lab: CloudLab) -> None:
     assert f"{SPOT}: no capacity: no capacity of this kind in lab-1a" in lab.read_scaler_log()
 
 
-def test_instance_that_vanishes(lab: CloudLab) -> None:
-    """A node whose instance the cloud took is put down with the reason, its job runs again on a fresh instance."""
+def test_the_job_of_a_lost_instance_runs_again(lab: CloudLab) -> None:
+    """A node whose instance the cloud terminated goes down with a reason, and its job runs again on a new instance."""
     number = submit_batch(lab, "--requeue", "--gpus-per-node=2", "-N1", "--wrap", "sleep 600")
     wait_job(lab, number, "RUNNING")
     (victim,) = lab.list_instances(SPOT)
@@ -172,44 +172,46 @@ def test_instance_that_vanishes(lab: CloudLab) -> None:
 
 
 def test_jobs_are_accepted_while_nodes_come_and_go(lab: CloudLab) -> None:
-    """From the first wish to the last node's end no moment passes in which a job for all nodes would be refused."""
+    """A job for all nodes is accepted at any time, from the first request of nodes to the end of the last node."""
     everything = ("--gpus-per-node=2", "-N4")
     number = submit_batch(lab, *everything, "--wrap", "sleep 300")
 
     def check_accepted_until(what: str, happened: Callable[[], object]) -> None:
         def submit_and_look() -> bool:
-            later = submit_batch(lab, *everything, "--begin=now+1hour", "--wrap", "true")  # a refusal raises
-            lab.run(["scancel", later])  # thousands of them would keep the controller busy
+            # raises if the job is refused
+            later = submit_batch(lab, *everything, "--begin=now+1hour", "--wrap", "true")
+            lab.run(["scancel", later])  # thousands of jobs would keep the controller busy
             return bool(happened())
 
         lab.wait_for(what, submit_and_look, interval=0.5)
 
     check_accepted_until("the job runs", lambda: get_job(lab, number)["JobState"] == "RUNNING")
     lab.run(["scancel", number])
-    check_accepted_until("all are on their way out", lambda: not list_instances(lab))
+    check_accepted_until("all instances are terminated", lambda: not list_instances(lab))
     check_accepted_until("every node off", lambda: set(lab.list_states("train-[0001-0004]").values()) == {"idle~"})
-    # and a place that was lost, as by a change of the node's features, is given back
+    # and a location that was lost, as after a change of the node's features, is restored
     if can_update_topology(lab):
         lab.run("scontrol update NodeName=train-0002 Topology=")
         said = "train-0002: restored to network:root:off"
-        lab.wait_for("its place is given back", lambda: said in lab.read_scaler_log())
+        lab.wait_for("its location is restored", lambda: said in lab.read_scaler_log())
 
 
-def test_restart_in_between(lab: CloudLab) -> None:
-    """Slurmctld and scaler end between the wish for nodes and their arrival; both begin again, and the job runs."""
+def test_controller_and_scaler_continue_after_a_restart(lab: CloudLab) -> None:
+    """Slurmctld and scaler end between the request of nodes and their start; both start again, and the job runs."""
     number = submit_batch(lab, *TWO)
     lab.wait_for("an instance", lambda: lab.list_instances(SPOT))
     lab.run("kill -9 $(cat /run/unit-supercloud-scaler)")
     lab.stop_controller()
     lab.boot_controller()
     wait_job(lab, number, "COMPLETED")
-    assert len(list_instances(lab)) <= 2  # nothing was asked for twice
+    assert len(list_instances(lab)) <= 2  # nothing was requested twice
 
 
 def test_spare_instances_are_adopted(lab: CloudLab) -> None:
-    """Instances that nobody asked for (a group's first size, a replacement) become nodes."""
+    """Instances that the scaler did not request (the initial size of a group, a replacement) become nodes."""
     lab.run(f"echo 2 >/lab/cloud/groups/{ON_DEMAND}/size")
-    seen: set[str] = set()  # not both at one time: the first may have been idle for too long when the second comes
+    # not at the same time: the first may be stopped after the idle time before the second starts
+    seen: set[str] = set()
 
     def are_idle() -> bool:
         seen.update(name for name, state in lab.list_states("train-[0001-0004]").items() if state == "idle")
@@ -219,8 +221,8 @@ def test_spare_instances_are_adopted(lab: CloudLab) -> None:
     assert "powered up for instance" in lab.read_scaler_log()
 
 
-def test_machine_that_does_not_come(lab: CloudLab) -> None:
-    """An instance that never joins: node down with a reason, instance ended, capacity returned, node usable again."""
+def test_an_instance_that_does_not_join_is_terminated(lab: CloudLab) -> None:
+    """An instance that never joins: node down with a reason, instance terminated, size reduced, node usable again."""
     lab.run(f"touch /lab/cloud/groups/{SPOT}/lame")
     number = submit_batch(lab, "--gpus-per-node=2", "-N1", "--wrap", "true")
     lab.wait_for("an instance", lambda: lab.list_instances(SPOT))
@@ -230,14 +232,14 @@ def test_machine_that_does_not_come(lab: CloudLab) -> None:
     lab.run("scancel -u lab")
     lab.wait_for("capacity returned", lambda: not list_instances(lab) and lab.get_size(SPOT) == 0)
     lab.run(f"touch -d '-1 hour' /var/spool/slurmctld/cloud/failed/{name}")
-    lab.wait_for("another chance", lambda: lab.list_states(name) == {name: "idle~"})
+    lab.wait_for("the node is usable again", lambda: lab.list_states(name) == {name: "idle~"})
 
 
 def boot_by_hand(lab: CloudLab, environment: str = "", key: str | None = "") -> tuple[int, str]:
-    """How an instance that boots by hand ends: exit code and what it said.
+    """Boot an instance that belongs to no group; return exit code and output.
 
-    No group of the cloud has it, so the controller would not give it the key: it comes with the right one, with ``key``
-    instead where one is given, with none where that is None.
+    The controller does not send it the key, so it has the key already: the right one, another one (``key``), or none
+    (None).
     """
     host = "i-hand"
     lab.run(f"grep -q {host} /lab/hosts || echo 10.201.1.1 {host} >>/lab/hosts; /lab/bin/host-up.sh {host}")
@@ -254,8 +256,8 @@ def boot_by_hand(lab: CloudLab, environment: str = "", key: str | None = "") -> 
     return done.returncode, done.stdout + done.stderr
 
 
-def test_damaged_and_false_answers_end_the_boot(lab: CloudLab) -> None:
-    """A changed script, a damaged bundle, a missing secret or device: exit code and FAILED with the step and why."""
+def test_damaged_or_missing_inputs_end_the_boot(lab: CloudLab) -> None:
+    """A changed script, a damaged bundle, a missing secret or device: exit code and FAILED with step and reason."""
     evil = Bundle({**lab.boot.files, "boot.sh": "#!/bin/bash\ntouch /lab/log/evil\n"})
     lab.publish("boot", evil)
     code, said = boot_by_hand(lab)
@@ -278,8 +280,8 @@ def test_damaged_and_false_answers_end_the_boot(lab: CloudLab) -> None:
     assert code == 1 and "FAILED devices: missing devices of 2 accelerators: /dev/nvidia1" in said
 
 
-def test_wrong_key_does_not_join(lab: CloudLab) -> None:
-    """A machine with another key than the cluster's gets no name and no place in it."""
+def test_a_machine_with_a_wrong_key_does_not_join(lab: CloudLab) -> None:
+    """A machine with a wrong key gets no node name."""
     code, said = boot_by_hand(lab, "BOOT_WAIT=8", key="QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVoxMjM0NTY3ODkwQUJDREVG")
     assert code == 1 and "FAILED join: the controller assigned no node name" in said
 
@@ -291,7 +293,7 @@ CERTIFICATE = (
 
 
 def test_users_of_a_node_get_neither_the_key_nor_the_permissions_of_the_machine(lab: CloudLab) -> None:
-    """The node has the controller's key, though it may not read the secret; whoever has no root there gets nothing."""
+    """The node has the key although it cannot read the secret; users without root on it cannot get the key."""
     number = submit_batch(lab, "--gpus-per-node=2", "-N1", "--wrap", "sleep 600")
     wait_job(lab, number, "RUNNING")
     (instance,) = lab.list_instances(SPOT)
@@ -307,17 +309,17 @@ def test_users_of_a_node_get_neither_the_key_nor_the_permissions_of_the_machine(
     def run_on_node(command: str) -> str:
         return lab.run_on(instance, f"{CERTIFICATE}; chmod 644 /tmp/certificate; {command}", check=False).stdout
 
-    # a user: no port of root, and from any other port the controller hangs up
+    # a user cannot use a port of root, and the controller closes connections from other ports
     assert run_on_node(f"{as_user} {ASK} --local-port 600-1023 {url}/key") == "000"
     assert run_on_node(f"{as_user} {ASK} {url}/key") == "000"
-    # root of a node that has it, of one that says it is there anew, and of a machine that is not of the cluster
+    # root of a node with the key, of a node that confirms it again, and of a machine outside the cluster
     again = run_on_node(f"{ASK} --local-port 600-1023 {url}/key; echo; cat /tmp/answer")
     assert again.startswith("409") and f"{instance} has already confirmed" in again
     assert run_on_node(f"{ASK} --local-port 600-1023 {url}/confirm") == "200"
     stranger = lab.run(f"{CERTIFICATE}; {ASK} --local-port 600-1023 {url}/key; echo; cat /tmp/answer").stdout
     assert stranger.startswith("403") and "no instance of this cluster has the address" in stranger
 
-    # the metadata service: on the node for root, on the controller for the scaler's user too
+    # the metadata service: on the node for root only, on the controller also for the user of the scaler
     lab.run("ip addr replace 169.254.169.254/32 dev lo")
     lab.spawn("metadata", ["python3", "-m", "http.server", "80", "--bind", "169.254.169.254"])
     get = "curl -s -m 20 -o /dev/null -w '%{http_code}' http://169.254.169.254/"
@@ -328,8 +330,8 @@ def test_users_of_a_node_get_neither_the_key_nor_the_permissions_of_the_machine(
     assert lab.run(get, user="lab", check=False).stdout == "000"
 
 
-def test_log_has_every_step(lab: CloudLab) -> None:
-    """Each step of a boot says when it begins and ends."""
+def test_the_log_has_every_step(lab: CloudLab) -> None:
+    """Each step of a boot logs its start and end."""
     steps = [
         "identity",
         "names",

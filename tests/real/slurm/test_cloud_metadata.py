@@ -1,7 +1,7 @@
-"""The rendered program that closes the metadata service, run by real nftables and iptables on a machine of its own.
+"""The rendered program that blocks the metadata service, with real nftables and iptables on a separate machine.
 
-A machine is a network namespace, the cloud another one that has the service's addresses, a container a third one whose
-packets the machine forwards.
+A machine is a network namespace, the cloud is another one with the addresses of the service, and a container is a third
+one whose packets the machine forwards.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SERVICES = {item.name: item for item in Catalog().iter_entries(MetadataService)}
 TOOLS = ("nft", "iptables")
 ROOT, USER, NOBODY, SCALER = 0, 1000, 65534, 64030
 OPEN = 53
-"""A port that everybody needs where the service shares its address with the name server."""
+"""A port that all users need if the service has the address of the name server."""
 SERVER = """
 import socket, sys, threading
 class Listener:
@@ -76,7 +76,7 @@ class Machine:
         others = ["ip6tables", "iptables-restore", "ip6tables-restore"] if tool == "iptables" else []
         for name in ("bash", "cat", "grep", "paste", "sed", "mkdir", "env", tool, *others):
             found = shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin")
-            assert found, f"{name} is missing: install.sh of these tests brings it"
+            assert found, f"{name} is missing: install.sh of these tests installs it"
             (self.bin / name).symlink_to(found)
         (self.bin / "id").write_text(f"#!/bin/bash\necho {SCALER}\n")
         (self.bin / "systemctl").write_text('#!/bin/bash\necho "$@" >>"$BOOT_ROOT/systemctl"\n')
@@ -123,7 +123,7 @@ class Machine:
             run(f"ip netns del {self.name}-{place}", check=False)
 
     def run_program(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run the program as it was rendered."""
+        """Run the rendered program."""
         path = self.folder / "metadata.sh"
         path.write_text(self.program.replace(":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", ""))
         program = [shutil.which("ip") or "ip", "netns", "exec", f"{self.name}-host", self.bin / "bash", path]
@@ -133,10 +133,10 @@ class Machine:
         )
 
     def ask(self, place: str, address: str, port: int, user: int) -> str:
-        """What a process of this user is answered."""
+        """The answer to a process of this user."""
         command = f"ip netns exec {self.name}-{place} {sys.executable} -c '{ASK}' {address} {port} {user}"
         end = time.monotonic() + 60
-        while True:  # a fresh IPv6 route is not there at once
+        while True:  # a new IPv6 route is not available at once
             said = run(command).stdout.strip()
             if user != ROOT or said == "credentials" or time.monotonic() > end:
                 return said
@@ -144,7 +144,7 @@ class Machine:
 
 @pytest.fixture(params=[(name, tool) for name in sorted(SERVICES) for tool in TOOLS], ids="-".join)
 def machine(request: pytest.FixtureRequest, tmp_path: Path, slurm_2205: object) -> Iterator[Machine]:
-    """A machine of each provider, with one of the two programs that know rules."""
+    """A machine of each provider, with one of the two firewall programs."""
     provider, tool = request.param
     with Machine(tmp_path, provider, tool) as machine:
         yield machine
@@ -153,8 +153,10 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path, slurm_2205: object) 
 def test_only_root_of_the_machine_reaches_the_metadata_service(machine: Machine) -> None:
     closed = [(item.address, port) for item in machine.service.addresses for port in item.ports or (80, OPEN)]
     for address, port in closed:
-        assert machine.ask("host", address, port, USER) == "credentials", "open to users before: a test that can fail"
-    for _ in range(2):  # the second changes nothing
+        assert machine.ask("host", address, port, USER) == "credentials", (
+            "users have access before: this proves that the test can fail"
+        )
+    for _ in range(2):  # the second run changes nothing
         done = machine.run_program()
         assert done.returncode == 0, done.stdout + done.stderr
     for address, port in closed:
@@ -164,7 +166,7 @@ def test_only_root_of_the_machine_reaches_the_metadata_service(machine: Machine)
         assert machine.ask("box", address, port, USER) != "credentials", "a container's packets are forwarded"
     for item in machine.service.addresses:
         if item.ports:
-            assert machine.ask("host", item.address, OPEN, USER) == "credentials", "names are for everybody"
+            assert machine.ask("host", item.address, OPEN, USER) == "credentials", "all users can resolve names"
     assert machine.ask("host", "10.99.0.2", 80, USER) == "credentials"
 
 
@@ -179,7 +181,7 @@ def test_on_the_controller_the_scaler_can_reach_it(tool: str, tmp_path: Path, sl
         unit = (machine.root / "etc/systemd/system/supercloud-metadata.service").read_text()
         assert "enable -q supercloud-metadata" in (machine.root / "systemctl").read_text()
         assert "RequiredBy=systemd-user-sessions.service slurmd.service" in unit
-        # what a later start, and a reload of whatever flushes all rules, runs: they come from the program alone
+        # the unit runs the program at a later start and after a reload of a service that flushes all rules
         for command in ("ExecStart", "ExecReload"):
             assert f"{command}={machine.root}/opt/supercloud/metadata.sh\n" in unit
             if tool == "nft":

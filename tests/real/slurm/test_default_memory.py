@@ -1,4 +1,4 @@
-"""What a job gets that says nothing of memory and processors, where there are accelerators: real controllers."""
+"""Resources of jobs that request no memory and processors, on nodes with accelerators, with real controllers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ASKED = {
 def test_a_job_without_accelerators_takes_a_share_of_memory(
     which: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """Memory by processor is for jobs without accelerators, memory by accelerator for others; they do not add up."""
+    """Jobs without accelerators get memory by processor, others by accelerator; the two are not added."""
     slurm: Slurm = request.getfixturevalue(f"slurm_{which}")
     cluster = declare_text(SPEC.replace("VERSION", ".".join(f"{part:02d}" for part in slurm.release)), tmp_path)
     with Lab(cluster.folder, slurm.rootfs) as lab:
@@ -45,10 +45,10 @@ def test_a_job_without_accelerators_takes_a_share_of_memory(
             memory[name] = int(found[1])
         whole = memory["all accelerators"]
         assert memory["one accelerator"] * 8 == memory["a task each"] == whole
-        # one core of 112: what is left is enough for seven accelerators, and for all eight that ask for less
+        # one core of 112: the rest is enough for jobs with all accelerators
         assert memory["nothing"] * 100 < whole
         assert abs(memory["the node"] - whole) * 100 < whole
-        # cores are given whole, and 108 of them are left: each accelerator brings 13, not 13 and a half
+        # 108 cores remain and are allocated whole: 13 per accelerator
         for _ in range(8):
             lab.run("sbatch -t 5 --gpus=1 -o /dev/null --wrap 'sleep 200'", user="lab")
         lab.wait_for("all eight run", lambda: len(lab.run("squeue -h -t R -o %A").stdout.split()) == 8)

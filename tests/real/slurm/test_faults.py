@@ -1,4 +1,4 @@
-"""What breaks on a cluster: a node dies, a prolog fails, an accelerator is gone."""
+"""Faults of a cluster: a crashed node, a failing prolog, a missing accelerator."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ tenants:
   - {name: llm, users: [lab]}
 """
 NODES, PARTITION = "train-[0001-0008]", "train"
-# The same decisions, sooner: a silent node is down after 6 s, a job that was put back may start after 5 s.
+# Shorter times: a node without a response is down after 6 s, a requeued job may start after 5 s.
 QUICK = ("SlurmdTimeout=6", "HealthCheckInterval=3", "AuthInfo=cred_expire=5", "KillWait=2")
 
-# The first attempt never ends; whatever comes after it says so and completes.
+# The first attempt does not end; later attempts print their number and complete.
 LONG = """\
 name: long
 script: |
@@ -39,7 +39,7 @@ tenant: llm
 retries: 1
 place: {near: leaf}
 """
-# In the mount namespace of a slurmd: a /dev without one of the accelerators.
+# In the mount namespace of a slurmd: a /dev without one accelerator.
 LOSE_A_DEVICE = """
 mkdir /tmp/dev
 mount -t tmpfs -o mode=755 dev /tmp/dev
@@ -47,7 +47,7 @@ cp -a /dev/* /tmp/dev/
 rm /tmp/dev/nvidia7
 mount --bind /tmp/dev /dev
 """
-MEND = "umount -l /dev; umount -l /tmp/dev; rmdir /tmp/dev"
+RESTORE_THE_DEVICE = "umount -l /dev; umount -l /tmp/dev; rmdir /tmp/dev"
 
 
 @pytest.fixture(scope="module")
@@ -57,22 +57,22 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Declared:
 
 @pytest.fixture
 def lab(cluster: Declared, slurm_2205: Slurm) -> Iterator[Lab]:
-    """A cluster of each test's own: what a test broke, and did not mend because it failed, breaks no other."""
+    """A cluster for each test, so that a failed test does not affect others."""
     with Lab(cluster.folder, slurm_2205.rootfs, QUICK) as lab:
         lab.start(nodes="")
-        lab.start_nodes(configless=True)  # so that each node has programs of its own
+        lab.start_nodes(configless=True)  # each node has separate programs
         lab.wait_nodes(NODES, 8)
         yield lab
 
 
 def run_in_slurmd(lab: Lab, node: str, script: str) -> None:
-    """Run a script where a node's slurmd is: its mounts."""
+    """Run a script in the mount namespace of a node's slurmd."""
     (pid,) = [pid for host, command, pid in lab.list_processes() if (host, command) == (node, "slurmd")]
     lab.run(["nsenter", "-t", pid, "-m", "-r", "-w", "--", "bash", "-euc", script])
 
 
 def list_sleeping_nodes(lab: Lab) -> set[str]:
-    """The nodes where a task of a job that only sleeps runs."""
+    """The nodes with a process of the command sleep."""
     return {host for host, command, _ in lab.list_processes() if command == "sleep"}
 
 
@@ -90,15 +90,15 @@ def get_reason(lab: Lab, name: str) -> str:
     return lab.run(f"sinfo -h -N -n {name} -o '%50E'").stdout.strip()
 
 
-def test_a_job_of_a_crashed_node_is_queued_again_and_completes(cluster: Declared, lab: Lab) -> None:
+def test_a_job_of_a_crashed_node_is_requeued_and_completes(cluster: Declared, lab: Lab) -> None:
     number = product_jobs.submit(lab, cluster.spec, LONG)
     ref = product_jobs.get_record(lab, number)["ref"]
-    # a node that dies while a step is being launched makes srun, and so the job, fail instead
+    # if a node crashes during the launch of a step, srun and the job fail instead
     lab.wait_for("both tasks run", lambda: len(list_sleeping_nodes(lab)) == 2)
     assert product_jobs.get_record(lab, number)["state"] == "RUNNING"
     victim = sorted(list_hosts(get_job(lab, ref)["NodeList"]))[1]
 
-    # nothing is started meanwhile: however busy this machine is, the job is seen in the queue
+    # no job starts meanwhile, so that the job is observed in the queue
     lab.run(f"scontrol update PartitionName={PARTITION} State=DOWN")
     lab.kill_node(victim)
     seen: list[tuple[str, int]] = []
@@ -108,10 +108,10 @@ def test_a_job_of_a_crashed_node_is_queued_again_and_completes(cluster: Declared
         seen.append((row["state"], row["attempt"]))
         return bool(row["attempt"] == 2)
 
-    lab.wait_for("the store says that it is queued again", is_requeued, interval=0.5)
+    lab.wait_for("the store has it as requeued", is_requeued, interval=0.5)
     assert seen[-1][0] == "QUEUED"
     assert {state for state, _ in seen} == {"RUNNING", "QUEUED"}
-    # accounting tells of the attempt that ended, while the job lives on: whoever asks it first is misled
+    # the accounts have the ended attempt although the job continues: the controller must be asked first
     lab.wait_for("the first attempt is accounted for", lambda: list_attempts(lab, ref)[0] == "NODE_FAIL", interval=0.5)
     assert get_node(lab, victim)["State"].startswith("DOWN")
     lab.run(f"scontrol update PartitionName={PARTITION} State=UP")
@@ -125,10 +125,10 @@ def test_a_job_of_a_crashed_node_is_queued_again_and_completes(cluster: Declared
     assert victim not in list_hosts(get_job(lab, ref)["NodeList"])
     assert product_jobs.get_record(lab, number)["attempt"] == 2
     lab.start_nodes(victim, configless=True)
-    lab.wait_nodes(victim, 1)  # it comes back by itself
+    lab.wait_nodes(victim, 1)  # it returns to service automatically
 
 
-def test_a_job_that_may_not_be_put_back_ends_with_its_node(cluster: Declared, lab: Lab) -> None:
+def test_a_job_without_retries_ends_with_its_node(cluster: Declared, lab: Lab) -> None:
     text = LONG.replace("retries: 1\n", "").replace("count: 16", "count: 8")
     number = product_jobs.submit(lab, cluster.spec, text)
     lab.wait_for("its task runs", lambda: list_sleeping_nodes(lab))
@@ -144,7 +144,7 @@ def test_a_prolog_that_fails_drains_its_node_and_the_job_runs_elsewhere(cluster:
     prolog = f"/lab/node/{bad}/etc/prolog.sh"
     lab.put(prolog, "#!/bin/sh\nexit 1\n", 0o755)
     text = LONG.replace("= 1 ]", "= 0 ]").replace("count: 16", "count: 8")
-    # all other nodes are taken until then, so that the job begins on the one whose prolog fails
+    # all other nodes are busy until then, so that the job starts on the node whose prolog fails
     others = submit_batch(lab, "-A", "llm", "-N7", "-w", "train-[0002-0008]", "--exclusive", "--wrap", "sleep 600")
     wait_job(lab, others, "RUNNING")
     number = product_jobs.submit(lab, cluster.spec, text)
@@ -152,7 +152,7 @@ def test_a_prolog_that_fails_drains_its_node_and_the_job_runs_elsewhere(cluster:
     lab.wait_for("the node is drained", lambda: "DRAIN" in get_node(lab, bad)["State"])
     assert get_reason(lab, bad) == "Prolog error"
     lab.run(["scancel", others])
-    lab.wait_for("it is put back", lambda: product_jobs.get_record(lab, number)["attempt"] == 2)
+    lab.wait_for("it is requeued", lambda: product_jobs.get_record(lab, number)["attempt"] == 2)
     assert product_jobs.wait(lab, number, timeout=120) == (0, "COMPLETED")
     assert bad not in list_hosts(get_job(lab, ref)["NodeList"])
     assert product_jobs.read_logs(lab, number).startswith("attempt 2 on train-000")
@@ -168,21 +168,21 @@ def test_a_missing_accelerator_drains_its_node_until_it_is_replaced(lab: Lab) ->
     wait_job(lab, number, "PENDING")
     lab.run(["scancel", number])
 
-    lab.run(["scontrol", "update", f"NodeName={bad}", "State=RESUME"])  # too early: it is drained again
+    lab.run(["scontrol", "update", f"NodeName={bad}", "State=RESUME"])  # too early: the node is drained again
     lab.wait_for("it is drained again", lambda: "DRAIN" in get_node(lab, bad)["State"])
 
-    run_in_slurmd(lab, bad, MEND)
-    # a check passes, and the node stays with its operator
+    run_in_slurmd(lab, bad, RESTORE_THE_DEVICE)
+    # the check passes, but the node stays drained until an operator resumes it
     check_stays("it is drained", lambda: "DRAIN" in get_node(lab, bad)["State"], 4)
     lab.run(["scontrol", "update", f"NodeName={bad}", "State=RESUME"])
     wait_job(lab, submit_batch(lab, *every), "COMPLETED")
 
 
-def test_a_job_that_comes_before_the_check_is_not_started_without_its_accelerator(
+def test_a_job_is_not_started_without_its_accelerator_before_the_next_check(
     lab: Lab,
 ) -> None:
     bad = "train-0004"
-    # the node breaks after slurmd's last check of it, as if the next were an hour away: only the prolog looks
+    # the device is lost after the last health check, and the next one is far away: only the prolog detects it
     check = f"/lab/node/{bad}/etc/health-check.sh"
     good = lab.get(check)
     lab.put(f"{check}.whole", good, 0o755)
@@ -191,5 +191,5 @@ def test_a_job_that_comes_before_the_check_is_not_started_without_its_accelerato
     lab.wait_for(f"job {busy} has begun", lambda: bad in list_sleeping_nodes(lab))
     run_in_slurmd(lab, bad, LOSE_A_DEVICE)
     number = submit_batch(lab, "-A", "llm", "--requeue", "-w", bad, "--gpus-per-node=1", "--wrap", "true")
-    lab.wait_for("the job is put back", lambda: get_job(lab, number)["Restarts"] == "1")
+    lab.wait_for("the job is requeued", lambda: get_job(lab, number)["Restarts"] == "1")
     assert get_reason(lab, bad) == "health-check: 7 of 8 accelerators: no /dev/nvidia7"

@@ -1,4 +1,4 @@
-"""The broker over a fleet of real Slurm and this machine: work bursts, moves, and goes on when a cluster is lost."""
+"""The broker with a fleet of real Slurm and this machine: jobs burst, move, and continue when a cluster is lost."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ time_limit: 1 h
 """
 
 
-def test_the_cheaper_place_first_and_a_burst_when_it_is_full(jobs: Jobs, lab: Lab) -> None:
+def test_jobs_go_to_the_cheaper_cluster_and_burst_when_it_is_full(jobs: Jobs, lab: Lab) -> None:
     others = submit_batch(lab, "-A", "llm", "-N3", "--exclusive", "--gpus-per-node=8", "--wrap", "sleep 600")
     wait_job(lab, others, "RUNNING")
     one, two = submit(jobs, WORK), submit(jobs, WORK)
@@ -76,14 +76,14 @@ def test_the_cheaper_place_first_and_a_burst_when_it_is_full(jobs: Jobs, lab: La
 
 def test_a_job_pending_in_slurm_is_recalled_and_moves(jobs: Jobs, lab: Lab) -> None:
     number = submit(jobs, WORK)
-    # the broker looks, then somebody else takes the nodes: the job waits in the queue
+    # the nodes are taken after the broker's decision: the job waits in the queue
     partition = lab.run("sinfo -h -o %R | head -n 1").stdout.strip()
     lab.run(f"scontrol update PartitionName={partition} State=DOWN")
     assert "submitted to own" in serve(lab)
     assert jobs.get_record(number)["state"] == "QUEUED"
     ref = jobs.get_record(number)["ref"]
     lab.wait_for("it has waited", lambda: "cloud has free capacity" in serve(lab, "--move-after", "1"), interval=1)
-    lab.wait_for("it is given away", lambda: "submitted to cloud" in serve(lab), interval=1)
+    lab.wait_for("it is submitted to cloud", lambda: "submitted to cloud" in serve(lab), interval=1)
     assert jobs.wait(number)[number].startswith("COMPLETED")
     row = jobs.get_record(number)
     assert (row["engine"], row["launch"], row["total_attempts"]) == ("local", 1, 1)
@@ -98,13 +98,13 @@ def test_a_job_that_has_started_is_not_recalled(jobs: Jobs, lab: Lab) -> None:
     serve(lab)
     ref = jobs.get_record(number)["ref"]
     wait_job(lab, ref, "RUNNING")
-    lab.run(["scancel", "--state=PENDING", ref])  # what the broker says
+    lab.run(["scancel", "--state=PENDING", ref])  # the command of the broker
     lab.run("touch /home/lab/go")
     assert jobs.wait(number)[number].startswith("COMPLETED")
     assert jobs.read_logs(number) == "through\n"
 
 
-# The first start saves a checkpoint, stays until it is let go, and then tries to save another.
+# The first start saves a checkpoint, waits for a file, and then tries to save another one.
 TRAINING = """\
 name: training
 script: |
@@ -126,7 +126,7 @@ retries: 1
 
 
 def start_training(jobs: Jobs, lab: Lab, case: str) -> tuple[int, str]:
-    """A job of all four nodes that has saved a checkpoint on Slurm: its number here and there."""
+    """Start a job on all four nodes of Slurm, and wait for its checkpoint; return its number and that in Slurm."""
     number = submit(jobs, TRAINING.replace("CASE", case))
     assert "submitted to own" in serve(lab)
     lab.wait_for(
@@ -172,8 +172,8 @@ def test_jobs_of_an_unreachable_cluster_continue_elsewhere_and_old_copies_are_fe
     moved = '[ -n "$(ls -d /home/lab/silent/0000010001-*)" ]'
     lab.wait_for("the new copy saves", lambda: lab.run(moved, check=False).returncode == 0, interval=0.5)
     lab.run("touch /home/lab/silent.go")
-    lab.wait_for("the old one tries", lambda: "late:" in lab.run("cat /home/lab/silent.said", check=False).stdout)
-    assert lab.get("/home/lab/silent.said") == "late: 76\n", "it is refused"
+    lab.wait_for("the old copy tries", lambda: "late:" in lab.run("cat /home/lab/silent.said", check=False).stdout)
+    assert lab.get("/home/lab/silent.said") == "late: 76\n", "the old copy is refused"
     assert not lab.run("ls -d /home/lab/silent/0000000001-*-late", check=False).stdout
     lab.start_controller()
     lab.wait_for(
@@ -192,7 +192,7 @@ def test_jobs_of_an_unreachable_cluster_continue_elsewhere_and_old_copies_are_fe
 
 
 def list_abandoned(lab: Lab) -> str:
-    """Starts that were given up and have not been ended yet."""
+    """Abandoned starts that have not ended yet."""
     program = (
         "import sqlite3; c = sqlite3.connect('file:/home/lab/supercloud-state/jobs.db?mode=ro', uri=True); "
         "print(*c.execute('SELECT ref FROM abandoned').fetchall(), end='')"
@@ -215,6 +215,6 @@ def test_a_broker_is_killed_and_another_continues(jobs: Jobs, lab: Lab) -> None:
         rows = {row["id"]: row["state"] for row in jobs.list_rows()}
         return all(rows[number] == "COMPLETED" for number in numbers)
 
-    # what a killed broker may have sent is submitted again only when it can no longer arrive
-    lab.wait_for("all are through", are_completed, interval=1, timeout=SlurmEngine.late_arrival + 120)
-    assert all(jobs.read_logs(number) == "epoch 1\n" for number in numbers), "each ran once"
+    # a submission of a killed broker is repeated only when it can no longer arrive
+    lab.wait_for("all jobs have completed", are_completed, interval=1, timeout=SlurmEngine.late_arrival + 120)
+    assert all(jobs.read_logs(number) == "epoch 1\n" for number in numbers), "each job ran once"

@@ -1,6 +1,6 @@
-"""The same job files on this machine, on Slurm here and on Slurm through ssh, both releases; nodes die under them.
+"""The same job files on this machine, on Slurm and on Slurm through SSH, with both releases, also with lost nodes.
 
-Each is submitted every way before the first is waited for: most of the time is Slurm's own.
+Each file is submitted in every way before the first wait, because Slurm needs most of the time.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _idle(lab: Lab) -> Iterator[None]:
 
 
 def submit_each(jobs: Jobs, text: Callable[[str], str] | str, ways: dict[str, list[str]] = WAYS) -> dict[str, int]:
-    """Submit a job every way; the numbers by way."""
+    """Submit a job in every way; return way -> number."""
     return {way: jobs.submit(text if isinstance(text, str) else text(way), *words) for way, words in ways.items()}
 
 
@@ -76,13 +76,13 @@ def test_the_same_file_runs_in_the_same_way(jobs: Jobs, lab: Lab) -> None:
     assert all(said.startswith("COMPLETED") for said in jobs.wait(*numbers.values()).values())
     said = """$(touch /home/lab/hacked) 'quoted' "twice" \\ ; touch /home/lab/hacked"""
     for way, number in numbers.items():
-        # this machine shares its eight accelerators out among the two nodes that it plays
+        # the local engine divides the eight accelerators of this machine between its two nodes
         sees = ["0,1,2,3", "4,5,6,7"] if way == "local" else ["0,1,2,3,4,5,6,7"] * 2
         assert sorted(jobs.read_logs(number).splitlines()) == [
             f"rank {rank} of 2, node {rank} of 2, mask 0022, sees {sees[rank]}: {said}" for rank in range(2)
         ]
     assert lab.run("ls /home/lab/hacked", check=False).returncode != 0
-    assert lab.run("ls -d /home/lab/.supercloud/slurm/*/log").stdout, "over ssh log and script are on the login node"
+    assert lab.run("ls -d /home/lab/.supercloud/slurm/*/log").stdout, "with SSH, log and script are on the login node"
     lines = lab.run_supercloud("jobs", "--limit", "3").stdout.splitlines()
     assert [line.split()[1:5] for line in lines[1:]] == [
         ["two", "COMPLETED", "1", "slurm"],
@@ -110,7 +110,7 @@ tenant: llm
         ]
 
 
-def test_an_array(jobs: Jobs) -> None:
+def test_an_array_reports_its_failed_tasks(jobs: Jobs) -> None:
     text = """\
 name: array
 script: |
@@ -128,8 +128,8 @@ tenant: llm
         assert said == [f"task {index} of 4" for index in range(4)]
 
 
-def test_one_after_the_other(jobs: Jobs, lab: Lab) -> None:
-    held = "until [ -e /home/lab/go ]; do sleep 0.2; done"  # all are submitted before the first ends
+def test_dependent_jobs_run_in_order(jobs: Jobs, lab: Lab) -> None:
+    held = "until [ -e /home/lab/go ]; do sleep 0.2; done"  # all jobs are submitted before the first one ends
     first = submit_each(jobs, f"{{name: first, command: [sh, -c, '{held}; date +%s%N'], tenant: llm}}")
     second = submit_each(
         jobs, lambda way: f"{{name: second, command: [date, +%s%N], tenant: llm, after: ['{first[way]}']}}"
@@ -145,7 +145,7 @@ def test_one_after_the_other(jobs: Jobs, lab: Lab) -> None:
     lab.run("rm /home/lab/go")
 
 
-def test_secrets_go_by_name_alone(jobs: Jobs, lab: Lab) -> None:
+def test_secrets_are_passed_by_name_only(jobs: Jobs, lab: Lab) -> None:
     lab.run(
         "mkdir -p -m 700 .config/supercloud/secrets; (umask 077; printf 'hunter2 $x\\n' "
         ">.config/supercloud/secrets/token); echo open >.config/supercloud/secrets/loose; "
@@ -185,7 +185,7 @@ retries: 1
 """
 
 
-def test_nodes_die_and_the_work_goes_on_from_its_checkpoint(jobs: Jobs, lab: Lab) -> None:
+def test_jobs_of_lost_nodes_continue_from_their_checkpoints(jobs: Jobs, lab: Lab) -> None:
     numbers = submit_each(jobs, lambda way: LONG.replace("WAY", way), SLURM)
     victims = {}
     for way, number in numbers.items():
@@ -202,12 +202,12 @@ def test_nodes_die_and_the_work_goes_on_from_its_checkpoint(jobs: Jobs, lab: Lab
     lab.wait_nodes(NODES, 4)
 
 
-def test_submissions_that_are_killed_are_neither_lost_nor_doubled(jobs: Jobs, lab: Lab) -> None:
+def test_killed_submissions_are_neither_lost_nor_repeated(jobs: Jobs, lab: Lab) -> None:
     chance, took = random.Random(20261121), {}
     for way, words in SLURM.items():
         began = time.monotonic()
         jobs.submit("{name: killed, command: ['true'], tenant: llm}", *words)
-        took[way] = time.monotonic() - began  # on this machine, as busy as it is; below two run at a time
+        took[way] = time.monotonic() - began  # on this machine with its current load; below two run at a time
     lab.wait_for("the accounts have those", lambda: count_runs(lab) >= len(SLURM), interval=0.5)
     before = count_runs(lab)
     loops = [
@@ -239,7 +239,7 @@ def test_submissions_that_are_killed_are_neither_lost_nor_doubled(jobs: Jobs, la
         return mine and not left
 
     try:
-        # what a killed process may have sent is submitted again only when it can no longer arrive
+        # a submission of a killed process is repeated only when it can no longer arrive
         lab.wait_for(
             "all that were recorded have run", are_completed, interval=1, timeout=SlurmEngine.late_arrival + 120
         )
@@ -247,7 +247,7 @@ def test_submissions_that_are_killed_are_neither_lost_nor_doubled(jobs: Jobs, la
         raise LabError(f"{left}\n{error}") from None
     mine = [row for row in jobs.list_rows() if row["key"].startswith("killed-")]
     lab.wait_for("the accounts have them all", lambda: count_runs(lab) - before >= len(mine), interval=1)
-    check_stays("each ran once", lambda: count_runs(lab) - before == len(mine), 2)
+    check_stays("each job ran once", lambda: count_runs(lab) - before == len(mine), 2)
 
 
 def count_runs(lab: Lab) -> int:
@@ -289,7 +289,7 @@ tenant: llm
 
 
 def test_programs_and_scripts_in_an_image(jobs: Jobs, lab: Lab) -> None:
-    """The plugin is a stand-in for pyxis: Slurm takes the same options, and the tasks are in another root folder."""
+    """The test plugin has the options of pyxis: the tasks run in another root folder."""
     programs = submit_each(jobs, IN_IMAGE, SLURM)
     lab.run("mkdir -p /home/lab/inside-slurm /home/lab/inside-ssh", user="lab")
     scripts = submit_each(jobs, lambda way: SCRIPT_IN_IMAGE.replace("WAY", way), SLURM)

@@ -1,4 +1,4 @@
-"""The disk of the job store, a small file system of its own, fills up while jobs run, or becomes read-only."""
+"""The file system of the job store becomes full or read-only while jobs run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 
-# Submits until it is refused, then makes room and waits for everything. Prints what happened.
+# Submits jobs until the store is full, then enlarges the file system and waits for all jobs. Prints the results.
 SCRIPT = """\
 import collections, json, os, subprocess, sys, time
 from pathlib import Path
@@ -42,9 +42,9 @@ with Store(folder / "state") as store:
             errors.append(f"{type(error).__name__}: {error}")
             if len(errors) == 5:
                 break
-with Store(folder / "state") as store:  # it opens, full as the disk is
+with Store(folder / "state") as store:  # the store opens on the full disk
     known = {record.key for record in store.select()}
-    time.sleep(1)  # what runs finds the disk full too
+    time.sleep(1)  # running jobs also meet the full disk
     subprocess.run(["mount", "-o", "remount,size=300m", folder], check=True)
     end = time.monotonic() + 120
     while time.monotonic() < end and (reconcile(store) or store.list_live()):
@@ -72,7 +72,7 @@ def test_a_full_disk_loses_no_job_and_runs_none_twice(tmp_path: Path, size: str)
     small = tmp_path / "small"
     small.mkdir()
     mount = f"mount -t tmpfs -o size={size} small {small} && exec {sys.executable} {script} {small} {tmp_path}/ran"
-    # the agent of the local engine ends with the namespace of its processes
+    # the agent of the local engine ends with its PID namespace
     command = ["unshare", "-m", "-p", "--fork", "--kill-child", "--mount-proc", "bash", "-c", mount]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,6 @@
-"""The very same job file on this machine, on Slurm here and through ssh, and on Kubernetes: one list shows them all.
+"""The same job file on this machine, on Slurm directly and through SSH, and on Kubernetes: one list has all jobs.
 
-The labs of both folders side by side; a relay lets Slurm's login node reach the other's API server.
+The labs of both folders run together; a relay connects Slurm's login node with the API server.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WAYS: dict[str, tuple[str, list[str]]] = {
     "ssh": ("pod", ["--engine", "slurm", "--via", "ssh:login"]),
     "kubernetes": ("kube", ["--engine", "kubernetes"]),
 }
-# What apptainer is asked for, with the folder of an image instead of one from a registry: none is to be had here.
+# A stand-in for apptainer that uses the folder of an image, because there is no registry.
 APPTAINER = """\
 #!/bin/bash
 while [ $# -gt 0 ]; do
@@ -89,7 +89,7 @@ def jobs(
         load_plugin(lab, slurm, CACHE, folder)
         make_image(lab)
         lab.put("/usr/bin/apptainer", APPTAINER, 0o755)
-        # the real one makes a user namespace, which a process below another root may not; this one asks root
+        # apptainer needs a user namespace, which is not allowed below another root folder; this one uses setuid chroot
         lab.run("install -D -m 4755 $(command -v chroot) /usr/local/bin/into")
         lab.put("/home/lab/kube.yaml", KUBE)
         lab.put("/home/lab/kubeconfig", kubernetes.lab.kubeconfig.read_text())
@@ -106,7 +106,7 @@ def test_the_same_file_everywhere_is_one_list(jobs: Jobs) -> None:
     for way, number in numbers.items():
         assert ended[number].startswith("COMPLETED"), (way, ended)
         said = [line for line in jobs.read_logs(number).splitlines() if line.startswith(("tools", "rank"))]
-        if way != "kubernetes":  # what its nodes print is played; what they are told is tests/real/kubernetes'
+        if way != "kubernetes":  # the output of its nodes is simulated; tests/real/kubernetes checks their environment
             assert sorted(set(said)) == [*(f"rank {rank} of 2, epoch 1: {SAID}" for rank in range(2)), "tools 1.2"]
         else:
             assert jobs.read_logs(number).splitlines() == ["hello", "loss 2.5"] * 2
@@ -120,7 +120,7 @@ def test_the_same_file_everywhere_is_one_list(jobs: Jobs) -> None:
 
 
 def test_one_task_that_fails_fails_the_job_everywhere(jobs: Jobs) -> None:
-    """Its code is told, not that of the other one, which is ended because of it; what both said is not lost."""
+    """Its exit code is reported, not that of the other task, which is then ended; the output of both is kept."""
     numbers = {way: jobs.submit(FAILING, *words, on=on) for way, (on, words) in WAYS.items()}
     jobs.wait(*numbers.values(), timeout=180)
     for way, number in numbers.items():

@@ -1,4 +1,4 @@
-"""Jobs through real slurmrestds, Debian 12's and the newest release's, with a token of Slurm's own."""
+"""Jobs through slurmrestd of Debian 12 and of the newest release, with a token of Slurm."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_contract_of_engines(jobs: Jobs, lab: Lab) -> None:
     run_contract(lab, f"slurm={URL}", env=jobs.env)
 
 
-def test_jobs_of_all_kinds(jobs: Jobs, lab: Lab) -> None:
+def test_jobs_of_all_kinds_complete(jobs: Jobs, lab: Lab) -> None:
     two = jobs.submit(
         """\
 name: two
@@ -82,7 +82,7 @@ print(sorted(number for number, _ in found), tasks)
     lab.wait_for("the job is in the accounts", is_found, interval=0.5)
 
 
-def test_licences_and_a_deadline_reach_it(jobs: Jobs, lab: Lab) -> None:
+def test_licences_and_a_deadline_reach_slurm(jobs: Jobs, lab: Lab) -> None:
     text = "{name: held, command: [sleep, '600'], tenant: llm, licenses: {solver: 2}, deadline: 2 h, time_limit: 1 h}"
     one, two = jobs.submit(text, *VIA), jobs.submit(text, *VIA)
     lab.wait_for("one waits", lambda: "licences" in jobs.get_record(two)["reason"], interval=0.5)
@@ -94,7 +94,7 @@ def test_licences_and_a_deadline_reach_it(jobs: Jobs, lab: Lab) -> None:
         lab.run_supercloud("cancel", str(number), env=jobs.env)
 
 
-def test_cancel_and_a_rejected_job(jobs: Jobs, lab: Lab) -> None:
+def test_a_job_is_cancelled_and_an_invalid_token_is_rejected(jobs: Jobs, lab: Lab) -> None:
     number = jobs.submit("{name: long, command: [sleep, '600'], tenant: llm}", *VIA)
     lab.wait_for("it runs", lambda: jobs.get_record(number)["state"] == "RUNNING", interval=0.5)
     lab.run_supercloud("cancel", str(number), env=jobs.env)
@@ -112,7 +112,7 @@ from supercloud.jobs.engines.slurm import rest
 from supercloud.jobs.engines.submission import Submission
 from pathlib import Path
 service = rest.RestController({url!r})
-known = Path.home() / "format"  # to find it asks the controller, which then may not answer
+known = Path.home() / "format"  # the detection needs the controller, which may not answer later
 service.__dict__["data_format"] = known.read_text() if known.exists() else service.data_format
 known.write_text(service.data_format)
 argv = ("sbatch", "--nodes=1", "--comment=supercloud:" + sys.argv[1], *sys.argv[2:])
@@ -126,7 +126,7 @@ print({{identity.key: number for number, identity in service.read_jobs()}} if sy
 """
 
 
-def test_a_refusal_is_told_from_an_answer_that_is_lost(jobs: Jobs, lab: Lab) -> None:
+def test_a_refusal_differs_from_a_lost_answer(jobs: Jobs, lab: Lab) -> None:
     python = str(lab.product.venv / "bin" / "python")
 
     def ask(*words: str) -> str:

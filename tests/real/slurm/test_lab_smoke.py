@@ -1,4 +1,4 @@
-"""What the lab itself promises: labs do not meet, a dead daemon is noticed at once, nothing outlives the driver."""
+"""Properties of the lab: labs are isolated, an ended daemon is detected at once, no process outlives the driver."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ scheduler: {{kind: slurm, version: "{release[0]:02d}.{release[1]:02d}", accounti
 pools: [{{name: tiny, machine: dgx-h100, nodes: 2}}]
 """
 
-# A linger of 0 s: closing sends a reset, as the kernel does for a process that ends with an answer unread.
+# With a linger of 0 s closing sends a reset, as when a process ends with unread data.
 RESET = """\
 import socket, struct, sys
 client = socket.create_connection((sys.argv[1], int(sys.argv[2])))
@@ -50,20 +50,26 @@ def test_labs_with_nodes_of_the_same_names_run_side_by_side(
             assert names == ["tiny-0001", "tiny-0002"]
 
 
-def test_a_client_that_disconnects(slurm_2205: Slurm, tmp_path: Path) -> None:
-    """Before it has asked, and before it is answered: what complaints.py takes for a command that was ended."""
+def test_messages_about_disconnected_clients_are_known(slurm_2205: Slurm, tmp_path: Path) -> None:
+    """Before its request, and before the answer: complaints.py ignores these messages as those of an ended command."""
     text = SPEC.replace(", accounting: false", "").format(release=slurm_2205.release)
     with Lab(declare_text(text, tmp_path).folder) as lab:
         lab.start(nodes="")
         host = lab.run("scontrol show config | sed -n 's/^SlurmctldHost.* = \\([^ (]*\\).*/\\1/p'").stdout.split()[0]
         lab.run(f"bash -c 'exec 3<>/dev/tcp/{host}/6817; exec 3>&-'")
-        lab.wait_for("the first word", lambda: "Zero Bytes were transmitted or received" in lab.read_log("slurmctld"))
+        lab.wait_for(
+            "the message about a connection without a request",
+            lambda: "Zero Bytes were transmitted or received" in lab.read_log("slurmctld"),
+        )
         lab.run("pkill -STOP slurmctld; timeout -s KILL 1 scontrol ping; pkill -CONT slurmctld", check=False)
         lab.wait_for(
-            "the second", lambda: "msg_type=8001: Unexpected missing socket error" in lab.read_log("slurmctld")
+            "the message about a lost connection",
+            lambda: "msg_type=8001: Unexpected missing socket error" in lab.read_log("slurmctld"),
         )
         lab.run(["python3", "-c", RESET, host, "6819"])
-        lab.wait_for("the third", lambda: "error[104]: Connection reset by peer" in lab.read_log("slurmdbd"))
+        lab.wait_for(
+            "the message about a reset", lambda: "error[104]: Connection reset by peer" in lab.read_log("slurmdbd")
+        )
         assert not list_complaints(lab)
 
 

@@ -1,4 +1,4 @@
-"""GB200 NVL72 racks beside a torus on the newest Slurm: block, tree and torus3d in one topology.yaml."""
+"""GB200 NVL72 racks and a torus on the newest Slurm: block, tree and torus3d in one topology.yaml."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from installed import Slurm
 from lab import Lab
 from rendered import expand
 
-# The blocks are the NVLink domains of one pool; Slurm says that other pools' nodes are in none, and that is so.
+# The blocks are the NVLink domains of one pool; Slurm warns that nodes of other pools are in no block, as intended.
 OUTSIDE = r"warning: Blocks lack access to 32 nodes: torus-\[0001-0032\]"
 SEGMENTED = """\
 name: segmented
@@ -43,7 +43,7 @@ def lab(nvl72: Declared, slurm_new: Slurm) -> Iterator[Lab]:
 
 
 def list_coordinates(nvl72: Declared) -> dict[str, tuple[int, ...]]:
-    """Where each host of the torus is, by the plan: row-major, the last dimension fastest."""
+    """Host of the torus -> planned coordinates: row-major, the last dimension fastest."""
     torus = nvl72.get_locality("torus3d")
     places = itertools.product(*map(range, torus.dims))
     return dict(zip(expand(torus.levels[0].groups[0].hosts), places, strict=True))
@@ -69,7 +69,7 @@ def test_daemons_trust_each_other_without_munge(lab: Lab) -> None:
     assert not [row for row in lab.list_processes() if row[1] == "munged"]
 
 
-def test_the_tree_is_the_published_one(nvl72: Declared, lab: Lab) -> None:
+def test_the_tree_matches_the_plan(nvl72: Declared, lab: Lab) -> None:
     tree = nvl72.get_locality("tree")
     seen = read_topology(lab, tree.name)
     assert {line["SwitchName"]: (line["Level"], list_hosts(line["Nodes"])) for line in seen} == {
@@ -79,13 +79,13 @@ def test_the_tree_is_the_published_one(nvl72: Declared, lab: Lab) -> None:
     }
 
 
-def test_the_blocks_are_the_published_ones(nvl72: Declared, lab: Lab) -> None:
+def test_the_blocks_match_the_plan(nvl72: Declared, lab: Lab) -> None:
     seen = read_topology(lab, nvl72.get_locality("block").name)
     assert {line["BlockName"]: list_hosts(line["Nodes"]) for line in seen if "BlockName" in line} == list_blocks(nvl72)
     assert {line["BlockSize"] for line in seen} == {"18", "36", "72"}
 
 
-def test_the_torus_is_the_published_one(nvl72: Declared, lab: Lab) -> None:
+def test_the_torus_matches_the_plan(nvl72: Declared, lab: Lab) -> None:
     torus = nvl72.get_locality("torus3d")
     seen = read_topology(lab, torus.name)[0]
     assert list_hosts(seen["Nodes"]) == set(list_coordinates(nvl72))
@@ -98,13 +98,13 @@ def test_a_job_on_the_torus_is_a_box_of_the_plan(nodes: int, nvl72: Declared, la
     where = list_coordinates(nvl72)
     places = {where[name] for name in list_hosts(wait_job(lab, number, "COMPLETED")["NodeList"])}
     axes = [sorted({place[axis] for place in places}) for axis in range(3)]
-    assert places == set(itertools.product(*axes)), "not a box: Slurm counts the coordinates in another order"
+    assert places == set(itertools.product(*axes)), "not a box: Slurm numbers the coordinates in another order"
     for length, axis in zip(nvl72.get_locality("torus3d").dims, axes, strict=True):
         gaps = sum((after - before) % length != 1 for before, after in zip(axis, axis[1:] + axis[:1], strict=True))
         assert len(axis) == 1 or gaps <= 1, f"{axis} are not neighbours"
 
 
-def test_a_job_that_is_no_box_is_refused(lab: Lab) -> None:
+def test_a_job_that_is_not_a_box_is_refused(lab: Lab) -> None:
     assert "topology configuration is not available" in get_refusal(lab, "-p", "torus", "-A", "research", "-N7")
 
 
@@ -138,7 +138,7 @@ def test_a_job_that_requests_one_scale_up_domain_gets_one_rack(count: int, nvl72
     assert len(ran) == count // 4 and any(ran <= block for block in list_blocks(nvl72).values())
 
 
-def test_more_than_a_rack_is_not_near(nvl72: Declared, lab: Lab) -> None:
+def test_a_job_larger_than_a_rack_is_refused_with_near_scale_up(nvl72: Declared, lab: Lab) -> None:
     code, said = product_jobs.place(lab, nvl72.spec, SEGMENTED % 76)
     assert code == 2 and "near: scale-up holds 18 of its nodes" in said
     assert "evenly divisible" in get_refusal(lab, "-A", "research", "-N20", "--segment=18")
@@ -150,7 +150,7 @@ def test_a_job_cannot_open_the_accelerators_of_others(lab: Lab) -> None:
     assert "/dev/nvidia1: Operation not permitted" in done.stderr
 
 
-def test_accounts_are_set_once(lab: Lab) -> None:
+def test_a_second_run_of_accounts_changes_nothing(lab: Lab) -> None:
     assert lab.run(["/etc/slurm/accounts.sh"]).stdout == "nothing changed\n"
 
 

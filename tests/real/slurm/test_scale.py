@@ -1,4 +1,4 @@
-"""A cluster of 12,500 nodes and 100,000 accelerators: both Slurms load its bundle and place jobs as the plan says."""
+"""A cluster of 12,500 nodes and 100,000 accelerators: both releases load its bundle and place jobs as planned."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ class Running:
 
     @property
     def leaves(self) -> list[set[str]]:
-        """The nodes of each group under one set of leaves, by the published plan."""
+        """The nodes under each set of leaves, by the published plan."""
         return [list_hosts(group.hosts) for group in self.cluster.get_locality("tree").levels[0].groups]
 
     def count_leaves(self, nodes: set[str]) -> int:
-        """How many groups of leaves these nodes lie under."""
+        """The number of sets of leaves of these nodes."""
         return sum(bool(nodes & leaf) for leaf in self.leaves)
 
 
 @pytest.fixture(scope="module", params=[pytest.param("slurm_2205", marks=pytest.mark.extended), "slurm_new"])
 def big(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """No slurmd runs: cloud nodes that never resume are given to jobs all the same."""
+    """No slurmd runs: jobs are placed on cloud nodes that never resume."""
     slurm = request.getfixturevalue(request.param)
     release = ".".join(f"{part:02d}" for part in slurm.release)
     cluster = declare_text(SPEC.replace("VERSION", release), tmp_path_factory.mktemp("big"))
@@ -50,13 +50,13 @@ def big(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         yield Running(cluster, lab)
 
 
-def test_all_nodes_are_there(big: Running) -> None:
+def test_slurm_has_all_nodes(big: Running) -> None:
     rows = big.lab.run("sinfo -h -o '%D %T %P'").stdout.split()
     assert rows == [str(NODES), "idle~", "train*"]
     assert "gres/gpu=100000" in big.lab.run("scontrol -o show partition train").stdout
 
 
-def test_the_topology_is_the_published_one(big: Running) -> None:
+def test_the_topology_matches_the_plan(big: Running) -> None:
     seen = big.lab.run("scontrol show topology").stdout
     leaves = re.findall(r"SwitchName=(\S+) Level=0 \S+ Nodes=(\S+)", seen)
     groups = big.cluster.get_locality("tree").levels[0].groups
@@ -65,7 +65,7 @@ def test_the_topology_is_the_published_one(big: Running) -> None:
     }
 
 
-def test_1024_nodes_are_connected_to_the_declared_switches(big: Running) -> None:
+def test_1024_nodes_are_below_the_fewest_switches(big: Running) -> None:
     fewest = -(-1024 // max(map(len, big.leaves)))
     command = f"sbatch --test-only -N1024 --gpus-per-node=8 --switches={fewest} --wrap true"
     done = big.lab.run(command, user="lab")
@@ -73,10 +73,10 @@ def test_1024_nodes_are_connected_to_the_declared_switches(big: Running) -> None
     assert match, done.stderr
     nodes = list_hosts(match[1])
     assert len(nodes) == 1024
-    assert big.count_leaves(nodes) <= fewest, f"{big.count_leaves(nodes)} groups of leaves, {fewest} would do"
+    assert big.count_leaves(nodes) <= fewest, f"{big.count_leaves(nodes)} sets of leaves, {fewest} are enough"
 
 
-def test_a_job_is_given_what_was_promised(big: Running) -> None:
+def test_a_job_is_placed_below_the_requested_switches(big: Running) -> None:
     fewest = -(-1024 // max(map(len, big.leaves)))
     number = submit_batch(big.lab, "-N1024", "--gpus-per-node=8", f"--switches={fewest}", "--wrap", "true")
     listed = ""
@@ -91,7 +91,7 @@ def test_a_job_is_given_what_was_promised(big: Running) -> None:
     big.lab.run(["scancel", number])
 
 
-def test_the_whole_cluster_is_accepted_and_no_more(big: Running) -> None:
+def test_a_job_of_all_nodes_is_accepted_and_a_larger_one_refused(big: Running) -> None:
     done = big.lab.run(f"sbatch --test-only -N{NODES} --gpus-per-node=8 --wrap true", user="lab")
     assert "to start at" in done.stderr
     assert "Node count specification invalid" in get_refusal(big.lab, f"-N{NODES + 1}")

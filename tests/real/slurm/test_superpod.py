@@ -1,4 +1,4 @@
-"""The complete bundle of a 127-node DGX H100 SuperPOD, verbatim on real Slurm 22.05, is what its plan says."""
+"""The complete bundle of a 127-node DGX H100 SuperPOD, unchanged on real Slurm 22.05, matches its plan."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lab import Lab
 from rendered import expand
 
 
-def test_only_the_one_line_for_missing_cores_is_changed(superpod: Declared, superpod_lab: Lab) -> None:
+def test_only_the_line_for_missing_cores_is_changed(superpod: Declared, superpod_lab: Lab) -> None:
     changed = {
         path.name
         for path in superpod.folder.iterdir()
@@ -42,7 +42,7 @@ def test_nodes_have_the_hardware_of_the_catalog(superpod: Declared, superpod_lab
         assert set(pool.features) <= set(node["AvailableFeatures"].split(","))
 
 
-def test_the_topology_is_the_published_one(superpod: Declared, superpod_lab: Lab) -> None:
+def test_the_topology_matches_the_plan(superpod: Declared, superpod_lab: Lab) -> None:
     levels = superpod.get_locality("tree").levels
     planned = {
         group.name: (str(level), list_hosts(group.hosts)) for level, item in enumerate(levels) for group in item.groups
@@ -80,7 +80,7 @@ def test_tenants_are_accounts_with_their_shares(superpod: Declared, superpod_lab
     }
 
 
-def test_one_step_over_1016_accelerators(superpod: Declared, superpod_lab: Lab) -> None:
+def test_one_step_uses_1016_accelerators(superpod: Declared, superpod_lab: Lab) -> None:
     command = "srun -N127 --gpus-per-node=8 bash -c 'echo $SLURMD_NODENAME ${CUDA_VISIBLE_DEVICES//,/ }'"
     rows = [line.split() for line in superpod_lab.run(command, user="lab").stdout.splitlines()]
     assert sorted(row[0] for row in rows) == expand(superpod.get_pool("train").hosts)

@@ -1,4 +1,4 @@
-"""Jobs on the SuperPOD by ``supercloud submit``: where they land, what they see, how they end."""
+"""Jobs on the SuperPOD by ``supercloud submit``: placement, accelerators, results."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ place: {nodes: [train-0002]}
 
 @pytest.fixture(scope="module")
 def lab(superpod_lab: Lab) -> Iterator[Lab]:
-    superpod_lab.run(["/etc/slurm/accounts.sh"])  # again: limits on accelerators need a controller that has run once
+    # a second time: limits on accelerators need a controller that has run once
+    superpod_lab.run(["/etc/slurm/accounts.sh"])
     yield superpod_lab
     clear(superpod_lab)
 
@@ -75,7 +76,8 @@ def test_eight_nodes_are_in_one_scalable_unit(superpod: Declared, lab: Lab) -> N
 
 def test_a_whole_unit_is_one_leaf_for_slurm(superpod: Declared, lab: Lab) -> None:
     number = product_jobs.submit(lab, superpod.spec, PROBE)
-    assert get_job(lab, product_jobs.get_record(lab, number)["ref"])["Switches"] == "1@30-00:00:00"  # it insists
+    # Slurm waits up to 30 days for the placement
+    assert get_job(lab, product_jobs.get_record(lab, number)["ref"])["Switches"] == "1@30-00:00:00"
     assert product_jobs.wait(lab, number) == (0, "COMPLETED")
     said = re.findall(r"topology (\S+)\.(\S+)\.(\S+)", product_jobs.read_logs(lab, number))
     groups = superpod.get_locality("tree").levels[0].groups
@@ -84,7 +86,7 @@ def test_a_whole_unit_is_one_leaf_for_slurm(superpod: Declared, lab: Lab) -> Non
 
 
 def test_a_job_cannot_open_the_accelerators_of_others(superpod: Declared, lab: Lab) -> None:
-    held = "script: |\n  until [ -e /home/lab/go ]; do sleep 0.2; done"  # both run at one time
+    held = "script: |\n  until [ -e /home/lab/go ]; do sleep 0.2; done"  # both jobs run at the same time
     first = product_jobs.submit(lab, superpod.spec, HALF.replace("script: |", held))
     lab.wait_for("the first runs", lambda: product_jobs.get_record(lab, first)["state"] == "RUNNING")
     second = product_jobs.submit(lab, superpod.spec, HALF)

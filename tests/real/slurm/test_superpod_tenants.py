@@ -31,7 +31,7 @@ def read_database(lab: Lab) -> str:
     return lab.run(f"sacctmgr -n -P show assoc format={shown}; {qos}").stdout
 
 
-def test_accounts_are_set_once(lab: Lab) -> None:
+def test_a_second_run_of_accounts_changes_nothing(lab: Lab) -> None:
     before = read_database(lab)
     assert lab.run(["/etc/slurm/accounts.sh"]).stdout == "nothing changed\n"
     assert read_database(lab) == before
@@ -60,8 +60,8 @@ def test_a_tenant_gets_no_more_than_its_limit(lab: Lab) -> None:
     wait_job(lab, second, "COMPLETED")
 
 
-def test_urgent_jobs_preempt_jobs_that_can_wait(lab: Lab) -> None:
-    # slurm.conf gives every job five minutes first; a quality of service may say less
+def test_jobs_of_higher_priority_preempt_others(lab: Lab) -> None:
+    # slurm.conf exempts every job for five minutes; a QOS can set less
     lab.run("sacctmgr -i modify qos low set preemptexempttime=00:00:00")
     nodes = ["-w", "train-[0001-0002]", "-N2", GPUS]
     victim = submit_batch(lab, "-A", "vision", "-q", "low", "--requeue", *nodes, "--wrap", "sleep 600")
@@ -70,16 +70,16 @@ def test_urgent_jobs_preempt_jobs_that_can_wait(lab: Lab) -> None:
     urgent = submit_batch(lab, "-A", "llm", "-q", "high", *nodes, "--wrap", "sleep 600")
     wait_job(lab, urgent, "RUNNING")
     assert wait_job(lab, victim, "PENDING")["Restarts"] == "1"
-    assert get_accounted_state(lab, victim) == "PREEMPTED"  # the accounts tell of the attempt that ended
-    assert get_job(lab, equal)["JobState"] == "PENDING"  # what is not more urgent has to wait
+    assert get_accounted_state(lab, victim) == "PREEMPTED"  # the accounts have the ended attempt
+    assert get_job(lab, equal)["JobState"] == "PENDING"  # a job of equal priority waits
 
 
-def test_preempted_work_says_so_through_the_product_and_may_come_back(superpod: Declared, lab: Lab) -> None:
+def test_a_preempted_job_is_requeued_in_the_store(superpod: Declared, lab: Lab) -> None:
     lab.run("sacctmgr -i modify qos low set preemptexempttime=00:00:00")
     pinned = "accelerators: {type: h100, count: 8}, place: {nodes: [train-0005]}"
     text = "{name: %s, command: [sleep, '%d'], tenant: llm, priority: %s, retries: 1, " + pinned + "}"
     victim = submit(lab, superpod.spec, text % ("victim", 600, "low"))
     lab.wait_for("it runs", lambda: get_record(lab, victim)["state"] == "RUNNING")
     submit(lab, superpod.spec, text % ("urgent", 2, "high"))
-    lab.wait_for("it is put back", lambda: get_record(lab, victim)["attempt"] == 2)
+    lab.wait_for("it is requeued", lambda: get_record(lab, victim)["attempt"] == 2)
     assert get_record(lab, victim)["state"] == "QUEUED"

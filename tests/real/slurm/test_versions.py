@@ -1,7 +1,7 @@
-"""Clusters of other shapes: every bundle is loaded by real controllers, and node side by a real slurmd.
+"""Clusters of other shapes: every bundle is loaded by a real controller and a real slurmd.
 
-No machine here has the accelerators: device files are made, so what is proved is that Slurm accepts and counts them.
-Instances of MIG are found by NVML, which is not there either: slurmd says so.
+There are no accelerators: device files are created, and the tests prove that Slurm accepts and counts them.
+Instances of MIG are detected by NVML, which is missing: slurmd reports that.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def list_gres(loaded: Loaded) -> dict[str, str]:
-    """Node name to its Gres, of the first node of each pool."""
+    """Node name -> Gres, of the first node of each pool."""
     nodes = list_by_name(loaded.lab, "node", "NodeName")
     first = [min(list_hosts(pool.hosts)) for pool in loaded.cluster.published.pools]
     return {name: nodes[name]["Gres"] for name in first}
 
 
-def test_a_bundle_is_loaded_whole(loaded: Loaded) -> None:
+def test_a_bundle_is_loaded_completely(loaded: Loaded) -> None:
     lab, published = loaded.lab, loaded.cluster.published
     nodes = list_by_name(lab, "node", "NodeName")
     assert len(nodes) == published.nodes
@@ -107,7 +107,7 @@ def test_slurmd_detects_what_the_controller_has_configured(loaded: Loaded) -> No
         assert counted == told
 
 
-def test_a_misspelt_key_is_told_at_once(slurm_2205: Slurm, tmp_path: Path) -> None:
+def test_a_misspelt_key_is_reported(slurm_2205: Slurm, tmp_path: Path) -> None:
     cluster = declare_text(SHAPES["bare"].replace("VERSION", "22.05"), tmp_path)
     with Lab(cluster.folder, slurm_2205.rootfs) as lab:
         lab.run("echo NoSuchKey=1 >>/etc/slurm/slurm.conf")

@@ -1,6 +1,6 @@
-"""A throw-away Linux world over a root folder: its own mounts, network, processes, host name and cgroups.
+"""A temporary Linux system over a root folder: separate mounts, network, processes, host name and cgroups.
 
-It dies with its pid 1, and pid 1 dies when this process does, even by kill -9: it reads a pipe we hold open.
+It ends with its PID 1, and PID 1 ends with this process, even after kill -9: it reads a pipe of this process.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from real.polling import PATIENCE
 HERE = Path(__file__).resolve().parent
 READY = re.compile(r"^ready (\d+)\n", re.MULTILINE)
 USERS = {"root": "/root", "lab": "/home/lab"}
-# Nothing of the caller's environment goes in: an empty SLURM_JWT alone breaks every Slurm client.
+# The caller's environment is not used: an empty SLURM_JWT breaks every Slurm client.
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
 
 
 class LabError(Exception):
-    """Something in the lab did not work; the text says what, and ends with the logs that tell why."""
+    """An error in the lab; the text ends with the logs."""
 
 
 class World:
@@ -43,7 +43,7 @@ class World:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # Ctrl-C is for the tests: they end the world
+            start_new_session=True,  # Ctrl-C goes to the tests only, which end the world
         )
         said = self._read_first_words(timeout=PATIENCE)
         ready = READY.search(said)
@@ -65,7 +65,7 @@ class World:
         return said
 
     def __exit__(self, *_: object) -> None:
-        """Kill everything inside; the outer script then takes its cgroups away."""
+        """Kill everything inside; the outer script then removes its cgroups."""
         assert self._process.stdin is not None and self._process.stdout is not None
         if self.pid:
             with contextlib.suppress(ProcessLookupError):
@@ -86,12 +86,12 @@ class World:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command inside, a string by bash; a failure raises unless ``check`` is false."""
+        """Run a command inside, a string by bash; a failure raises LabError unless ``check`` is false."""
         if not self.pid:
             raise LabError("the lab is not running: use it in a with statement")
         argv = ["bash", "-c", command] if isinstance(command, str) else [str(word) for word in command]
         variables = {**ENVIRONMENT, "HOME": USERS[user], "USER": user, "LOGNAME": user, **(env or {})}
-        # The inner limit is the one that works: a signal to nsenter does not reach the command inside.
+        # The inner limit ends the command: a signal to nsenter does not reach it.
         outer = ["nsenter", "-t", str(self.pid), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w", "--"]
         settings = [f"{key}={value}" for key, value in variables.items()]
         inner = ["env", "-i", "-C", cwd or USERS[user], *settings]
@@ -116,7 +116,7 @@ class World:
         return done
 
     def build_error(self, text: str) -> LabError:
-        """The error for this text; a lab adds its logs."""
+        """An error with this text; a lab adds its logs."""
         return LabError(text)
 
     def put(self, path: str, text: str | bytes, mode: int = 0o644) -> None:

@@ -1,13 +1,13 @@
 #!/bin/bash
-# world.sh ROOTFS [BIND...]: pid 1 of a lab. Lays a memory file system over ROOTFS, so that nothing done inside is kept,
-# shows each BIND read-only at its own path, and stays to hold the namespaces open.
+# world.sh ROOTFS [BIND...]: PID 1 of a lab. Mounts a memory file system over ROOTFS, so that no change is kept, mounts
+# each BIND read-only at the same path, and keeps the namespaces open.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 rootfs=$1
 shift
-read -r pid _ </proc/self/stat   # /proc is still the outer one: this is the pid the driver knows us by
+read -r pid _ </proc/self/stat   # /proc is still the outer one: this is the PID for the driver
 
-# One place for all labs: each mounts its own on it, in its own mount namespace.
+# One folder for all labs: each mounts on it in a separate mount namespace.
 work=/run/supercloud-lab
 mkdir -p $work
 mount -t tmpfs -o size=8g,mode=755 lab $work
@@ -46,7 +46,7 @@ for bind in "$@"; do
     if [ -d "$bind" ]; then mkdir -p "$root$bind"; else touch "$root$bind"; fi
     mount --bind "$bind" "$root$bind"
     mount -o remount,bind,ro "$root$bind"
-    while [ "$parent" != / ]; do   # user lab must be able to walk there, even through /root
+    while [ "$parent" != / ]; do   # user lab needs access to the path, even through /root
         chmod a+x "$root$parent" 2>/dev/null || true
         parent=$(dirname "$parent")
     done
@@ -56,7 +56,7 @@ mkdir -p $root/lab/bin $root/lab/log $root/lab/pid $root/lab/node
 cp "$here"/inside/* $root/lab/bin/
 ip link set lo up
 
-# Not chroot: whoever enters a mount namespace made inside, as slurmstepd does with a job's own /tmp, would be out of it.
+# Not chroot: a process that enters an inner mount namespace, as slurmstepd for a job's /tmp, would leave it.
 cd $root
 pivot_root . .
 umount -l .

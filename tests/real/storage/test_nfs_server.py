@@ -1,7 +1,7 @@
-"""The NFS server's own parser on rendered exports, and util-linux on every fstab: what Debian has of storage.
+"""Rendered exports with the parser of the NFS server, and every fstab with util-linux: the storage software of Debian.
 
-The servers and clients of Lustre (no package in Debian 12), WEKA and Storage Scale (their makers only) and MinIO (no
-package) are not to be had from Debian: their files are checked against their manuals in ``tests/targets/storage``.
+Debian has no packages of the servers and clients of Lustre, WEKA, Storage Scale and MinIO: their files are checked
+against their manuals in ``tests/targets/storage``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from supercloud.spec.loader import load
 from supercloud.targets import render
 
 PACKAGES = ("nfs-kernel-server", "libtirpc3", "libevent-core-2.1-7")
-# exportfs writes below /etc and /var: it runs in a mount namespace of its own, over a copy-on-write view of the machine
+# exportfs writes below /etc and /var: it runs in a separate mount namespace with an overlay over the host's files
 PROGRAM = r"""
 set -e
 mount -t tmpfs none "$1" && mkdir "$1"/up "$1"/work "$1"/all
@@ -80,7 +80,7 @@ def test_the_server_accepts_the_exports(bundle: Bundle, installed: Path, tmp_pat
 
 
 def test_a_wrong_option_is_refused(bundle: Bundle, installed: Path, tmp_path: Path) -> None:
-    """So the test above can fail."""
+    """This proves that the test above can fail."""
     (tmp_path / "exports").write_text(str(bundle["home/exports"]).replace("root_squash", "rot_squash"))
     done = run_exportfs(tmp_path / "exports", installed, tmp_path)
     assert done.returncode and 'unknown keyword "rot_squash"' in done.stderr

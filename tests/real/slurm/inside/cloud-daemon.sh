@@ -1,6 +1,6 @@
 #!/bin/bash
-# cloud-daemon.sh: the cloud itself, for as long as the lab lives: groups have as many instances as their size says, as far as
-# there is capacity; an instance that is to end dies with all that runs on it, at once, as when its power is cut.
+# cloud-daemon.sh: the cloud, as long as the lab runs: groups have as many instances as their size, if there is capacity;
+# an instance that is terminated ends at once with all its processes, as after a loss of power.
 set -euo pipefail
 # shellcheck source=/dev/null
 source /lab/bin/spawn.sh
@@ -29,7 +29,7 @@ begin() { # GROUP
 end() { # FOLDER
     local id=${1##*/} pids
     pids=$(ip netns pids "$id")
-    # shellcheck disable=SC2086  # one word a process
+    # shellcheck disable=SC2086  # one word per process
     [ -z "$pids" ] || kill -KILL $pids || true
     ip netns del "$id"
     rm -r "$1"

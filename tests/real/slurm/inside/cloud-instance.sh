@@ -1,8 +1,8 @@
 #!/bin/bash
-# cloud-instance.sh NAME USER-DATA: an instance boots: folders of its own, its own munged, and its first program.
+# cloud-instance.sh NAME USER-DATA: boots an instance: separate folders, a separate munged, and its user-data.
 set -euo pipefail
 own=/lab/node/$1
-# not shared with the controller: what boot.sh writes
+# folders that boot.sh writes to are not shared with the controller
 for folder in /etc/slurm /etc/supercloud /opt/supercloud /var/log/supercloud /etc/munge /etc/systemd /var/lib/munge /var/log/munge; do
     mkdir -p "$own$folder" "$folder"
     mount --bind "$own$folder" "$folder"

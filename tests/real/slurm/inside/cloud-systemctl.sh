@@ -1,5 +1,5 @@
 #!/bin/bash
-# systemctl of a machine of the lab: starts what the units of this machine would start, and knows whether it runs.
+# systemctl of a machine of the lab: starts the programs of the machine's units, and reports whether they run.
 set -euo pipefail
 # shellcheck source=/dev/null
 source /lab/bin/spawn.sh
@@ -9,13 +9,13 @@ while [[ ${1:-} == -* ]]; do shift; done
 pid=/run/unit-${1:-none}
 alive() { [ -e "$pid" ] && kill -0 "$(cat "$pid")" 2>/dev/null; }
 
-# Type= of the unit: that of the package, unless a drop-in has another. Asked for daemons that run
+# Type= of the unit: that of the package, unless a drop-in sets another one. Used for daemons that run
 # with the command of their unit.
 type_of() {
     sed -n 's/^Type=//p' "/usr/lib/systemd/system/$1.service" "/etc/systemd/system/$1.service.d/"*.conf 2>/dev/null | tail -n 1
 }
 
-# A service of Type=notify has started when it has sent READY=1, and is ended when it has not for 90 s.
+# A service of Type=notify has started when it sends READY=1, and is ended if it does not within 90 s.
 begin_notifying() { # NAME UNIT COMMAND...
     local name=$1 socket=/run/notify-$2 heard=/run/notified-$2
     shift 2

@@ -1,11 +1,11 @@
 #!/bin/bash
-# host-up.sh NAME...: plugs hosts into the lab: each is a network namespace whose eth0 has the host's address.
-# The controller's host routes between them, and every neighbour is written down: with one shared wire, 127 hosts
-# would ask for each other's hardware address, and overflow the one table that the kernel has for all namespaces.
+# host-up.sh NAME...: connects hosts to the lab: each is a network namespace whose eth0 has the host's address.
+# The controller's host routes between them, with static neighbour entries: on one shared link, 127 hosts would query
+# each other's hardware addresses and overflow the neighbour table, which the kernel has once for all namespaces.
 set -euo pipefail
 # shellcheck source=/dev/null
 source /lab/settings
-here=02:00:00:00:00:01   # the same two on every wire: no wire sees another
+here=02:00:00:00:00:01   # the same two on every link: links are isolated
 there=02:00:00:00:00:02
 
 declare -A address_of

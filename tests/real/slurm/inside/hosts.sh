@@ -1,19 +1,19 @@
 #!/bin/bash
-# hosts.sh: what every machine of the cluster has before Slurm starts: names, addresses, users, folders, devices, keys.
-# Reads /lab/settings (made from the rendered files) and /lab/hosts ("address name..." lines).
+# hosts.sh: sets up all machines of the cluster before Slurm starts: names, addresses, users, folders, devices, keys.
+# Reads /lab/settings (from the rendered files) and /lab/hosts ("address name..." lines).
 set -euo pipefail
 # shellcheck source=/dev/null
 source /lab/settings
 
 hostname "$CONTROLLER"
 { echo '127.0.0.1 localhost'; cat /lab/hosts; } >/etc/hosts
-printf '%s: files\n' passwd group hosts >/etc/nsswitch.conf   # no name is looked for outside the lab
+printf '%s: files\n' passwd group hosts >/etc/nsswitch.conf   # no name is resolved outside the lab
 echo 'lab:x:2000:2000::/home/lab:/bin/bash' >>/etc/passwd
 echo 'lab:x:2000:' >>/etc/group
 mkdir -p /home/lab /etc/slurm
 chown lab:lab /home/lab
 
-# systemd makes the folders under /run on a real machine; slurmdbd of 26.05 does not start without its own
+# systemd creates the folders under /run on a real machine; slurmdbd of 26.05 does not start without its folder
 for folder in "${SLURM_FOLDERS[@]}" /run/slurmctld /run/slurmdbd; do
     mkdir -p "$folder"
     [ "$folder" = /run ] || chown "$SLURM_USER": "$folder"
@@ -24,8 +24,8 @@ if [ -e /etc/slurm/slurmdbd.conf ]; then
     chmod 600 /etc/slurm/slurmdbd.conf
 fi
 
-# slurmd only looks whether a GPU's device file exists; with no driver behind it, opening one gives ENXIO,
-# and EPERM when the job's cgroup does not allow it
+# slurmd only checks that a GPU's device file exists; without a driver, opening it fails with ENXIO, and with EPERM if
+# the job's cgroup does not allow it
 minor=0
 for device in "${DEVICES[@]}"; do
     mkdir -p "$(dirname "$device")"
@@ -62,6 +62,6 @@ mkdir -p /run/netns
 ip addr add "$CONTROLLER_ADDRESS/32" dev lo
 echo 1 >/proc/sys/net/ipv4/ip_forward   # of this network namespace
 
-# A backup controller's host exists even while its daemon does not. Its address must never be on the primary's host:
-# the primary would then ask itself to hand over control, and do so.
+# A backup controller's host exists even if its daemon does not run. Its address must not be on the primary's host:
+# the primary would then request the control from itself, and give it up.
 /lab/bin/host-up.sh "${BACKUPS[@]}"

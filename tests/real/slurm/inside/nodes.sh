@@ -1,5 +1,5 @@
 #!/bin/bash
-# nodes.sh ARGUMENTS NAME...: a real slurmd on each host; ARGUMENTS go to every one of them.
+# nodes.sh ARGUMENTS NAME...: starts a real slurmd with ARGUMENTS on each host.
 set -euo pipefail
 # shellcheck source=/dev/null
 source /lab/bin/spawn.sh

@@ -1,9 +1,9 @@
 #!/bin/bash
-# on-host.sh NAME COMMAND...: becomes COMMAND on that host: its network, its name, its own /tmp, /run, spool and logs.
+# on-host.sh NAME COMMAND...: executes COMMAND on this host: its network, name, /tmp, /run, spool and logs.
 set -euo pipefail
 
 if [ "${LAB_HOST:-}" != "$1" ]; then
-    # None of this may be shared: daemons signal the pid in the file they find, PMIx makes folders of one name in /tmp.
+    # These must not be shared: daemons signal the PID in a PID file, and PMIx creates folders with fixed names in /tmp.
     LAB_HOST=$1 exec nsenter --net="/run/netns/$1" unshare -m -u --propagation slave -- "$0" "$@"
 fi
 # shellcheck source=/dev/null
@@ -16,7 +16,7 @@ for folder in "${HOST_FOLDERS[@]}"; do
     mkdir -p "$own$folder"
     mount --bind "$own$folder" "$folder"
 done
-if [ -e "$own/configless" ]; then   # only what configless Slurm does not send: programs and keys
+if [ -e "$own/configless" ]; then   # only files that configless Slurm does not send: programs and keys
     mkdir -p "$own/etc"
     (cd /etc/slurm && find . -type f ! -name '*.conf' ! -name '*.yaml' -exec cp -p --parents -t "$own/etc" {} +)
     mount --bind "$own/etc" /etc/slurm

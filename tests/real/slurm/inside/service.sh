@@ -11,10 +11,10 @@ case $1 in
 mariadb)
     mkdir -p /run/mysqld
     chown mysql: /run/mysqld
-    ln -sfn mysqld /run/mariadbd   # newer Debian clients look there
+    ln -sfn mysqld /run/mariadbd   # the path of newer Debian clients
     [ -d /var/lib/mysql/mysql ] ||
         mariadb-install-db --user=mysql --datadir=/var/lib/mysql --skip-test-db --auth-root-authentication-method=socket
-    # slurmdbd asks for no snapshot isolation and a long lock wait; older servers pass over a loose- option.
+    # slurmdbd requires no snapshot isolation and a long lock wait; older servers ignore a loose- option.
     spawn mariadb mariadbd --no-defaults --user=mysql --datadir=/var/lib/mysql --socket=$socket --skip-name-resolve \
         --innodb-buffer-pool-size=128M --innodb-log-file-size=64M --innodb-lock-wait-timeout=900 \
         --innodb-flush-log-at-trx-commit=0 --loose-innodb-snapshot-isolation=OFF
@@ -28,7 +28,7 @@ grant all on \`$STORAGE_LOC\`.* to '$STORAGE_USER'@localhost;
 grant all on \`$STORAGE_LOC\`.* to '$STORAGE_USER'@'%';
 SQL
     ;;
-slurmdbd)   # it refuses to run on a host that is not called DbdHost
+slurmdbd)   # it does not start on a host with another name than DbdHost
     # shellcheck disable=SC2016  # for the shell inside
     spawn slurmdbd unshare -u -- bash -euc 'hostname "$1"; exec slurmdbd -D' slurmdbd "$DBD_HOST"
     ;;

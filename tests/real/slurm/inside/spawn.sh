@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Sourced. spawn NAME COMMAND...: a daemon that outlives this shell, in the lab's own cgroups.
-# Its output goes to /lab/log/NAME and its pid to /lab/pid/NAME.
+# Sourced. spawn NAME COMMAND...: starts a daemon that continues after this shell, in the cgroups of the lab.
+# Its output goes to /lab/log/NAME and its PID to /lab/pid/NAME.
 spawn() {
     local name=$1
     shift

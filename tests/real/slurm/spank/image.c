@@ -1,4 +1,4 @@
-/* A stand-in for pyxis: its options, as far as batch scripts give them, and a folder instead of an image.
+/* A test plugin with the options of pyxis that batch scripts use, and a folder instead of an image.
  *
  * IMAGE is the folder /images/IMAGE, with "_" for every "/", "#" and ":"; tasks are started in it by chroot(2), with the
  * paths of --container-mounts bound to the same paths inside. */
@@ -44,7 +44,7 @@ int slurm_spank_init(spank_t spank, int count, char **words)
 static void folder(const char *path)
 {
     if (!mkdir(path, 0755))
-        chmod(path, 0755);   /* whatever the job's umask */
+        chmod(path, 0755);   /* independent of the job's umask */
 }
 
 static void folders(char *path)
