@@ -6,117 +6,23 @@ pods that pass there are admitted, at any level of Pod Security of the namespace
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import yaml
+from admission_lab import CLAIM, MAIN, QUIET, RAIL, SPACES, AdmissionLab, build_pod, build_service, start_admission_lab
 from kube_binaries import build_module
-from kube_lab import Lab
-from samples import ROOT
 
-sys.path.append(str(ROOT / "tests" / "targets" / "kubernetes"))
-
-from kube_specs import VARIANTS, planned  # noqa: E402
-
-from supercloud.jobs.engines.kubernetes.api import ApiClient, ApiStatusError, ClusterTransport  # noqa: E402
-from supercloud.targets.schedulers.kubernetes import pod_security  # noqa: E402
+from supercloud.jobs.engines.kubernetes.api import ApiStatusError
 
 Json = dict[str, Any]
-SPACES = {
-    "plain": planned(VARIANTS["gaudi"]),
-    "pinned": planned(),
-    "roce": planned(VARIANTS["roce"]),
-    "host-way": planned(
-        {
-            "pools": [{"name": "mi", "machine": "mi355x-8gpu", "nodes": 16, "fabrics": ["compute"]}],
-            "fabrics": [{"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}],
-        }
-    ),
-}
-"""Namespaces by the permissions of their tenants' pods: none, locked memory, the host's network."""
-MAIN: Json = {"name": "main", "image": "registry.example.com/train:1"}
-CLAIM: Json = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Pi"}}}
-RAIL: Json = {"resources": {"limits": {"rdma/compute": "1", "nvidia.com/gpu": "8"}}}
-QUIET: Json = {"securityContext": {"capabilities": {"add": ["IPC_LOCK"], "drop": ["NET_RAW"]}}}
-
-
-@dataclass
-class Judge:
-    lab: Lab
-
-    def connect_controller(self) -> ApiClient:
-        """A client with the permissions of a controller: claims in all namespaces, and no quotas."""
-        return ApiClient(ClusterTransport(config_file=self.lab.write_kubeconfig("controller", "default")))
-
-    def get_refusal(
-        self, space: str, spec: Json, kind: str = "Pod", asker: ApiClient | None = None, **metadata: Any
-    ) -> str:
-        """The reason why an object is refused; empty if it is admitted. ``asker``: the administrator by default."""
-        body = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "asked", **metadata}, "spec": spec}
-        try:
-            path = f"/api/v1/namespaces/{space}/{kind.lower()}s"
-            (asker or self.lab.api).post(path, body, dryRun="All", fieldValidation="Strict")
-        except ApiStatusError as error:
-            return str(error)
-        return ""
 
 
 @pytest.fixture(scope="module")
-def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
-    with Lab(tmp_path_factory.mktemp("admission"), people={"controller": "controllers"}) as lab:
-        found = Judge(lab)
-        lab.apply(
-            {
-                "apiVersion": "rbac.authorization.k8s.io/v1",
-                "kind": "ClusterRole",
-                "metadata": {"name": "claims"},
-                "rules": [{"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": ["create"]}],
-            },
-            {
-                "apiVersion": "rbac.authorization.k8s.io/v1",
-                "kind": "ClusterRoleBinding",
-                "metadata": {"name": "claims"},
-                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "claims"},
-                "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "controllers"}],
-            },
-        )
-        for space, plan in SPACES.items():
-            label = f"supercloud.dev/{space}"
-            lab.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space, "labels": {label: "x"}}})
-            for item in pod_security.build_objects(plan, label):
-                item["metadata"]["name"] += f"-{space}"
-                if "policyName" in item["spec"]:
-                    item["spec"]["policyName"] += f"-{space}"
-                lab.apply(item)
-            lab.wait_until(lambda space=space: "hostPID" in found.get_refusal(space, _build_pod(MAIN, hostPID=True)))  # type: ignore[misc]
-            lab.wait_until(
-                lambda space=space: (
-                    "resource quotas"
-                    in found.get_refusal(  # type: ignore[misc]
-                        space, CLAIM, "PersistentVolumeClaim", found.connect_controller()
-                    )
-                )
-            )
-            lab.wait_until(
-                lambda space=space: "NodePort" in found.get_refusal(space, _build_service(type="NodePort"), "Service")  # type: ignore[misc]
-            )
-        lab.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "free"}})
-        for name in ("nvidia", "habana"):  # as operators create them
-            lab.apply(
-                {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": name}, "handler": name}
-            )
-        yield found
-
-
-def _build_pod(*containers: Json, **more: Any) -> Json:
-    return {"containers": list(containers), "restartPolicy": "Never", **more}
-
-
-def _build_service(**more: Any) -> Json:
-    return {"selector": {"app": "x"}, "ports": [{"port": 80}], **more}
+def admission(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdmissionLab]:
+    with start_admission_lab(tmp_path_factory.mktemp("admission")) as lab:
+        yield lab
 
 
 def _iter_samples(verdict: str) -> Iterator[Any]:
@@ -125,9 +31,9 @@ def _iter_samples(verdict: str) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("space", SPACES)
-def test_pods_that_violate_the_baseline_are_rejected(judge: Judge, space: str) -> None:
+def test_pods_that_violate_the_baseline_are_rejected(admission: AdmissionLab, space: str) -> None:
     found = {
-        name: judge.get_refusal(space, item["spec"], annotations=item["metadata"].get("annotations", {}))
+        name: admission.get_refusal(space, item["spec"], annotations=item["metadata"].get("annotations", {}))
         for name, item in _iter_samples("fail")
     }
     assert len(found) > 30
@@ -137,9 +43,9 @@ def test_pods_that_violate_the_baseline_are_rejected(judge: Judge, space: str) -
 
 
 @pytest.mark.parametrize("space", SPACES)
-def test_pods_that_meet_the_baseline_are_admitted(judge: Judge, space: str) -> None:
+def test_pods_that_meet_the_baseline_are_admitted(admission: AdmissionLab, space: str) -> None:
     found = {
-        name: judge.get_refusal(space, item["spec"], annotations=item["metadata"].get("annotations", {}))
+        name: admission.get_refusal(space, item["spec"], annotations=item["metadata"].get("annotations", {}))
         for name, item in _iter_samples("pass")
     }
     assert len(found) > 10
@@ -170,32 +76,32 @@ REFUSED: list[tuple[str, Json, str]] = [
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_each_rule_applies_to_each_kind_of_container(judge: Judge, place: str) -> None:
+def test_each_rule_applies_to_each_kind_of_container(admission: AdmissionLab, place: str) -> None:
     """Ephemeral containers are added to a running pod by a separate request."""
-    judge.lab.apply(
+    admission.lab.apply(
         {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"name": "there", "namespace": "pinned"},
-            "spec": _build_pod(MAIN),
+            "spec": build_pod(MAIN),
         }
     )
     wrong = {}
     for name, more, message in REFUSED:
         other = MAIN | {"name": "other"} | more
         if place == "containers":
-            refusal = judge.get_refusal("pinned", _build_pod(other, terminationGracePeriodSeconds=1))
+            refusal = admission.get_refusal("pinned", build_pod(other, terminationGracePeriodSeconds=1))
         elif place == "initContainers":
             always = (
                 {"restartPolicy": "Always"}
                 if {"livenessProbe", "readinessProbe", "startupProbe", "lifecycle"} & {*more}
                 else {}
             )
-            refusal = judge.get_refusal("pinned", _build_pod(MAIN, initContainers=[other | always]))
+            refusal = admission.get_refusal("pinned", build_pod(MAIN, initContainers=[other | always]))
         elif {*more} <= {"securityContext"}:  # ephemeral containers have no probes, hooks and ports
             path = "/api/v1/namespaces/pinned/pods/there/ephemeralcontainers"
             try:
-                judge.lab.api.patch(
+                admission.lab.api.patch(
                     path,
                     {"spec": {"ephemeralContainers": [other]}},
                     "application/strategic-merge-patch+json",
@@ -243,15 +149,15 @@ def test_each_rule_applies_to_each_kind_of_container(judge: Judge, place: str) -
         ({"securityContext": {"seLinuxOptions": {"role": "sysadm_r"}}}, "role of seLinuxOptions"),
     ],
 )
-def test_rules_for_the_spec_of_a_pod(judge: Judge, more: Json, message: str) -> None:
+def test_rules_for_the_spec_of_a_pod(admission: AdmissionLab, more: Json, message: str) -> None:
     for space in ("plain", "pinned"):
-        assert message in judge.get_refusal(space, _build_pod(MAIN, **more))
+        assert message in admission.get_refusal(space, build_pod(MAIN, **more))
 
 
-def test_memory_is_locked_only_where_a_fabric_needs_it(judge: Judge) -> None:
-    locked = _build_pod(MAIN | {"securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}})
-    assert "capabilities that may be added" in judge.get_refusal("plain", locked)
-    assert not judge.get_refusal("pinned", locked) and not judge.get_refusal("roce", locked)
+def test_memory_is_locked_only_where_a_fabric_needs_it(admission: AdmissionLab) -> None:
+    locked = build_pod(MAIN | {"securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}})
+    assert "capabilities that may be added" in admission.get_refusal("plain", locked)
+    assert not admission.get_refusal("pinned", locked) and not admission.get_refusal("roce", locked)
 
 
 RAILED = MAIN | RAIL | QUIET
@@ -266,59 +172,63 @@ def _request_rails(rails: str) -> Json:
 @pytest.mark.parametrize(
     "spec, message",
     [
-        (_build_pod(RAILED, hostNetwork=True), ""),
-        (_build_pod(RAILED, MAIN | {"name": "log"} | HELD, hostNetwork=True), ""),
-        (_build_pod(RAILED | {"ports": [{"containerPort": 29500}]}, hostNetwork=True), ""),
-        (_build_pod(MAIN | QUIET, hostNetwork=True), "only for pods that request rdma/compute"),
+        (build_pod(RAILED, hostNetwork=True), ""),
+        (build_pod(RAILED, MAIN | {"name": "log"} | HELD, hostNetwork=True), ""),
+        (build_pod(RAILED | {"ports": [{"containerPort": 29500}]}, hostNetwork=True), ""),
+        (build_pod(MAIN | QUIET, hostNetwork=True), "only for pods that request rdma/compute"),
         (
-            _build_pod(MAIN | QUIET | {"resources": {"limits": {"nvidia.com/gpu": "8"}}}, hostNetwork=True),
+            build_pod(MAIN | QUIET | {"resources": {"limits": {"nvidia.com/gpu": "8"}}}, hostNetwork=True),
             "only for pods that",
         ),
-        (_build_pod(_request_rails("0"), hostNetwork=True), "only for pods that request rdma/compute"),
-        (_build_pod(_request_rails("0k"), hostNetwork=True), "only for pods that request rdma/compute"),
+        (build_pod(_request_rails("0"), hostNetwork=True), "only for pods that request rdma/compute"),
+        (build_pod(_request_rails("0k"), hostNetwork=True), "only for pods that request rdma/compute"),
         (
-            _build_pod(_request_rails("0"), MAIN | {"name": "log"} | HELD, hostNetwork=True),
+            build_pod(_request_rails("0"), MAIN | {"name": "log"} | HELD, hostNetwork=True),
             "only for pods that request rdma/compute",
         ),
-        (_build_pod(_request_rails("1k"), hostNetwork=True), ""),
-        (_build_pod(_request_rails("0"), RAILED | {"name": "log"}, hostNetwork=True), ""),
-        (_build_pod(MAIN | RAIL, hostNetwork=True), "must drop the capability NET_RAW"),
-        (_build_pod(RAILED, MAIN | {"name": "log"}, hostNetwork=True), "must drop the capability NET_RAW"),
+        (build_pod(_request_rails("1k"), hostNetwork=True), ""),
+        (build_pod(_request_rails("0"), RAILED | {"name": "log"}, hostNetwork=True), ""),
+        (build_pod(MAIN | RAIL, hostNetwork=True), "must drop the capability NET_RAW"),
+        (build_pod(RAILED, MAIN | {"name": "log"}, hostNetwork=True), "must drop the capability NET_RAW"),
         (
-            _build_pod(RAILED, initContainers=[MAIN | {"name": "first"}], hostNetwork=True),
+            build_pod(RAILED, initContainers=[MAIN | {"name": "first"}], hostNetwork=True),
             "must drop the capability NET_RAW",
         ),
-        (_build_pod(RAILED | {"ports": [{"containerPort": 80, "hostPort": 80}]}), "hostPort is not allowed"),
-        (_build_pod(RAILED, hostNetwork=True, hostPID=True), "hostPID"),
-        (_build_pod(RAILED, hostNetwork=True, nodeName="cp1"), "nodeName"),
+        (build_pod(RAILED | {"ports": [{"containerPort": 80, "hostPort": 80}]}), "hostPort is not allowed"),
+        (build_pod(RAILED, hostNetwork=True, hostPID=True), "hostPID"),
+        (build_pod(RAILED, hostNetwork=True, nodeName="cp1"), "nodeName"),
     ],
 )
-def test_only_pods_with_rails_may_use_the_network_of_the_host(judge: Judge, spec: Json, message: str) -> None:
-    refusal = judge.get_refusal("roce", spec)
+def test_only_pods_with_rails_may_use_the_network_of_the_host(
+    admission: AdmissionLab, spec: Json, message: str
+) -> None:
+    refusal = admission.get_refusal("roce", spec)
     assert message in refusal if message else not refusal
-    assert judge.get_refusal("pinned", spec), "no fabric of this namespace needs it"
+    assert admission.get_refusal("pinned", spec), "no fabric of this namespace needs it"
 
 
-def test_unnamed_rails_are_identified_by_accelerators(judge: Judge) -> None:
+def test_unnamed_rails_are_identified_by_accelerators(admission: AdmissionLab) -> None:
     asked = MAIN | QUIET | {"resources": {"limits": {"amd.com/gpu": "8"}}}
-    assert not judge.get_refusal("host-way", _build_pod(asked, hostNetwork=True))
+    assert not admission.get_refusal("host-way", build_pod(asked, hostNetwork=True))
     none = MAIN | QUIET | {"resources": {"limits": {"amd.com/gpu": "0"}}}
-    assert "only for pods that request amd.com/gpu" in judge.get_refusal("host-way", _build_pod(none, hostNetwork=True))
-    assert "only for pods that request amd.com/gpu" in judge.get_refusal(
-        "host-way", _build_pod(MAIN | QUIET, hostNetwork=True)
+    assert "only for pods that request amd.com/gpu" in admission.get_refusal(
+        "host-way", build_pod(none, hostNetwork=True)
+    )
+    assert "only for pods that request amd.com/gpu" in admission.get_refusal(
+        "host-way", build_pod(MAIN | QUIET, hostNetwork=True)
     )
 
 
-def test_a_runtime_class_gives_no_devices(judge: Judge) -> None:
+def test_a_runtime_class_gives_no_devices(admission: AdmissionLab) -> None:
     """NVIDIA's class lets a variable select all GPUs of the node; Gaudi's is for pods that request accelerators."""
     for asked in (MAIN, MAIN | RAIL):
-        assert "runtimeClassName is not allowed" in judge.get_refusal(
-            "pinned", _build_pod(asked, runtimeClassName="nvidia")
+        assert "runtimeClassName is not allowed" in admission.get_refusal(
+            "pinned", build_pod(asked, runtimeClassName="nvidia")
         )
     gaudi = MAIN | {"resources": {"limits": {"habana.ai/gaudi": "1"}}}
-    assert not judge.get_refusal("plain", _build_pod(gaudi, runtimeClassName="habana"))
-    for wrong in (_build_pod(gaudi, runtimeClassName="nvidia"), _build_pod(MAIN, runtimeClassName="habana")):
-        assert "except habana for pods that request habana.ai/gaudi" in judge.get_refusal("plain", wrong)
+    assert not admission.get_refusal("plain", build_pod(gaudi, runtimeClassName="habana"))
+    for wrong in (build_pod(gaudi, runtimeClassName="nvidia"), build_pod(MAIN, runtimeClassName="habana")):
+        assert "except habana for pods that request habana.ai/gaudi" in admission.get_refusal("plain", wrong)
 
 
 def _request_gpus(name: str = "main", gpus: int = 0, **rails: int) -> Json:
@@ -333,39 +243,39 @@ EVERY = {f"rail{rail}": 1 for rail in range(8)}
 @pytest.mark.parametrize(
     "spec, admitted",
     [
-        (_build_pod(_request_gpus(gpus=8, **EVERY)), True),
-        (_build_pod(_request_gpus(gpus=8)), True),
-        (_build_pod(_request_gpus("first", gpus=4), _request_gpus("second", gpus=4, **EVERY)), True),
-        (_build_pod(_request_gpus(**EVERY)), False),
-        (_build_pod(_request_gpus(rail3=1)), False),
-        (_build_pod(_request_gpus(rail3=0)), True),
-        (_build_pod(_request_gpus(gpus=1, **EVERY)), False),
-        (_build_pod(_request_gpus("first", gpus=8, rail0=1), _request_gpus("second", rail0=1)), False),
-        (_build_pod(MAIN, initContainers=[_request_gpus("first", gpus=8, **EVERY)]), False),
-        (_build_pod(_request_gpus(gpus=8), initContainers=[_request_gpus("first", **EVERY)]), True),
+        (build_pod(_request_gpus(gpus=8, **EVERY)), True),
+        (build_pod(_request_gpus(gpus=8)), True),
+        (build_pod(_request_gpus("first", gpus=4), _request_gpus("second", gpus=4, **EVERY)), True),
+        (build_pod(_request_gpus(**EVERY)), False),
+        (build_pod(_request_gpus(rail3=1)), False),
+        (build_pod(_request_gpus(rail3=0)), True),
+        (build_pod(_request_gpus(gpus=1, **EVERY)), False),
+        (build_pod(_request_gpus("first", gpus=8, rail0=1), _request_gpus("second", rail0=1)), False),
+        (build_pod(MAIN, initContainers=[_request_gpus("first", gpus=8, **EVERY)]), False),
+        (build_pod(_request_gpus(gpus=8), initContainers=[_request_gpus("first", **EVERY)]), True),
     ],
 )
-def test_rails_require_the_accelerators_of_their_node(judge: Judge, spec: Json, admitted: bool) -> None:
+def test_rails_require_the_accelerators_of_their_node(admission: AdmissionLab, spec: Json, admitted: bool) -> None:
     """No quota counts rails: a pod without GPUs could occupy the adapters of a whole node."""
-    refusal = judge.get_refusal("pinned", spec)
+    refusal = admission.get_refusal("pinned", spec)
     assert not refusal if admitted else "at most 1 of each per 8 accelerators" in refusal
 
 
-def test_shares_of_ports_require_accelerators(judge: Judge) -> None:
-    assert not judge.get_refusal(
-        "roce", _build_pod(MAIN | {"resources": {"limits": {"rdma/compute": 1, "nvidia.com/gpu": 1}}})
+def test_shares_of_ports_require_accelerators(admission: AdmissionLab) -> None:
+    assert not admission.get_refusal(
+        "roce", build_pod(MAIN | {"resources": {"limits": {"rdma/compute": 1, "nvidia.com/gpu": 1}}})
     )
-    alone = _build_pod(MAIN | {"resources": {"limits": {"rdma/compute": "1"}}})
-    assert "rdma/compute: only for pods that request accelerators" in judge.get_refusal("roce", alone)
+    alone = build_pod(MAIN | {"resources": {"limits": {"rdma/compute": "1"}}})
+    assert "rdma/compute: only for pods that request accelerators" in admission.get_refusal("roce", alone)
 
 
-def test_controllers_create_no_claims_for_tenants(judge: Judge) -> None:
+def test_controllers_create_no_claims_for_tenants(admission: AdmissionLab) -> None:
     """Not from templates in objects of a tenant; administrators can create claims, and everyone in other namespaces."""
     kind = "PersistentVolumeClaim"
     for space in SPACES:
-        assert "resource quotas" in judge.get_refusal(space, CLAIM, kind, judge.connect_controller())
-        assert not judge.get_refusal(space, CLAIM, kind)
-    assert not judge.get_refusal("default", CLAIM, kind, judge.connect_controller())
+        assert "resource quotas" in admission.get_refusal(space, CLAIM, kind, admission.connect_controller())
+        assert not admission.get_refusal(space, CLAIM, kind)
+    assert not admission.get_refusal("default", CLAIM, kind, admission.connect_controller())
 
 
 @pytest.mark.parametrize(
@@ -378,16 +288,16 @@ def test_controllers_create_no_claims_for_tenants(judge: Judge) -> None:
         ({"externalIPs": ["10.0.0.1"]}, "externalIPs"),
     ],
 )
-def test_services_of_tenants_are_internal(judge: Judge, more: Json, message: str) -> None:
+def test_services_of_tenants_are_internal(admission: AdmissionLab, more: Json, message: str) -> None:
     for space in SPACES:
-        refusal = judge.get_refusal(space, _build_service(**more), "Service")
+        refusal = admission.get_refusal(space, build_service(**more), "Service")
         assert message in refusal if message else not refusal
 
 
-def test_older_objects_can_be_labelled_and_deleted(judge: Judge) -> None:
+def test_older_objects_can_be_labelled_and_deleted(admission: AdmissionLab) -> None:
     """Changes of finalizers, labels and owners are not refused because of the spec with which the pod was admitted."""
-    api, path = judge.lab.api, "/api/v1/namespaces/free/pods"
-    bad = _build_pod(MAIN | {"securityContext": {"privileged": True}})
+    api, path = admission.lab.api, "/api/v1/namespaces/free/pods"
+    bad = build_pod(MAIN | {"securityContext": {"privileged": True}})
     body = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -396,7 +306,7 @@ def test_older_objects_can_be_labelled_and_deleted(judge: Judge) -> None:
     }
     api.post(path, body)
     api.patch("/api/v1/namespaces/free", {"metadata": {"labels": {"supercloud.dev/pinned": "x"}}})
-    judge.lab.wait_until(lambda: "privileged" in judge.get_refusal("free", bad))
+    admission.lab.wait_until(lambda: "privileged" in admission.get_refusal("free", bad))
     api.patch(f"{path}/old", {"metadata": {"labels": {"a": "b"}}})
     api.patch(f"{path}/old", {"metadata": {"finalizers": None}})
     api.delete(f"{path}/old")
