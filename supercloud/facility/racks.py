@@ -152,15 +152,10 @@ def _pack_racks(runs: Sequence[EquipmentRun[Key]], limits: RackLimits) -> list[t
     for run in runs:
         at, each = 0, int(run.power.base * scale)
         while at < run.count:
-            room = run.count - at
-            if run.units:
-                room = min(room, (limits.units - units) // run.units)
-            if most is not None and each > 0:
-                room = min(room, (most - power) // each)
-            elif most is not None and power > most:
-                room = 0  # an item over the limit has a rack alone
-            if limits.max_count:
-                room = min(room, limits.max_count - things)
+            free = limits.max_count - things if limits.max_count else None
+            room = _count_fitting(
+                run.count - at, run.units, each, limits.units - units, None if most is None else most - power, free
+            )
             if not result or (room < 1 and things):
                 result.append(([], 1))
                 units = power = things = 0
@@ -177,6 +172,19 @@ def _pack_racks(runs: Sequence[EquipmentRun[Key]], limits: RackLimits) -> list[t
             at, things = at + take, things + take
             units, power = units + run.units * take, power + each * take
     return result
+
+
+def _count_fitting(
+    count: int, units: int, power: int, free_units: int, free_power: int | None, free_places: int | None
+) -> int:
+    """How many of equal items fit the rest of a rack; None for no limit."""
+    if units:
+        count = min(count, free_units // units)
+    if free_power is not None and power > 0:
+        count = min(count, free_power // power)
+    elif free_power is not None and free_power < 0:
+        count = 0  # an item over the limit has a rack alone
+    return count if free_places is None else min(count, free_places)
 
 
 def _distribute_evenly(runs: Sequence[EquipmentRun[Key]], racks: int) -> list[list[EquipmentRun[Key]]]:

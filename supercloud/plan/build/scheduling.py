@@ -77,18 +77,7 @@ def _build_partitions(
     """Partitions as declared, or one per pool with the tenants of its nodes. The default is the one that is declared as
     such, else the first; among partitions of pools, the first that is open to all tenants.
     """
-    names = {pool.name for pool in spec.pools}
-    tenants = {tenant.name for tenant in spec.tenants}
-    for index, partition in enumerate(slurm.partitions):
-        for position, pool in enumerate(partition.pools):
-            if pool not in names:
-                problems.add_unknown_name(
-                    f"scheduler.partitions[{index}].pools[{position}]", UnknownNameError("pool", pool, names)
-                )
-        for position, account in enumerate(partition.accounts):
-            if account not in tenants:
-                where = f"scheduler.partitions[{index}].accounts[{position}]"
-                problems.add_unknown_name(where, UnknownNameError("tenant", account, tenants))
+    _check_partition_names(spec, slurm, problems)
     whose = {pool.name: pool.tenants for pool in pools}
     partitions = slurm.partitions or tuple(
         Partition(name=pool.name, pools=(pool.name,), accounts=whose.get(pool.name, ())) for pool in spec.pools
@@ -101,6 +90,22 @@ def _build_partitions(
         partition.model_copy(update={"default": True}) if index == default else partition
         for index, partition in enumerate(partitions)
     )
+
+
+def _check_partition_names(spec: ClusterSpec, slurm: SlurmScheduler, problems: Problems) -> None:
+    """Check that the pools and tenants of partitions exist."""
+    names = {pool.name for pool in spec.pools}
+    tenants = {tenant.name for tenant in spec.tenants}
+    for index, partition in enumerate(slurm.partitions):
+        for position, pool in enumerate(partition.pools):
+            if pool not in names:
+                problems.add_unknown_name(
+                    f"scheduler.partitions[{index}].pools[{position}]", UnknownNameError("pool", pool, names)
+                )
+        for position, account in enumerate(partition.accounts):
+            if account not in tenants:
+                where = f"scheduler.partitions[{index}].accounts[{position}]"
+                problems.add_unknown_name(where, UnknownNameError("tenant", account, tenants))
 
 
 def build_tenants(spec: ClusterSpec, problems: Problems) -> tuple[TenantPlan, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from ...primitives.quantity import Power
+from ...primitives.quantity import Flow, Power, Temperature
 from ..model.plan import FacilityPlan
 
 __all__ = [
@@ -135,25 +135,31 @@ def build_cooling_document(hall: FacilityPlan) -> CoolingDocument | None:
         door_kw=_to_kw(plan.heat.door),
         air_kw=_to_kw(plan.heat.air),
         assumed_machines=list(plan.assumed_machines),
-        airflow_cfm=round(plan.airflow.to("CFM"), 1) if plan.airflow is not None else None,
-        flow_l_min=round(loop.flow.to("L/min"), 1) if loop and loop.flow is not None else None,
+        airflow_cfm=_round_quantity(plan.airflow, "CFM", 1),
+        flow_l_min=_round_quantity(loop.flow, "L/min", 1) if loop else None,
         supply_c=loop.supply.to("°C") if loop and loop.supply is not None else None,
-        return_c=round(loop.return_temperature.to("°C"), 3) if loop and loop.return_temperature is not None else None,
-        building_supply_c=round(loop.building_supply.to("°C"), 3)
-        if loop and loop.building_supply is not None
-        else None,
+        return_c=_round_quantity(loop.return_temperature, "°C", 3) if loop else None,
+        building_supply_c=_round_quantity(loop.building_supply, "°C", 3) if loop else None,
         cdu=loop.cdu.name if loop and loop.cdu else None,
         cdus=loop.cdu_count if loop else 0,
         zones=len(loop.zone_cdus) if loop else 0,
-        outdoor_limit_c=round(plan.outdoor_limit.to("°C"), 3) if plan.outdoor_limit is not None else None,
+        outdoor_limit_c=_round_quantity(plan.outdoor_limit, "°C", 3),
         free_cooling_hours=plan.free_hours,
         weather_hours=plan.weather_hours,
-        pue=round(plan.pue, 4) if plan.pue is not None else None,
+        pue=_round_number(plan.pue, 4),
         pue_basis=plan.pue_basis,
         pue_missing=list(plan.overhead.missing),
-        wue_l_per_kwh=round(plan.wue, 4) if plan.wue is not None else None,
-        cue_kg_per_kwh=round(plan.cue, 6) if plan.cue is not None else None,
+        wue_l_per_kwh=_round_number(plan.wue, 4),
+        cue_kg_per_kwh=_round_number(plan.cue, 6),
     )
+
+
+def _round_quantity(value: Flow | Temperature | None, unit: str, digits: int) -> float | None:
+    return None if value is None else round(value.to(unit), digits)
+
+
+def _round_number(value: float | None, digits: int) -> float | None:
+    return None if value is None else round(value, digits)
 
 
 def build_energy_document(hall: FacilityPlan) -> EnergyDocument | None:

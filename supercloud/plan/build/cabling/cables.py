@@ -165,32 +165,8 @@ def _select_top_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, links: 
     The switches alternate (``select_top_switches``), each uses its last free port. Links to the building come first,
     then those of other networks in the order of their declaration. Raises InputError if there are too few ports.
     """
-    wiring = upper.wiring
-    assert isinstance(wiring, Wiring)
-    top = wiring.tiers[-1]
-    used = np.zeros((top.count, top.radix), dtype=bool)
-    for group in wiring.link_groups:
-        columns = group.build_columns()
-        if group.source_kind == top.name:
-            used[columns.source, columns.source_port] = True
-        if group.target_kind == top.name:
-            used[columns.target, columns.target_port] = True
-    if top is wiring.tiers[0]:
-        peers = next(item.peer_links for item in plan.spec.fabrics if item.name == upper.name)
-        used[: top.count // 2 * 2, top.down : top.down + peers] = True
-    before = 0
-    if fabric is not upper:
-        asking = [(upper.name, next(item.exits for item in plan.spec.fabrics if item.name == upper.name))]
-        leaves = {item.name: item.count_switches("leaf") for item in list_cabled_fabrics(plan)}
-        asking += [
-            (item.name, leaves.get(item.name, 0) * item.joins.links)
-            for item in plan.spec.fabrics
-            if item.joins and item.joins.fabric == upper.name
-        ]
-        for name, count in asking:
-            if name == fabric.name:
-                break
-            before += -(-count // top.count)
+    top, used = upper.require_wiring().tiers[-1], _find_used_top_ports(plan, upper)
+    before = sum(-(-count // top.count) for count in _list_earlier_links(plan, fabric, upper))
     link = np.arange(links)
     switch, turn = select_top_switches(upper, links), link // top.count + before
     free = top.radix - used.sum(axis=1)
@@ -204,6 +180,37 @@ def _select_top_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, links: 
         )
     order = np.argsort(used[:, ::-1], axis=1, kind="stable")  # free ports first, in descending order
     return switch, top.radix - 1 - order[switch, turn]
+
+
+def _find_used_top_ports(plan: Plan, upper: FabricPlan) -> NDArray[np.bool_]:
+    """For each topmost switch and port, whether it is in use by the wiring, or is for the other leaf of a pair."""
+    wiring = upper.require_wiring()
+    top = wiring.tiers[-1]
+    used = np.zeros((top.count, top.radix), dtype=bool)
+    for group in wiring.link_groups:
+        columns = group.build_columns()
+        if group.source_kind == top.name:
+            used[columns.source, columns.source_port] = True
+        if group.target_kind == top.name:
+            used[columns.target, columns.target_port] = True
+    if top is wiring.tiers[0]:
+        peers = next(item.peer_links for item in plan.spec.fabrics if item.name == upper.name)
+        used[: top.count // 2 * 2, top.down : top.down + peers] = True
+    return used
+
+
+def _list_earlier_links(plan: Plan, fabric: FabricPlan, upper: FabricPlan) -> list[int]:
+    """Numbers of links to the topmost switches of ``upper`` that have their ports before those of ``fabric``."""
+    if fabric is upper:
+        return []
+    found = [next(item.exits for item in plan.spec.fabrics if item.name == upper.name)]
+    leaves = {item.name: item.count_switches("leaf") for item in list_cabled_fabrics(plan)}
+    for item in plan.spec.fabrics:
+        if item.name == fabric.name:
+            break
+        if item.joins and item.joins.fabric == upper.name:
+            found.append(leaves.get(item.name, 0) * item.joins.links)
+    return found
 
 
 def _number_links(devices: int, links: int) -> tuple[Ints, Ints]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -88,19 +90,24 @@ def _list_candidate_cables(
     named = find_named_cable(declared, parts, service, sides[0].kind, sides[1].kind)
     split = service.split if service else 1
     if named is not None:
-        own = service.speed if service and service.ports_per_cable > 1 and service.speed else speed
-        plugs = parts.can_join(named, cage_keys[0], cage_keys[1], network, own, links)
+        own = service.speed if service and service.ports_per_cable > 1 else None
+        plugs = parts.can_join(named, cage_keys[0], cage_keys[1], network, own or speed, links)
         return (named,) if plugs and (named.tails > 1 or named.split == split) else ()
     offered = parts.list_cables(cage_keys[0], cage_keys[1], network, speed, links, split)
-    if links > 1:  # cables of a single link are also possible for several
-        offered += tuple(
-            item
-            for item in parts.list_cables(cage_keys[0], cage_keys[1], network, speed, 1, split)
-            if item.medium == "fibre" and item not in offered
-        )
-    media = declared.cabling.media if declared.cabling else ()
-    allowed = ("fibre",) if "building" in (sides[0].kind, sides[1].kind) else media
-    return tuple(item for item in offered if not allowed or item.medium in allowed)
+    if links > 1:  # fibres of a single link are also possible for several
+        single = parts.list_cables(cage_keys[0], cage_keys[1], network, speed, 1, split)
+        offered += tuple(item for item in _select_media(single, ("fibre",)) if item not in offered)
+    is_exit = "building" in (sides[0].kind, sides[1].kind)
+    return _select_media(offered, ("fibre",) if is_exit else _list_declared_media(declared))
+
+
+def _list_declared_media(declared: Declared) -> Sequence[str]:
+    return declared.cabling.media if declared.cabling else ()
+
+
+def _select_media(cables: Sequence[Cable], media: Sequence[str]) -> tuple[Cable, ...]:
+    """The cables of some media; all of them if none are given."""
+    return tuple(item for item in cables if item.medium in media) if media else tuple(cables)
 
 
 def list_joining_cables(

@@ -165,20 +165,16 @@ def build_service_devices(plan: Plan, role: str, service: Service, locator: Devi
     """
     each = -(-service.links // service.count)
     names = list(service.hosts or ()) or list_service_names(service.name, service.count)
-    ports = (
-        list(service.port_names[:each])
-        if len(service.port_names) >= each
-        else [f"{role}{port + 1}" for port in range(each)]
-    )
+    ports = _list_service_ports(service, role, each)
     rack, height = locator.locate("server", service.name, service.count)
     if service.name == "pdu":
         rack, height = locator.locate_all("pdu", service.count)
-    for fabric in plan.fabrics:
-        for tier in fabric.tiers:
-            if service.name == f"{fabric.name}-{tier.name}":
-                names = list_switch_names(fabric.name, tier.name, tier.count)[:: tier.switch.chips]
-                ports = ["mgmt0"]
-                rack, height = locator.locate("switch", f"{fabric.name}/{tier.name}", service.count)
+    tiers = {f"{fabric.name}-{tier.name}": (fabric, tier) for fabric in plan.fabrics for tier in fabric.tiers}
+    if service.name in tiers:
+        fabric, tier = tiers[service.name]
+        names = list_switch_names(fabric.name, tier.name, tier.count)[:: tier.switch.chips]
+        ports = ["mgmt0"]
+        rack, height = locator.locate("switch", f"{fabric.name}/{tier.name}", service.count)
     ports += [f"peer{number + 1}" for number in range(service.peer_links)]
     known = service.devices[:each] if len(service.devices) >= each else ()
     return DeviceSet(
@@ -195,6 +191,13 @@ def build_service_devices(plan: Plan, role: str, service: Service, locator: Devi
         is_managed=service.is_managed,
         system_names=(*known, *[""] * service.peer_links) if known else (),
     )
+
+
+def _list_service_ports(service: Service, role: str, count: int) -> list[str]:
+    """Names of the ports of one machine on a network of this role."""
+    if len(service.port_names) >= count:
+        return list(service.port_names[:count])
+    return [f"{role}{port + 1}" for port in range(count)]
 
 
 def build_external_device(ports: int, form_factor: str) -> DeviceSet:

@@ -15,23 +15,28 @@ def find_mixed_ports(fabric: FabricPlan) -> dict[str, list[tuple[int, int]]]:
     Only the first plane is examined: the others have the same wiring.
     """
     wiring = fabric.wiring
-    split = [item.name for item in fabric.services if item.split > 1]
+    split = {item.name for item in fabric.services if item.split > 1}
     if not isinstance(wiring, Wiring) or not split or not fabric.tiers[0].switch.cages:
         return {}
-    size = max(1, fabric.tiers[0].radix // (fabric.tiers[0].switch.cages or 1))
+    size = max(1, fabric.tiers[0].radix // fabric.tiers[0].switch.cages)
     owners = _find_port_owners(fabric, wiring)
-    leaves = {leaf for leaf, _ in owners}
-    leaf = wiring.tiers[0]
     straight = {place for place, owner in owners.items() if owner not in split}
-    straight |= {(number, port) for number in leaves for port in range(leaf.radix - leaf.up, leaf.radix)}
+    straight |= _list_other_ports(wiring, {leaf for leaf, _ in owners})
+    shared = {(leaf, port // size) for leaf, port in straight}
+    found: dict[str, list[tuple[int, int]]] = {}
+    for (leaf, port), owner in owners.items():
+        if owner in split and (leaf, port // size) in shared:
+            found.setdefault(owner, []).append((leaf, port))
+    return found
+
+
+def _list_other_ports(wiring: Wiring, leaves: set[int]) -> set[tuple[int, int]]:
+    """(leaf, port) of all links of these leaves of the first plane to spines and nodes."""
+    leaf = wiring.tiers[0]
+    found = {(number, port) for number in leaves for port in range(leaf.radix - leaf.up, leaf.radix)}
     _, _, target, target_port, plane = wiring.link_groups[0].build_columns()
     for number in leaves:
-        straight |= {(number, port) for port in target_port[(target == number) & (plane == 0)].tolist()}
-    found: dict[str, list[tuple[int, int]]] = {}
-    for (number, port), owner in owners.items():
-        first = port // size * size
-        if owner in split and any((number, other) in straight for other in range(first, first + size)):
-            found.setdefault(owner, []).append((number, port))
+        found |= {(number, port) for port in target_port[(target == number) & (plane == 0)].tolist()}
     return found
 
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
-from ....catalog import Machine, Rack
+from ....catalog import Cdu, Machine, Rack
 from ....facility import RackLimits, distribute
 from ....primitives.quantity import Length, Power
 from ....spec import ClusterSpec
+from ....spec.facility import Facility
 from ...model.hall import MachineGroup
-from ...model.plan import FabricPlan, FacilityPlan, LayoutPlan, PoolPlan, RackGroup, RackItem, RackPlan
+from ...model.plan import FabricPlan, FacilityPlan, LayoutPlan, PoolPlan, RackGroup, RackItem, RackPlan, SwitchTier
 from .racking import find_unknown_power, get_switch_power
 from .shared_racks import RackEquipment, list_network_equipment, list_server_equipment
 
@@ -24,6 +25,7 @@ __all__ = ["build_layout"]
 _DEFAULT_RACKS_PER_ROW = 16
 _DEFAULT_RACK_WIDTH = Length("600 mm")
 _ROW_PITCH = Length("4200 mm")
+_PRODUCT_PARTS = ("power-shelf", "nvlink-switch", "management-switch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +54,7 @@ def build_layout(
     if hall is None or {pool.name for pool in pools} - {group.pool for group in hall.racks}:
         return None
     facility = spec.facility
-    nodes = list(_iter_node_racks(pools, fabrics, hall))
-    most = facility.management.switches if facility else None
-    network = list(
-        _iter_shared_racks(
-            "network",
-            list_network_equipment(fabrics, hall.racks) + list_server_equipment(hall.service_groups),
-            hall,
-            most,
-        )
-    )
-    storage = list(_iter_shared_racks("storage", list_server_equipment(servers), hall, None))
-    spread = bool(facility and facility.reach)
-    ordered = _place_amid_nodes(nodes, network, fabrics) if spread else _place_in_middle(nodes, network)
-    ordered = _with_cdus([*ordered, *storage], hall, facility.cooling.zone if facility else None)
+    ordered = _order_racks(facility or Facility(), pools, fabrics, hall, servers)
     per_row = (facility.racks_per_row if facility else None) or min(_DEFAULT_RACKS_PER_ROW, max(len(ordered), 1))
     unknown = find_unknown_power(pools, fabrics, (*servers, *hall.service_groups))
     racks = tuple(
@@ -89,6 +78,22 @@ def build_layout(
 
 
 # -- order ------------------------------------------------------------------------------------------------------------
+
+
+def _order_racks(
+    facility: Facility,
+    pools: tuple[PoolPlan, ...],
+    fabrics: tuple[FabricPlan, ...],
+    hall: FacilityPlan,
+    servers: Sequence[MachineGroup],
+) -> list[_RackContent]:
+    """The contents of all racks in the order of their positions: storage comes last."""
+    nodes = list(_iter_node_racks(pools, fabrics, hall))
+    devices = list_network_equipment(fabrics, hall.racks) + list_server_equipment(hall.service_groups)
+    network = list(_iter_shared_racks("network", devices, hall, facility.management.switches))
+    storage = list(_iter_shared_racks("storage", list_server_equipment(servers), hall, None))
+    placed = _place_amid_nodes(nodes, network, fabrics) if facility.reach else _place_in_middle(nodes, network)
+    return _with_cdus([*placed, *storage], hall, facility.cooling.zone)
 
 
 def _place_in_middle(nodes: list[_RackContent], network: list[_RackContent]) -> list[_RackContent]:
@@ -145,40 +150,40 @@ def _iter_numbered_racks(
     zones = _compute_zone_numbers(ordered, hall)
     for content, zone in zip(ordered, zones, strict=True):
         items = content.items
-        group = hall.racks[content.group] if content.group >= 0 else None
-        if group:
-            extra: list[RackItem] = []
-            if group.cdus and loop and loop.cdu:
-                extra.append(RackItem("cdu", loop.cdu.name, counts["cdu"], group.cdus, 1, group.cdu_units))
-                counts["cdu"] += group.cdus
-            if group.shelves and group.shelf_units:
-                unit = content.units - group.shelves * group.shelf_units + 1
-                extra.append(
-                    RackItem(
-                        "power-shelf",
-                        format_shelf_name(group),
-                        counts["power-shelf"],
-                        group.shelves,
-                        unit,
-                        group.shelf_units,
-                    )
-                )
-                counts["power-shelf"] += group.shelves
-            if group.circuits:
-                name = group.pdu or "pdu"
-                extra.append(RackItem("pdu", name, counts["pdu"], group.circuits.count, 0, 0))
-                counts["pdu"] += group.circuits.count
-            if any(item.kind in ("power-shelf", "nvlink-switch", "management-switch") for item in items):
-                moved = []
-                for item in items:
-                    if item.kind in ("power-shelf", "nvlink-switch", "management-switch"):
-                        moved.append(replace(item, first=counts[item.kind]))
-                        counts[item.kind] += item.count
-                    else:
-                        moved.append(item)
-                items = tuple(moved)
-            items = (*items, *extra) if extra else items
+        if content.group >= 0:
+            group = hall.racks[content.group]
+            added = tuple(_iter_added_items(group, content.units, loop.cdu if loop else None, counts))
+            items = (*_renumber_items(items, counts), *added)
         yield content, items, zone
+
+
+def _iter_added_items(group: RackGroup, units: int, cdu: Cdu | None, counts: Counter[str]) -> Iterator[RackItem]:
+    """Coolant distribution units, power shelves and power distribution units of a rack; they are counted."""
+    if group.cdus and cdu:
+        yield RackItem("cdu", cdu.name, counts["cdu"], group.cdus, 1, group.cdu_units)
+        counts["cdu"] += group.cdus
+    if group.shelves and group.shelf_units:
+        unit = units - group.shelves * group.shelf_units + 1
+        first = counts["power-shelf"]
+        yield RackItem("power-shelf", format_shelf_name(group), first, group.shelves, unit, group.shelf_units)
+        counts["power-shelf"] += group.shelves
+    if group.circuits:
+        yield RackItem("pdu", group.pdu or "pdu", counts["pdu"], group.circuits.count, 0, 0)
+        counts["pdu"] += group.circuits.count
+
+
+def _renumber_items(items: tuple[RackItem, ...], counts: Counter[str]) -> tuple[RackItem, ...]:
+    """The contents of a rack with the parts of rack products numbered over the hall; they are counted."""
+    if not any(item.kind in _PRODUCT_PARTS for item in items):
+        return items
+    found = []
+    for item in items:
+        if item.kind in _PRODUCT_PARTS:
+            found.append(replace(item, first=counts[item.kind]))
+            counts[item.kind] += item.count
+        else:
+            found.append(item)
+    return tuple(found)
 
 
 def format_shelf_name(group: RackGroup) -> str:
@@ -226,13 +231,20 @@ def _iter_node_racks(
                 items = _build_product_items(pool.machine, pool.name, start, count)
             else:
                 items = (RackItem("node", pool.name, start, count, lowest, height),)
-            if group.leaf_fabrics:
-                unit = lowest + group.nodes_per_rack * height
-                for name, tier in zip(group.leaf_fabrics, leaves, strict=True):
-                    items += (RackItem("switch", f"{name}/leaf", rack, 1, unit, tier.switch.units or 1),)
-                    unit += tier.switch.units or 1
+            if leaves:
+                items += _build_leaf_items(group, leaves, rack, lowest + group.nodes_per_rack * height)
             draw = full if count == group.nodes_per_rack else power * count + extra
             yield _RackContent("compute", index, group.rack, units, items, draw, wet)
+
+
+def _build_leaf_items(group: RackGroup, leaves: Sequence[SwitchTier], rack: int, lowest: int) -> tuple[RackItem, ...]:
+    """The leaf of each of the rack's fabrics, above its nodes."""
+    items, unit = [], lowest
+    for name, tier in zip(group.leaf_fabrics, leaves, strict=True):
+        height = tier.switch.units or 1
+        items.append(RackItem("switch", f"{name}/leaf", rack, 1, unit, height))
+        unit += height
+    return tuple(items)
 
 
 def _build_product_items(machine: Machine, pool: str, start: int, count: int) -> tuple[RackItem, ...]:

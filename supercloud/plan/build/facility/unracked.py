@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ....spec import ClusterSpec
 from ...model.plan import Plan
 
 __all__ = ["UnrackedEquipment", "find_unracked"]
@@ -30,11 +31,7 @@ def find_unracked(plan: Plan) -> tuple[UnrackedEquipment, ...]:
     if plan.facility is None:
         return ()
     racked = {group.name: group.count for group in plan.facility.service_groups}
-    paths: dict[str, str] = {}
-    for index, declared in enumerate(plan.spec.fabrics):
-        paths.setdefault(f"{declared.name}-manager", f"fabrics[{index}].manager")
-        for at, item in enumerate(declared.services):
-            paths.setdefault(item.name, f"fabrics[{index}].services[{at}]")
+    paths = _find_service_paths(plan.spec)
     found: dict[str, UnrackedEquipment] = {}
     for fabric in plan.fabrics:
         for service in fabric.services:
@@ -51,3 +48,13 @@ def find_unracked(plan: Plan) -> tuple[UnrackedEquipment, ...]:
                 -(-service.links * lacking // service.count) + (before.links if before else 0),
             )
     return tuple(found.values())
+
+
+def _find_service_paths(spec: ClusterSpec) -> dict[str, str]:
+    """Name of a subnet manager or service -> path of its first declaration."""
+    found: dict[str, str] = {}
+    for index, fabric in enumerate(spec.fabrics):
+        found.setdefault(f"{fabric.name}-manager", f"fabrics[{index}].manager")
+        for position, item in enumerate(fabric.services):
+            found.setdefault(item.name, f"fabrics[{index}].services[{position}]")
+    return found

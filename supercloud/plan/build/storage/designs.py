@@ -158,11 +158,7 @@ def _build_lustre_design(
     usable = target * targets * servers
     file = (storage.average_file or product.average_file or Size("1 MB")).base
     inodes = ceil(usable / file)
-    with_data = storage.data_on_metadata
-    inode = product.inode_with_data if with_data else product.inode
-    share = product.metadata_share_with_data if with_data else product.metadata_share
-    by_inodes = (inode.base if inode else 0) * inodes * Fraction(repr(float(product.inode_factor or 1)))
-    metadata = max(by_inodes, usable * Fraction(repr(share or 0.0)))
+    metadata = _compute_metadata_size(product, inodes, usable, storage.data_on_metadata)
     least = ceil(inodes / product.max_inodes) if product.max_inodes else 1
     declared = storage.metadata.count if storage.metadata else None
     pair = 2 if storage.metadata is None or storage.metadata.pairs else 1
@@ -178,9 +174,17 @@ def _build_lustre_design(
         inodes=inodes,
         metadata_size=Size.from_base(ceil(metadata)),
         metadata_target_size=Size.from_base(ceil(metadata / metadata_servers)),
-        data_on_metadata=with_data,
+        data_on_metadata=storage.data_on_metadata,
         has_pairs=storage.servers.pairs,
     )
+
+
+def _compute_metadata_size(product: StorageProduct, inodes: int, usable: Fraction, has_data: bool) -> Fraction:
+    """Metadata of a file system of this usable capacity; ``has_data``: files have their first bytes in it."""
+    inode = product.inode_with_data if has_data else product.inode
+    share = product.metadata_share_with_data if has_data else product.metadata_share
+    by_inodes = (inode.base if inode else 0) * inodes * Fraction(repr(float(product.inode_factor or 1)))
+    return max(by_inodes, usable * Fraction(repr(share or 0.0)))
 
 
 def _build_weka_design(
@@ -216,15 +220,6 @@ def _build_weka_design(
     data, parity = compute_stripe(servers)
     cores = machine.cpu.sockets * machine.cpu.cores_per_socket if machine.cpu else None
     compute = cores - 1 - drives.count - 1 if cores else None
-    page = product.process_hugepages
-    pages = None
-    if page and compute is not None and compute > 0:
-        held = (
-            drives.raw_capacity / Fraction(repr(float(product.raw_per_memory)))
-            if product.raw_per_memory
-            else Fraction(0)
-        )
-        pages = Size.from_base(ceil(page.base * (drives.count + 1) + max(page.base * compute, held)))
     return WekaDesign(
         **sizer.build_common_fields(servers, decided, drives, compute_usable(servers)),
         data=data,
@@ -233,9 +228,20 @@ def _build_weka_design(
         drive_cores=drives.count,
         compute_cores=compute,
         frontend_cores=1,
-        hugepages=pages,
+        hugepages=_compute_hugepages(product, drives, compute),
         raft_size=product.raft_size if product.raft_servers is not None and servers > product.raft_servers else None,
     )
+
+
+def _compute_hugepages(product: StorageProduct, drives: _DriveSet, compute_cores: int | None) -> Size | None:
+    """Huge pages of a WEKA backend; None if unknown."""
+    page = product.process_hugepages
+    if not page or compute_cores is None or compute_cores <= 0:
+        return None
+    held = Fraction(0)
+    if product.raw_per_memory:
+        held = drives.raw_capacity / Fraction(repr(float(product.raw_per_memory)))
+    return Size.from_base(ceil(page.base * (drives.count + 1) + max(page.base * compute_cores, held)))
 
 
 def _build_scale_design(

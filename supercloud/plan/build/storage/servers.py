@@ -97,9 +97,7 @@ def with_servers(
     except UnknownNameError as error:
         problems.add_unknown_name(f"{path}.product", error)
         return plan
-    metadata = machine
-    if storage.metadata:
-        metadata = _find_machine(storage.metadata.machine, f"{path}.metadata.machine", catalog, problems) or machine
+    metadata = _find_metadata_machine(storage, path, inputs) or machine
     links, speed = _find_client_ports(machine, fabric)
     needs = _compute_requirements(plan, storage, rates)
     design = build_design(storage, product, machine, needs, speed * links if speed else None)
@@ -124,6 +122,13 @@ def with_servers(
         )
         return plan
     return replace(plan, servers=_build_server_groups(storage, roles, block, fabric))
+
+
+def _find_metadata_machine(storage: Storage, path: str, inputs: BuildInputs) -> Machine | None:
+    """The declared machine of metadata servers."""
+    if storage.metadata is None:
+        return None
+    return _find_machine(storage.metadata.machine, f"{path}.metadata.machine", inputs.catalog, inputs.problems)
 
 
 @dataclass(frozen=True)
