@@ -71,9 +71,7 @@ def build_star(nodes: int, nics: int, radix: int, planes: int) -> Fabric:
     case = '    if fabric.shape == "star":\n'
     case += "        return build_star(request.nodes, request.rails, request.radix[0], request.planes)"
     copy.function(wiring, '    if fabric.shape == "fat-tree":', case)
-    copy.line(
-        wiring, "from ....topology.tiers import compute_max_down", "from ....topology.shapes.star import build_star"
-    )
+    copy.line(wiring, "from ....topology import Fabric as Wiring", "from ....topology.shapes.star import build_star")
     shapes = 'Literal["rail-optimized", "fat-tree", "clos", "torus"'
     copy.change(spec, f"    shape: {shapes}]", f'    shape: {shapes}, "star"]')
     copy.write("cluster.yaml", read_example("01", ("nodes: 16", "nodes: 4"), ("shape: rail-optimized", "shape: star")))

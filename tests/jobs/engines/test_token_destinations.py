@@ -77,8 +77,7 @@ def test_a_proxy_of_the_variable_gets_nothing_that_is_for_this_machine(
     """An ssh tunnel ends here, and the token in it is in no network: a proxy elsewhere would read it."""
     monkeypatch.setenv("SUPERCLOUD_PROXY", "http://127.0.0.1:1")
     assert not rest.controller.read_jobs()
-    with pytest.raises(EngineError, match="there is none"):
-        cluster.list_nodes()
+    assert not cluster.list_nodes()
     assert any(place.startswith("/api/v1/") for place, _ in Scheduler.seen)
 
 
