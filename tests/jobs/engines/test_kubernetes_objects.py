@@ -15,7 +15,7 @@ from supercloud.errors import EngineError
 from supercloud.jobs.engines.kubernetes.arrays import build_task
 from supercloud.jobs.engines.kubernetes.names import JobRef, build_object_name
 from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
-from supercloud.jobs.placement.steps.pod_links import PodLinks, build_pod_links
+from supercloud.jobs.placement.requests.pod_links import PodLinks, build_pod_links
 from supercloud.jobs.placement.suggestions import apply_change
 from supercloud.plan.build.kubernetes.names import build_topology, format_resource_name
 from supercloud.plan.model.plan import Plan

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from kube_specs import ELSEWHERE, ONPREM, VARIANTS, by_kind, objects_of, planned
 
-from supercloud.jobs.placement.steps.pod_links import build_pod_links
+from supercloud.jobs.placement.requests.pod_links import build_pod_links
 from supercloud.plan.build.kubernetes.fabrics import list_attachments
 from supercloud.plan.build.kubernetes.quota import compute_node_resources
 from supercloud.plan.build.network.server_links import iter_server_ends

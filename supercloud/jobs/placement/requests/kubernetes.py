@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from ..steps.pod_links import PodLinks
+from .pod_links import PodLinks
 
 __all__ = ["KubernetesRequest"]
 

@@ -9,10 +9,10 @@ from ....plan.model.plan import Plan, PoolPlan
 from ....spec import JobSpec
 from ....spec.scheduler import KubernetesScheduler
 from ..requests.kubernetes import KubernetesRequest
+from ..requests.pod_links import build_pod_links
 from .feasibility import RefusalError
 from .locality import LocalityRequest
 from .mounts import list_used_storage
-from .pod_links import build_pod_links
 from .slices import AcceleratorUnits
 
 __all__ = ["build_kubernetes_request", "compute_pod_cpus"]
