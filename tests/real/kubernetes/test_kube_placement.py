@@ -85,7 +85,7 @@ def test_a_dry_run_prints_the_objects_and_creates_none(cluster: World) -> None:
         "kubernetes",
         "--dry-run",
     )
-    assert "kubectl create --filename=-" in text and "kind: JobSet" in text
+    assert "kubectl --context=lab create --filename=-" in text and "kind: JobSet" in text
     assert "kueue.x-k8s.io/podset-preferred-topology: topology.supercloud.dev/su" in text
     assert not list(cluster.lab.api.iter_items("/apis/jobset.x-k8s.io/v1alpha2/jobsets"))
 
