@@ -65,6 +65,15 @@ class Cloud:
             content.setdefault("objects", {})[identifier] = made
         return identifier, made["outputs"]
 
+    def record(
+        self, identifier: str, token: str, urn: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any]
+    ) -> None:
+        """Add an object that was created elsewhere, with the ID that it has there."""
+        with locked(self.path) as content:
+            content["made"] = content.get("made", 0) + 1
+            found = {"type": token, "urn": urn, "inputs": dict(inputs), "outputs": dict(outputs)}
+            content.setdefault("objects", {})[identifier] = found
+
     def update(self, identifier: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> bool:
         """New values for an object; whether it exists."""
         with locked(self.path) as content:

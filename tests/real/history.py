@@ -114,7 +114,7 @@ def _list_files() -> list[str]:
 def _is_input(part: str, name: str, own: str) -> bool:
     path = Path(name)
     if path.parts[:2] == ("tests", "real"):
-        return len(path.parts) == 3 or path.parts[2] in (part, "machines")
+        return len(path.parts) == 3 or path.parts[2] in (part, "machines") or f"real.{path.parts[2]}." in own
     if path.parts[0] == "tests":
         is_test = path.name.startswith("test_")
         return path.parts[1] not in ("golden", "bench") and (not is_test or path.name in own)

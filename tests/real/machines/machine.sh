@@ -1,11 +1,15 @@
 #!/bin/bash
 # Bare Debian machines that boot with systemd, on a separate bridge, with access to the package archives.
-#   machine.sh up NAME N          boot machine NAME with address 10.77.SLOT.N      (root; N from 2 to 250)
+#   machine.sh up NAME N          boot machine NAME with address 10.77.SLOT.N      (root; N from 2 to 250), or with address N
 #   machine.sh run NAME COMMAND…  run a command in it, with an almost empty environment
 #   machine.sh down NAME          stop it and delete its disk
 #   machine.sh clean              stop all machines of the slot, remove its bridge and its rule
 #   machine.sh lower              create the root folder of machines of SUITE; once
 # SLOT is a number from 0 to 199: the bridge and the network of a group of machines (machines.py claims a free one; by hand: 199).
+# CIDR is the network, by default 10.77.SLOT.0/24: its first address is the gateway. RESOLVER is the name server of the
+# machine, by default those of this host. IMAGE is a folder of changes on top of the root folder (machine.sh keep).
+# BOOT_STATE is a further state (systemctl is-system-running) at which a machine counts as booted.
+#   machine.sh keep NAME FOLDER   stop a machine and keep its changes as an image
 # SUITE is Debian's release: bookworm (12), trixie (13) or sid. BIND lists folders of the host to mount inside, as FOLDER or
 # FOLDER:PLACE.
 # Machines are in the cache folder: overlays over one root folder per suite, created once by debootstrap.
@@ -15,8 +19,10 @@ cache=${SUPERCLOUD_CACHE:-$HOME/.cache/supercloud}/machines
 suite=${SUITE:-bookworm}
 slot=${SLOT:-199}
 bridge=sc-mach$slot
-network=10.77.$slot
 slot_folder=$cache/slots/$slot
+cidr=${CIDR:-$(cat "$slot_folder/cidr" 2>/dev/null || echo "10.77.$slot.0/24")}
+network=${cidr%.*}
+prefix=${cidr#*/}
 limit=${BOOT_LIMIT:-300}   # seconds; bookworm boots in 5 on an idle host
 
 # Every machine has separate cgroups: otherwise all would use /system.slice, where equal units have equal names.
@@ -58,22 +64,23 @@ lower() {
 
 plug() {   # the slot's bridge, and its access to other networks
     mkdir -p "$slot_folder"
+    echo "$cidr" >"$slot_folder/cidr"
     exec {lock}>"$slot_folder/bridge.lock"
     flock "$lock"
     command -v systemd-nspawn iptables >/dev/null || "$here/../packages.sh" systemd-container iptables >/dev/null
     if ! ip link show "$bridge" >/dev/null 2>&1; then
         ip link add "$bridge" type bridge
-        ip addr add "$network.1/24" dev "$bridge"
+        ip addr add "$network.1/$prefix" dev "$bridge"
         ip link set "$bridge" up
     fi
     echo 1 >/proc/sys/net/ipv4/ip_forward
-    iptables -w -t nat -C POSTROUTING -s "$network.0/24" ! -d "$network.0/24" -j MASQUERADE 2>/dev/null ||
-        iptables -w -t nat -A POSTROUTING -s "$network.0/24" ! -d "$network.0/24" -j MASQUERADE
+    iptables -w -t nat -C POSTROUTING -s "$cidr" ! -d "$cidr" -j MASQUERADE 2>/dev/null ||
+        iptables -w -t nat -A POSTROUTING -s "$cidr" ! -d "$cidr" -j MASQUERADE
     exec {lock}>&-
 }
 
 unplug() {
-    iptables -w -t nat -D POSTROUTING -s "$network.0/24" ! -d "$network.0/24" -j MASQUERADE 2>/dev/null || true
+    iptables -w -t nat -D POSTROUTING -s "$cidr" ! -d "$cidr" -j MASQUERADE 2>/dev/null || true
     ip link del "$bridge" 2>/dev/null || true
 }
 
@@ -91,29 +98,31 @@ writable_cgroups() {
 }
 
 up() {
-    local name=$1 number=$2 machine=$slot_folder/$1 root=$slot_folder/$1/root init state='' bind binds=() unified=''
+    local name=$1 address=$2 machine=$slot_folder/$1 root=$slot_folder/$1/root init state='' bind binds=() unified='' resolution=copy-host
+    [[ $address == *.* ]] || address=$network.$address
     [ "$(id -u)" = 0 ] || { echo 'machine.sh: machines need root' >&2; return 1; }
     [ ! -d "$machine" ] || down "$name"
     lower
     plug
     mkdir -p "$machine"/{upper,work,root}
     # volatile: the disk is deleted later, so that nothing has to be synced
-    mount -t overlay overlay -o "volatile,lowerdir=$cache/$suite,upperdir=$machine/upper,workdir=$machine/work" "$root"
+    mount -t overlay overlay -o "volatile,lowerdir=${IMAGE:+$IMAGE:}$cache/$suite,upperdir=$machine/upper,workdir=$machine/work" "$root"
     mkdir -p "$root/etc/systemd/network" "$root/etc/systemd/system/multi-user.target.wants"
     # systemd-networkd uses the first matching file: that of Debian begins with 80
-    printf '[Match]\nName=host0\n[Network]\nAddress=%s/24\nGateway=%s\n' "$network.$number" "$network.1" >"$root/etc/systemd/network/10-host0.network"
+    printf '[Match]\nName=host0\n[Network]\nAddress=%s\nGateway=%s\n' "$address/$prefix" "$network.1" >"$root/etc/systemd/network/10-host0.network"
     ln -sf /lib/systemd/system/systemd-networkd.service "$root/etc/systemd/system/multi-user.target.wants/"
     echo "$name" >"$root/etc/hostname"
     printf '127.0.0.1 localhost\n::1 localhost ip6-localhost\n' >"$root/etc/hosts"
     : >"$root/etc/machine-id"   # empty: the machine creates its ID, and does not ask for a time zone as at a first boot
     for bind in ${BIND:-}; do binds+=("--bind=$bind"); done
+    if [ -n "${RESOLVER:-}" ]; then echo "nameserver $RESOLVER" >"$root/etc/resolv.conf"; resolution=off; fi
     [ "$suite" = bookworm ] || unified=1   # later releases of systemd boot with the unified hierarchy only
     (
         enter_cgroups "$name"
         cd /
         [ -z "$unified" ] || export SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1
         exec setsid systemd-nspawn -D "$root" --register=no --keep-unit -M "sc$slot-$name" --hostname="$name" --network-bridge="$bridge" \
-            --resolv-conf=copy-host --link-journal=no -b --console=pipe "${binds[@]}"
+            --resolv-conf="$resolution" --link-journal=no -b --console=pipe "${binds[@]}"
     ) </dev/null >"$machine/log" 2>&1 &
     echo $! >"$machine/pid"
     for _ in $(seq $((limit * 2))); do
@@ -123,7 +132,7 @@ up() {
         [ -n "$init" ] || continue
         state=$(timeout 20 nsenter -t "$init" -a systemctl is-system-running 2>&1) || true
         # degraded: a unit failed; the caller checks that
-        case $state in running | degraded) writable_cgroups "$init"; return 0 ;; esac
+        case $state in running | degraded | "${BOOT_STATE:-running}") writable_cgroups "$init"; return 0 ;; esac
     done
     echo "machine.sh: $name did not boot; the last seen state: ${state:-none}; the end of its console:" >&2
     tail -n 30 "$machine/log" >&2
@@ -162,6 +171,18 @@ down() {
     rm -rf "${machine:?}"
 }
 
+keep() {   # NAME FOLDER
+    local machine=$slot_folder/$1 init
+    init=$(init_of "$1")
+    nsenter -t "$init" -a sync
+    kill -KILL "$init"
+    rm -rf "$2.partial"
+    cp -a "$machine/upper" "$2.partial"
+    rm -rf "$2.partial"/{etc/hostname,etc/hosts,etc/machine-id,etc/resolv.conf,etc/systemd/network,run,tmp,var/log/journal}
+    mv "$2.partial" "$2"
+    down "$1"
+}
+
 clean() {
     local machine
     for machine in "$slot_folder"/*/; do
@@ -177,6 +198,6 @@ guard() {
 }
 
 case ${1:-} in
-    up | run | down | clean | lower | guard) "$@" ;;
-    *) sed -n '2,12s/^# \?//p' "$0"; exit 2 ;;
+    up | run | down | keep | plug | clean | lower | guard) "$@" ;;
+    *) sed -n '2,16s/^# \?//p' "$0"; exit 2 ;;
 esac

@@ -156,7 +156,13 @@ class Machine:
 class Machines:
     """A group of machines on one network; a context manager that stops all of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, get_network: Callable[[int], str] = "10.77.{}.0/24".format, resolver: str = "") -> None:
+        """Claim nothing yet.
+
+        ``get_network``: the network of a group by its number. ``resolver``: the address of the machines' name server,
+        or ``{gateway}``; by default those of the host.
+        """
+        self._get_network, self._resolver = get_network, resolver
         self.machines: dict[str, Machine] = {}
         self._guard: subprocess.Popen[bytes] | None = None
 
@@ -164,8 +170,9 @@ class Machines:
         if os.geteuid() != 0:
             raise MachineError("machines need root: they boot in namespaces with their own network")
         get_cache_folder().mkdir(parents=True, exist_ok=True)
-        self.slot, self._lock = _claim_slot()
+        self.slot, self._lock = _claim_slot(self._get_network)
         try:
+            self.network = ipaddress.IPv4Network(self._get_network(self.slot))
             _run_script(self.slot, "clean")  # remains of a run whose guard was also killed
             self._guard = subprocess.Popen(
                 [SCRIPT, "guard"],
@@ -180,27 +187,53 @@ class Machines:
             raise
         return self
 
+    @property
+    def bridge(self) -> str:
+        """The network interface of the group on the host."""
+        return f"sc-mach{self.slot}"
+
+    @property
+    def gateway(self) -> str:
+        """The address of the host on the network of the machines."""
+        return str(self.network[1])
+
+    def plug(self) -> None:
+        """Create the network; otherwise the first machine does."""
+        _run_script(self.slot, "plug", env={"CIDR": str(self.network)})
+
+    def keep(self, machine: Machine, folder: Path) -> None:
+        """Stop a machine, and keep its changes as an image for others."""
+        _run_script(self.slot, "keep", machine.name, str(folder))
+        self.machines.pop(machine.name, None)
+
     def boot(
         self,
         name: str,
-        number: int,
+        number: int | str,
         suite: str = "bookworm",
         *,
         show: Sequence[Path | str] = (),
+        image: Path | None = None,
+        is_started: bool = False,
         limit: float = BOOT_LIMIT,
     ) -> Machine:
-        """Boot a machine and wait until systemd has started; ``number`` (2 to 250) is the last part of its address.
+        """Boot a machine and wait until systemd has started.
 
-        ``suite``: bookworm, trixie or sid. ``show``: folders of the host that are mounted writable, at the same path or
-        (``FOLDER:PLACE``) at another one.
+        ``number`` (2 to 250): the last part of its address, or the address. ``suite``: bookworm, trixie or sid.
+        ``image``: a folder that :meth:`keep` wrote. ``show``: folders of the host that are mounted writable, at the
+        same path or (``FOLDER:PLACE``) at another one. ``is_started``: do not wait for the end of programs that run
+        at the start, as those of cloud-init.
         """
-        machine = Machine(name, f"10.77.{self.slot}.{number}", self.slot, suite)
+        address = number if isinstance(number, str) else str(self.network[number])
+        machine = Machine(name, address, self.slot, suite)
         self.machines[name] = machine
         links = os.environ.get("PIP_FIND_LINKS", "")
         shown = [str(folder) for folder in show] + ([links] if links.startswith("/") and Path(links).is_dir() else [])
-        extra = {"SUITE": suite, "BIND": " ".join(shown), "BOOT_LIMIT": str(int(limit))}
+        extra = {"SUITE": suite, "BIND": " ".join(shown), "BOOT_LIMIT": str(int(limit)), "CIDR": str(self.network)}
+        extra |= {"RESOLVER": self._resolver.format(gateway=self.gateway), "IMAGE": str(image or "")}
+        extra |= {"BOOT_STATE": "starting"} if is_started else {}
         # the first machine of a suite creates its root folder
-        _run_script(self.slot, "up", name, str(number), env=extra, timeout=limit + 1800)
+        _run_script(self.slot, "up", name, address, env=extra, timeout=limit + 1800)
         machine.wait(f"getent ahostsv4 {ARCHIVE} || {{ ip route; cat /etc/resolv.conf; false; }}")
         return machine
 
@@ -248,14 +281,14 @@ def _read_address(text: str) -> ipaddress.IPv4Address:
     return ipaddress.IPv4Address(int(text, 16).to_bytes(4, sys.byteorder))
 
 
-def _claim_slot() -> tuple[int, int]:
+def _claim_slot(get_network: Callable[[int], str]) -> tuple[int, int]:
     """The first free slot and its lock, which is held until it is closed or the process ends.
 
     A slot whose network the host already routes elsewhere is skipped: answers would go there.
     """
     foreign = find_foreign_networks()
     for slot in range(SLOTS):
-        own = ipaddress.IPv4Network(f"10.77.{slot}.0/24")
+        own = ipaddress.IPv4Network(get_network(slot))
         # a wider network does not matter: the longest prefix is used
         if any(network.subnet_of(own) for network in foreign):
             continue

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from engine import Engine
+from program import build_pulumi
 from subjects import SUBJECTS, Subject, write_program
-
-HERE = Path(__file__).resolve().parent
-BUILD_SECONDS = 3600
 
 Start = Callable[..., Engine]
 
 
 @pytest.fixture(scope="session")
 def pulumi_program() -> Path:
-    """The command line on PATH, or one built into the cache; if the build fails, the tests fail and are not skipped."""
-    done = subprocess.run(
-        [HERE / "build.sh"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=BUILD_SECONDS
-    )
-    if done.returncode:
-        pytest.fail(f"build.sh failed:\n{done.stdout[-4000:]}")
-    return Path(done.stdout.splitlines()[-1])
+    """Pulumi's command line."""
+    return build_pulumi()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,9 +44,18 @@ class Result:
 class Engine:
     """One project in one stack on an empty cloud; a context manager that stops its servers."""
 
-    def __init__(self, pulumi: Path, folder: Path, project: Path, packages: Sequence[str], attached: bool = True):
+    def __init__(
+        self,
+        pulumi: Path,
+        folder: Path,
+        project: Path,
+        packages: Sequence[str],
+        attached: bool = True,
+        write_provider: Callable[[Path, str, Path], object] = launchers.write_provider,
+    ):
         self.pulumi, self.folder, self.project = pulumi, folder, project
         self.packages, self.attached = tuple(packages), attached
+        self.write_provider = write_provider
         self.bin = folder / "bin"
         self.servers: list[grpc.Server] = []
         self.environment: dict[str, str] = {}
@@ -70,7 +79,7 @@ class Engine:
             self._attach(launcher)
         else:
             for package in self.packages:
-                launchers.write_provider(self.bin, package, self.folder / "cloud")
+                self.write_provider(self.bin, package, self.folder / "cloud")
         return self
 
     def _attach(self, launcher: Path) -> None:
