@@ -11,9 +11,9 @@ import pytest
 from bundles import Declared, declare_example
 from installed import Slurm, find_slurm
 from lab import Lab
+from layers import CACHE
 
 HERE = Path(__file__).resolve().parent
-CACHE = Path(os.environ.get("SUPERCLOUD_CACHE") or Path.home() / ".cache" / "supercloud")
 
 
 def _run_script(*command: str | Path) -> str:

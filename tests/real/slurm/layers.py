@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 from installed import Slurm
 from lab import Lab
 
-__all__ = ["build_layer", "copy_over_root"]
+__all__ = ["CACHE", "build_layer", "copy_over_root"]
 
 HERE = Path(__file__).resolve().parent
+CACHE = Path(os.environ.get("SUPERCLOUD_CACHE") or Path.home() / ".cache" / "supercloud")
 
 
 def build_layer(slurm: Slurm, cache: Path, *packages: str) -> Path:

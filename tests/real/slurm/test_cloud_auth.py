@@ -6,9 +6,8 @@ from pathlib import Path
 
 from answers import submit_batch, wait_job
 from cloud_lab import CloudLab, build_lab_plan
-from conftest import CACHE
 from installed import Slurm
-from layers import build_layer, copy_over_root
+from layers import CACHE, build_layer, copy_over_root
 
 
 def test_a_node_joins_with_the_key_of_slurm(slurm_new: Slurm, tmp_path: Path) -> None:

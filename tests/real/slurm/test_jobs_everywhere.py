@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from answers import clear, get_job, list_hosts
-from conftest import CACHE
 from images_lab import IMAGE, load_plugin, make_image
 from installed import Slurm
 from jobs_lab import NODES, Jobs, run_contract, start_cluster_lab
 from lab import Lab, LabError
+from layers import CACHE
 from real.polling import check_stays
 from ssh_lab import start_sshd
 

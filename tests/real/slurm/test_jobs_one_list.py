@@ -11,10 +11,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from conftest import CACHE
 from images_lab import IMAGE, load_plugin, make_image
 from installed import Slurm
 from jobs_lab import NODES, Jobs, start_cluster_lab
+from layers import CACHE
 from relay import open_relay
 from ssh_lab import start_sshd
 
