@@ -130,29 +130,45 @@ class Cluster:
         self, nodes: Sequence[NodeState], observed_at: float, waiting: Sequence[WaitingJobs] = ()
     ) -> Cluster:
         """The same cluster as reported by its engine; nodes of the plan that the engine does not list are down."""
-        columns = {
-            name: (bytearray(state.pool.nodes), bytearray(state.pool.nodes), dict[int, float]())
-            for name, state in self.pools.items()
-        }
-        homes = {(state.pool.hosts.prefix, state.pool.hosts.width): state for state in self.pools.values()}
+        columns = {name: _NodeColumns(state) for name, state in self.pools.items()}
+        by_hosts = {(state.pool.hosts.prefix, state.pool.hosts.width): name for name, state in self.pools.items()}
         for node in nodes:
             match = _HOST_PATTERN.fullmatch(node.host)
-            state = homes.get((match[1], len(match[2]))) if match else None
-            index = int(match[2]) - state.pool.hosts.first if match and state else -1
-            if state is None or not 0 <= index < state.pool.nodes or node.state != "up":
-                continue
-            healthy, free, until = columns[state.pool.name]
-            healthy[index] = state.whole
-            free[index] = max(0, state.whole - node.in_use)
-            if node.in_use and node.busy_until is not None:
-                until[index] = node.busy_until
-        pools = {}
-        for name, state in self.pools.items():
-            healthy, free, until = columns[name]
-            own = {item.name for item in self.plan.scheduler.partitions if name in item.pools}
-            queued = sum(item.nodes for item in waiting if item.partition in own or not own)
-            pools[name] = PoolState(state.pool, state.domains, bytes(healthy), bytes(free), until, queued)
+            if match and (name := by_hosts.get((match[1], len(match[2])))) is not None:
+                columns[name].add(node, int(match[2]))
+        pools = {name: found.build_state(self._count_queued_nodes(name, waiting)) for name, found in columns.items()}
         return replace(self, pools=pools, observed_at=observed_at)
+
+    def _count_queued_nodes(self, pool_name: str, waiting: Sequence[WaitingJobs]) -> int:
+        """Nodes requested in the partitions of a pool; without partitions, all."""
+        own = {item.name for item in self.plan.scheduler.partitions if pool_name in item.pools}
+        return sum(item.nodes for item in waiting if item.partition in own or not own)
+
+
+class _NodeColumns:
+    """The observed nodes of a pool; those that are not observed are down."""
+
+    def __init__(self, state: PoolState):
+        self.state = state
+        self.healthy, self.free = bytearray(state.pool.nodes), bytearray(state.pool.nodes)
+        self.busy_until: dict[int, float] = {}
+
+    def add(self, node: NodeState, number: int) -> None:
+        """Add a node by the number in its name; one that is not of the pool or not up has no effect."""
+        index = number - self.state.pool.hosts.first
+        if not 0 <= index < self.state.pool.nodes or node.state != "up":
+            return
+        self.healthy[index] = self.state.whole
+        self.free[index] = max(0, self.state.whole - node.in_use)
+        if node.in_use and node.busy_until is not None:
+            self.busy_until[index] = node.busy_until
+
+    def build_state(self, queued_nodes: int) -> PoolState:
+        """The state of the pool."""
+        state = self.state
+        return PoolState(
+            state.pool, state.domains, bytes(self.healthy), bytes(self.free), self.busy_until, queued_nodes
+        )
 
 
 @dataclass(frozen=True)

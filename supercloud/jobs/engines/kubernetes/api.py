@@ -100,28 +100,11 @@ class ClusterTransport:
 
     @cached_property
     def _client(self) -> Any:
+        client, kubeconfig = _import_kubernetes()
+        # the client itself reads the variable only once
+        file = str(self.config_file) if self.config_file else os.environ.get("KUBECONFIG")
         try:
-            from kubernetes import client, config
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] == "kubernetes":
-                raise EngineConfigurationError(
-                    "the Kubernetes client is not installed: pip install 'supercloud[kubernetes]'"
-                ) from None
-            raise _broken_client(error) from error
-        except Exception as error:  # it or one of its dependencies does not support this Python
-            raise _broken_client(error) from error
-        kubeconfig: Any = config  # it has no types
-        file = self.config_file or os.environ.get("KUBECONFIG")  # the client itself reads it only once
-        try:
-            settings = client.Configuration()  # which reads the environment
-            settings.connection_pool_maxsize = _MAX_CONNECTIONS
-            settings.proxy, settings.no_proxy = None, None
-            if not (file or self.context) and "KUBERNETES_SERVICE_HOST" in os.environ:
-                kubeconfig.load_incluster_config(client_configuration=settings)
-            else:
-                plugins.load_kubeconfig(file and str(file), self.context, settings)
-            # a proxy-url takes precedence
-            settings.proxy = settings.proxy or web.find_proxy(settings.host, speaks_tls=True) or None
+            settings = self._load_settings(client, kubeconfig, file)
             found = client.ApiClient(settings)
             found.rest_client.pool_manager.connection_from_url(
                 settings.host
@@ -143,6 +126,34 @@ class ClusterTransport:
         if settings.api_key:  # reported before a job is recorded
             connection.require_encryption(settings.host, settings.proxy)
         return found
+
+    def _load_settings(self, client: Any, kubeconfig: Any, file: str | None) -> Any:
+        """Address and credentials: of the context, or of the service account of the pod that this process runs in."""
+        settings = client.Configuration()  # which reads the environment
+        settings.connection_pool_maxsize = _MAX_CONNECTIONS
+        settings.proxy, settings.no_proxy = None, None
+        if not (file or self.context) and "KUBERNETES_SERVICE_HOST" in os.environ:
+            kubeconfig.load_incluster_config(client_configuration=settings)
+        else:
+            plugins.load_kubeconfig(file, self.context, settings)
+        # a proxy-url takes precedence
+        settings.proxy = settings.proxy or web.find_proxy(settings.host, speaks_tls=True) or None
+        return settings
+
+
+def _import_kubernetes() -> tuple[Any, Any]:
+    """The official client and its reader of kubeconfigs, which have no types."""
+    try:
+        from kubernetes import client, config
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "kubernetes":
+            raise EngineConfigurationError(
+                "the Kubernetes client is not installed: pip install 'supercloud[kubernetes]'"
+            ) from None
+        raise _broken_client(error) from error
+    except Exception as error:  # it or one of its dependencies does not support this Python
+        raise _broken_client(error) from error
+    return client, config
 
 
 class ApiClient:
