@@ -11,12 +11,10 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from ...catalog import Catalog
-from ...catalog.reliability import FailureRate
 from ...plan.model.plan import Plan, PoolPlan
-from ...spec.fleet import Connection, FleetMember, FleetSpec
+from ...spec.fleet import FleetMember, FleetSpec
 from .domains import Domains, build_domains
 from .observations import ListsNodes, ListsQueue, NodeState, WaitingJobs
 
@@ -31,7 +29,6 @@ __all__ = [
     "WaitingJobs",
     "ObservationCache",
     "exclude_cluster",
-    "load_fleet_state",
 ]
 
 _HOST_PATTERN = re.compile(r"(.*?)(\d+)")
@@ -224,66 +221,3 @@ def exclude_cluster(cluster: Cluster, error: Exception) -> Cluster:
         unavailable_reason=reason,
         excluded_until_fixed=isinstance(problem, InputError | EngineConfigurationError),
     )
-
-
-def load_fleet_state(path: Path, open_engine: Callable[[Connection], object] | None = None) -> Fleet:
-    """Load a fleet from its file, or from that of a single cluster; with ``open_engine`` each connected cluster is
-    queried.
-
-    A cluster that does not respond is excluded: it accepts no job and has a reason.
-    """
-    from ...errors import InputError, suggest_nearest
-    from ...plan.resolve import load_catalog, resolve
-    from ...spec.loader import load, load_fleet
-    from .connections import require_distinct_schedulers
-    from .stack_outputs import read_connection_from_stack
-
-    loaded = load_fleet(path)
-    spec = loaded.model
-    watch = ObservationCache()
-    clusters: list[Cluster] = []
-    for declared in spec.clusters:
-        plan = resolve(load(path.parent / declared.spec))
-        if plan.errors:
-            raise InputError(f"{declared.spec}: jobs cannot be placed on a plan with errors", plan.errors)
-        member = declared
-        if declared.connect and declared.connect.stack:
-            member = declared.model_copy(update={"connect": read_connection_from_stack(declared.connect)})
-        for index, known in enumerate(clusters):
-            if plan.name == known.plan.name:
-                line = loaded.document.find_line(("clusters", len(clusters)))
-                before = loaded.document.find_line(("clusters", index))
-                raise InputError(
-                    f"{path}:{line}: clusters[{len(clusters)}]: duplicate cluster name {plan.name!r} in "
-                    f"{member.spec} and {known.member.spec} (line {before}); jobs could not distinguish them: change "
-                    "the 'name:' of one"
-                )
-        catalog = load_catalog(plan.spec, (path.parent / member.spec).parent)
-        catalog.get(FailureRate, spec.policy.failures)  # report an error now, not when a job is placed
-        cluster = Cluster.from_plan(plan, member, catalog)
-        if open_engine and member.connect:
-            try:
-                cluster = watch.observe(cluster, open_engine(member.connect))
-            except InputError:  # an error in the connection of the file
-                raise
-            except Exception as error:  # of an engine, or a defect of one: the other engines are still queried
-                cluster = exclude_cluster(cluster, error)
-        clusters.append(cluster)
-    require_distinct_schedulers(
-        [cluster.member for cluster in clusters], loaded.document
-    )  # outputs of stacks are known now
-    plans = {cluster.plan.name: cluster.plan for cluster in clusters}
-    tenants = {tenant.name for plan in plans.values() for tenant in plan.tenants}
-    for what, named in (("tenants", [one.name for one in spec.tenants]), ("budgets", [b.tenant for b in spec.budgets])):
-        for name in named:
-            if name not in tenants:
-                hint = suggest_nearest(name, tenants)
-                raise InputError(
-                    f"{path}: {what}: unknown tenant {name!r} in all clusters{f'; {hint}' if hint else ''}"
-                )
-    for item in spec.data:
-        for place in item.at:
-            name, _, storage = place.partition("/")
-            if name not in plans or storage not in {one.name for one in plans[name].storage}:
-                raise InputError(f"{path}: data {item.name!r} is at {place!r}, which is not a storage of the fleet")
-    return Fleet(spec, tuple(clusters))
