@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from ....plan.build.storage.clients import is_client, list_client_pools
 from ....plan.build.storage.mounts import normalize_mount
-from ....plan.model.plan import Plan, PoolPlan
+from ....plan.model.plan import Plan
 from ....spec import JobSpec
-from .feasibility import RefusalError
+from ..context import PlacementContext
+from ..refusal import StepRefusal
 
 __all__ = ["check_mounts", "list_used_storage"]
 
@@ -40,13 +41,14 @@ def _image_file(job: JobSpec) -> str | None:
     return normalize_mount(posixpath.normpath(path)) if path.startswith("/") else None
 
 
-def check_mounts(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
-    """Check that the nodes of a pool mount the file systems of the job; raises :class:`RefusalError`."""
-    for index in list_used_storage(job, plan):
+def check_mounts(context: PlacementContext) -> StepRefusal | None:
+    """Check that the nodes of the pool mount the file systems of the job."""
+    plan, pool = context.plan, context.pool
+    for index in list_used_storage(context.job, plan):
         if not is_client(plan, index, pool):
             store, others = plan.storage[index], [item.name for item in list_client_pools(plan, index)]
-            suggestion = f"use pool {' or '.join(others)}" if others else f"use no path under {store.mount}"
-            raise RefusalError(
+            return StepRefusal(
                 f"{store.name} is not mounted at {store.mount} in {pool.name}, whose nodes have no network to it",
-                suggestion,
+                f"use pool {' or '.join(others)}" if others else f"use no path under {store.mount}",
             )
+    return None
