@@ -14,14 +14,15 @@ from ...store.states import State
 from ...store.status import Status
 from ..array_status import aggregate_array_status
 from ..base import JobCopies, SubmissionUnknownError, SubmittedJob
+from ..batch.runner import CommandResult, LocalRunner, Runner, SshRunner, describe_missing_program
+from ..batch.spool import BROKE_OFF, RemoteSpool, SharedSpool, Spool
 from ..submission import JobIdentity, Submission, compute_record_digest
 from . import commands, communication, copies, texts
 from .controller import CommandController, Controller
 from .reasons import describe_refusal
 from .request import get_slurm_request
-from .runner import CommandResult, LocalRunner, Runner, SshRunner, describe_missing_program
 from .script import render_script
-from .spool import BROKE_OFF, RemoteSpool, SharedSpool, Spool
+from .system import SLURM
 
 if TYPE_CHECKING:
     from ....spec import JobSpec
@@ -55,7 +56,7 @@ class SlurmEngine:
         folder = folder / "slurm"
         via = connection.via or ""
         self.runner: Runner = runner or (
-            SshRunner(via.removeprefix("ssh:"), folder / ".ssh") if via[:4] == "ssh:" else LocalRunner()
+            SshRunner(via.removeprefix("ssh:"), folder / ".ssh", SLURM) if via[:4] == "ssh:" else LocalRunner(SLURM)
         )
         self.spool: Spool = (
             RemoteSpool(self.runner) if isinstance(self.runner, SshRunner) else SharedSpool(folder, self.runner)
@@ -84,7 +85,7 @@ class SlurmEngine:
         if self._rest is None:
             program = "ssh" if isinstance(self.runner, SshRunner) else "sbatch"
             if isinstance(self.runner, LocalRunner | SshRunner) and shutil.which(program) is None:
-                raise EngineConfigurationError(describe_missing_program(program))
+                raise EngineConfigurationError(describe_missing_program(SLURM, program))
         else:
             self._rest.require_token()
 

@@ -29,11 +29,12 @@ from ...store.states import State
 from ...store.status import Status
 from ...transport import http as web
 from ..base import SubmissionUnknownError
+from ..batch.runner import CommandResult, LocalRunner
+from ..batch.spool import SharedSpool
 from ..submission import Submission
 from . import bodies, communication, copies, older, shapes
 from .reasons import describe_state
-from .runner import CommandResult, LocalRunner
-from .spool import SharedSpool
+from .system import SLURM
 from .tokens import GET_TOKEN_HINT, bind_tokens, read_user, require_token
 
 __all__ = ["RestController", "RestSpool"]
@@ -262,7 +263,7 @@ class RestSpool(SharedSpool):
     """The state folder on shared storage; jobs are submitted to the service."""
 
     def __init__(self, folder: Path, rest: RestController):
-        super().__init__(folder, LocalRunner())
+        super().__init__(folder, LocalRunner(SLURM))
         self.rest = rest
 
     def submit(self, submission: Submission) -> CommandResult:
