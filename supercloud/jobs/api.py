@@ -82,6 +82,9 @@ def prepare(
 
     By default ``engine`` is the plan's own scheduler. Has no side effects. Raises :class:`SpecError` with the refusals
     of all pools if no pool fits.
+
+    Raises :class:`InputError` for a key that is not valid or a dependency on another engine, and :class:`EngineError`
+    for a job that the engine does not support.
     """
     require_job_and_destination(job, plan, Plan, "prepare requires a job and a plan")
     folder, connection = store.folder if store else locate_state_folder(), _resolve_connection(engine, plan)
@@ -117,6 +120,10 @@ def submit(
     ``key`` makes it idempotent: submitting with the same key returns the same job. After the return the job is not lost
     and not run twice, even after crashes; after a crash before the return the job may exist or not, which the key
     shows.
+
+    Raises :class:`SpecError` with the refusals of all pools if no pool fits, :class:`InputError` for a key or a
+    dependency that is not valid and for a tenant beyond its limits, :class:`EngineError` if the engine refuses the job,
+    and :class:`SubmissionUnknownError` if it is unknown whether the engine has it.
     """
     if script := os.environ.get(READING_VARIABLE):
         raise InputError(

@@ -34,7 +34,7 @@ from .engines.base import (
 )
 from .engines.identity import find_digests
 from .engines.submission import Submission, compute_spec_digest
-from .store.leases import LATE_ARRIVAL_WATCH, end_watch, has_expired, hold_lease, seconds_left
+from .store.leases import LATE_ARRIVAL_WATCH, compute_seconds_left, end_watch, has_expired, hold_lease
 from .store.processes import ProcessId
 from .store.records import JobRecord
 from .store.states import State
@@ -146,7 +146,7 @@ def _watch_late_arrival(store: Store, engine: Engine, record: JobRecord) -> None
     If it continues, or the engine cannot report it, the first poll that sees its end starts the watch.
     """
     with contextlib.suppress(EngineError):
-        if _late_arrival(engine) and not _select_in_progress(engine, [record.engine_key]):
+        if _get_late_arrival(engine) and not _select_in_progress(engine, [record.engine_key]):
             _must_wait(store, engine, record, time.monotonic)
 
 
@@ -155,7 +155,7 @@ def _select_in_progress(engine: Engine, keys: Sequence[str]) -> set[str]:
     return engine.list_pending_submissions(keys) if keys and isinstance(engine, TracksSubmissions) else set()
 
 
-def _late_arrival(engine: Engine) -> float:
+def _get_late_arrival(engine: Engine) -> float:
     return engine.late_arrival if isinstance(engine, AcceptsLateSubmissions) else 0.0
 
 
@@ -163,10 +163,10 @@ def _must_wait(store: Store, engine: Engine, record: JobRecord, clock: Callable[
     """Whether the scheduler may still accept a submission that has ended and that it does not have yet; the record then
     has a reason, with the ``others`` that have its key.
     """
-    if record.state is not State.SUBMITTING or not (seconds := _late_arrival(engine)):
+    if record.state is not State.SUBMITTING or not (seconds := _get_late_arrival(engine)):
         return False
     try:
-        left = seconds_left(store, record, seconds, clock, LATE_ARRIVAL_WATCH)
+        left = compute_seconds_left(store, record, seconds, clock, LATE_ARRIVAL_WATCH)
         is_news = left == seconds or not record.reason.startswith(_LOOKED_FOR) or others not in record.reason
         if left > 0 and is_news:
             until = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() + left))

@@ -57,7 +57,10 @@ class LocalRunner:
         self._system = system
 
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
-        """Its exit code and output; :class:`SubmissionUnknownError` if it does not end."""
+        """Its exit code and output; :class:`SubmissionUnknownError` if it does not end.
+
+        Raises :class:`EngineConfigurationError` if the program is not installed.
+        """
         done = _run_command(self._system, argv, argv, stdin)
         return CommandResult(
             done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
@@ -79,14 +82,21 @@ class SshRunner:
         self.host, self.system, self._port, self._sockets = host, system, port, sockets
 
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
-        """Its exit code and output; :class:`SubmissionUnknownError` if the connection was lost."""
+        """Its exit code and output; :class:`SubmissionUnknownError` if the connection was lost.
+
+        Raises :class:`EngineConfigurationError` if ssh is not installed or access is denied, and :class:`EngineError`
+        if there was no connection.
+        """
         done = self.run_raw(argv, stdin)
         return CommandResult(
             done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
         )
 
     def run_raw(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> subprocess.CompletedProcess[bytes]:
-        """The same, as bytes."""
+        """The same, as bytes.
+
+        Raises the same errors as :meth:`run`.
+        """
         done = _run_command(self.system, self.build_argv(argv), argv, stdin)
         if done.returncode == 255:  # exit code of ssh itself
             said = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]

@@ -37,7 +37,10 @@ class Spool(Protocol):
         """The log file of all tasks, in the form for the submitting command."""
 
     def submit(self, submission: Submission) -> CommandResult:
-        """Run the submitting command with the script on its standard input."""
+        """Run the submitting command with the script on its standard input.
+
+        Raises :class:`EngineError` if it was not run, and :class:`SubmissionUnknownError` if that is unknown.
+        """
 
     def find_pending_keys(self, keys: Sequence[str]) -> set[str]:
         """Keys whose submission is in progress."""
@@ -71,7 +74,10 @@ class SharedSpool:
         return str(self.folder / key / "log")
 
     def submit(self, submission: Submission) -> CommandResult:
-        """The script is a file that is locked while the command has it open: the lock outlives this process."""
+        """The script is a file that is locked while the command has it open: the lock outlives this process.
+
+        Raises :class:`EngineError` if the script cannot be written.
+        """
         path = self.folder / submission.key / "script"
         try:
             private.create_private_folder(self.folder)
@@ -184,7 +190,10 @@ class RemoteSpool:
         return f"{self._folder}/{key}/log"
 
     def submit(self, submission: Submission) -> CommandResult:
-        """The script is sent on standard input, after the helper that it may need."""
+        """The script is sent on standard input, after the helper that it may need.
+
+        Raises :class:`EngineError` if another job has the key there.
+        """
         lead, script = helper.read_script().encode(), submission.stdin.encode()
         sizes = (str(len(lead) + len(script)), str(len(lead)))
         digest = f"{submission.digest} {submission.recorded!r}"
@@ -204,11 +213,17 @@ class RemoteSpool:
         return answer
 
     def find_pending_keys(self, keys: Sequence[str]) -> set[str]:
-        """The keys whose lock is held there."""
+        """The keys whose lock is held there.
+
+        Raises :class:`EngineError` if the host does not respond.
+        """
         return {key for key, word, _ in self._list_submissions(keys) if word == "busy"}
 
     def read_answers(self, keys: Sequence[str]) -> Mapping[str, tuple[str, float]]:
-        """The answers of the command that are recorded there."""
+        """The answers of the command that are recorded there.
+
+        Raises :class:`EngineError` if the host does not respond.
+        """
         found = {}
         for key, word, said in self._list_submissions(keys):
             recorded, _, answer = said.partition(" ")
@@ -234,7 +249,10 @@ class RemoteSpool:
             self.discard([key])
 
     def read_file(self, key: str, name: str, offset: int) -> bytes:
-        """From the file there."""
+        """From the file there.
+
+        Raises :class:`EngineError` if it belongs to another user, or the host prints something else.
+        """
         done = self.runner.run_raw(
             self._build_command(_READ_SCRIPT, f"{key}/{name}", str(offset + 1), str(_CHUNK_SIZE), _FILE_MARK)
         )

@@ -79,6 +79,9 @@ class ClusterTransport:
 
         It is sent only to the server of the kubeconfig: a redirect is an error, as the body is a whole job. A
         proxy is used only if ``proxy-url`` of the kubeconfig or ``SUPERCLOUD_PROXY`` specifies one.
+
+        Raises :class:`EngineError` if there are no credentials or it was not sent, and :class:`SubmissionUnknownError`
+        if that is unknown.
         """
         client = self._client
         headers = {"Accept": "application/json, */*", "User-Agent": "supercloud"}
@@ -90,7 +93,7 @@ class ClusterTransport:
             except Exception as error:  # of the plugin, or of a token service that does not respond
                 raise EngineError(
                     f"no credentials for {client.configuration.host}: {type(error).__name__}: "
-                    f"{_short(error)}; try: kubectl auth whoami"
+                    f"{_shorten(error)}; try: kubectl auth whoami"
                 ) from error
         if any(credentials.values()):
             connection.require_encryption(client.configuration.host, client.configuration.proxy)
@@ -120,7 +123,7 @@ class ClusterTransport:
         except Exception as error:  # wrong types in a kubeconfig, missing certificates, a proxy without address
             where = file or ("~/.kube/config" if self.context else "the kubeconfig or the pod's service account")
             raise EngineConfigurationError(
-                f"no cluster: the Kubernetes client cannot use {where}: {type(error).__name__}: {_short(error)}; "
+                f"no cluster: the Kubernetes client cannot use {where}: {type(error).__name__}: {_shorten(error)}; "
                 "correct it until kubectl cluster-info succeeds"
             ) from error
         if settings.api_key:  # reported before a job is recorded
@@ -150,9 +153,9 @@ def _import_kubernetes() -> tuple[Any, Any]:
             raise EngineConfigurationError(
                 "the Kubernetes client is not installed: pip install 'supercloud[kubernetes]'"
             ) from None
-        raise _broken_client(error) from error
+        raise _build_client_error(error) from error
     except Exception as error:  # it or one of its dependencies does not support this Python
-        raise _broken_client(error) from error
+        raise _build_client_error(error) from error
     return client, config
 
 
@@ -163,7 +166,11 @@ class ApiClient:
         self._transport = transport
 
     def get(self, path: str, **query: str | int) -> Json:
-        """Any answer that is JSON."""
+        """Any answer that is JSON.
+
+        Raises :class:`ApiStatusError` if the server refuses, and :class:`EngineError` if there is no valid answer, as
+        all requests do.
+        """
         return self._request_json("GET", path, query)
 
     def find_object(self, path: str) -> Json | None:
@@ -189,11 +196,17 @@ class ApiClient:
     def patch(
         self, path: str, body: Json, content_type: str = "application/merge-patch+json", **query: str | int
     ) -> Json:
-        """Change an object."""
+        """Change an object.
+
+        Raises :class:`SubmissionUnknownError` if it is unknown whether it was changed.
+        """
         return self._request_json("PATCH", path, query, body, content_type)
 
     def delete(self, path: str, body: Json | None = None) -> Json:
-        """Delete an object."""
+        """Delete an object.
+
+        Raises :class:`SubmissionUnknownError` if it is unknown whether it was deleted.
+        """
         return self._request_json("DELETE", path, {}, body or {"propagationPolicy": "Background"})
 
     def iter_items(self, path: str, **query: str | int) -> Iterator[Json]:
@@ -273,14 +286,14 @@ class ApiClient:
         return data
 
 
-def _broken_client(error: Exception) -> EngineConfigurationError:
+def _build_client_error(error: Exception) -> EngineConfigurationError:
     return EngineConfigurationError(
-        f"the Kubernetes client cannot be loaded: {type(error).__name__}: {_short(error)}; reinstall "
+        f"the Kubernetes client cannot be loaded: {type(error).__name__}: {_shorten(error)}; reinstall "
         "it: pip install --upgrade 'supercloud[kubernetes]'"
     )
 
 
-def _short(error: Exception) -> str:
+def _shorten(error: Exception) -> str:
     return replace_surrogates(str(error))[:300]
 
 

@@ -152,11 +152,11 @@ class _Request:
             reason = f"no connection after {self.deadline.seconds:g} s"
         return (
             f"{self.host} is unreachable: {reason}{web.format_proxy_suffix(proxy and str(proxy))}; try: "
-            f"kubectl cluster-info{_proxy_hint(self.pool_manager)}"
+            f"kubectl cluster-info{_format_proxy_hint(self.pool_manager)}"
         )
 
 
-def _proxy_hint(pools: Any) -> str:
+def _format_proxy_hint(pools: Any) -> str:
     """The hint if the environment has a proxy, which is not used."""
     if getattr(pools, "proxy", None) or not {"http", "https", "all"} & getproxies().keys():
         return ""

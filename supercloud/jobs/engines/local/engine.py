@@ -78,7 +78,10 @@ class LocalEngine:
         return Queue(self.folder)
 
     def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
-        """The program, its environment and its requirements on this machine."""
+        """The program, its environment and its requirements on this machine.
+
+        Raises :class:`EngineError` for what this machine cannot run.
+        """
         _require_supported(job, placement)
         argv = job.command or ()
         if job.script:
@@ -95,7 +98,11 @@ class LocalEngine:
         return Submission(key, argv, job.script or "", env, settings)
 
     def submit(self, submission: Submission) -> str:
-        """Add it to the queue; repeating the same submission has no effect. A key of another job is refused."""
+        """Add it to the queue; repeating the same submission has no effect. A key of another job is refused.
+
+        Raises :class:`EngineError` if it cannot be written, and :class:`SubmissionUnknownError` if it is in the queue
+        but no agent can be started.
+        """
         self._queue.require_same_submission(submission)  # before its script replaces that of another job
         try:
             self._write_files(submission)

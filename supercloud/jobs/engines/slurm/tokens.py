@@ -93,6 +93,8 @@ def bind_tokens(address: str, folder: Path) -> None:
     """Record that the user specified this address: from now on tokens without a host are for it.
 
     Addresses specified before are kept: if they are plain http, jobs there are still polled.
+
+    Raises :class:`EngineConfigurationError` if it is not an address.
     """
     parts = _parse_address(address)
     private.create_private_folder(folder)
@@ -139,7 +141,10 @@ def _require_single_token(text: str, label: str) -> str:
 
 
 def read_user(token: str) -> str:
-    """The user of a token: its claim ``sun``; without one, as in a site's own tokens, the present user."""
+    """The user of a token: its claim ``sun``; without one, as in a site's own tokens, the present user.
+
+    Raises :class:`EngineConfigurationError` if that has no name.
+    """
     try:
         payload = token.split(".")[1]
         name = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))).get("sun")
