@@ -10,8 +10,8 @@ import pytest
 
 from supercloud.errors import EngineError
 from supercloud.jobs.engines.base import SubmissionUnknownError
+from supercloud.jobs.engines.batch.copies import select_latest
 from supercloud.jobs.engines.batch.runner import CommandResult, LocalRunner
-from supercloud.jobs.engines.slurm.copies import select_latest
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.system import SLURM
 from supercloud.jobs.engines.slurm.texts import parse_jobs

@@ -13,10 +13,12 @@ from typing import Any
 from ....errors import EngineError
 from ...fleet.observations import NodeState, WaitingJobs
 from ...store.status import Status
+from ..batch import copies
 from ..submission import JobIdentity
-from . import copies, older
+from . import older
 from .commands import COMMENT_PREFIX
 from .nodes import NON_NODE_REASONS, classify_state, count_accelerators
+from .system import SLURM
 from .texts import build_status, parse_comment
 
 __all__ = [
@@ -128,7 +130,7 @@ def is_owned_by(job: Mapping[str, Any], user: str, uid: int | None) -> bool:
 
 def parse_queue(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
     """The jobs of its list, tasks of an array together."""
-    return copies.merge_copies(iter_rows(jobs))
+    return copies.merge_copies(iter_rows(jobs), SLURM)
 
 
 def iter_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[copies.Row]:

@@ -8,8 +8,9 @@ from typing import Protocol
 from ....errors import EngineError
 from ...fleet.observations import NodeState, WaitingJobs
 from ...store.status import Status
+from ..batch import copies
 from ..batch.runner import CommandResult, Runner
-from . import commands, copies, texts
+from . import commands, texts
 from . import nodes as listing
 
 __all__ = ["CommandController", "Controller"]

@@ -14,10 +14,11 @@ from ...store.states import State
 from ...store.status import Status
 from ..array_status import aggregate_array_status
 from ..base import JobCopies, SubmissionUnknownError, SubmittedJob
+from ..batch import copies
 from ..batch.runner import CommandResult, LocalRunner, Runner, SshRunner, describe_missing_program
 from ..batch.spool import BROKE_OFF, RemoteSpool, SharedSpool, Spool
 from ..submission import JobIdentity, Submission, compute_record_digest
-from . import commands, communication, copies, texts
+from . import commands, communication, texts
 from .controller import CommandController, Controller
 from .reasons import describe_refusal
 from .request import get_slurm_request
@@ -219,7 +220,7 @@ class SlurmEngine:
     def poll_jobs(self, jobs: Sequence[tuple[str, JobIdentity]]) -> Mapping[tuple[str, JobIdentity], Status]:
         """The queue first: the accounts have the last attempt that ended, even of a requeued job."""
         rows = list(self.controller.read_rows())
-        queued, owners = copies.merge_copies(rows), copies.collect_identities(rows)
+        queued, owners = copies.merge_copies(rows, SLURM), copies.collect_identities(rows)
         statuses: dict[tuple[str, JobIdentity], Status] = {}
         gone = []
         for job in jobs:

@@ -29,10 +29,11 @@ from ...store.states import State
 from ...store.status import Status
 from ...transport import http as web
 from ..base import SubmissionUnknownError
+from ..batch import copies
 from ..batch.runner import CommandResult, LocalRunner
 from ..batch.spool import SharedSpool
 from ..submission import Submission
-from . import bodies, communication, copies, older, shapes
+from . import bodies, communication, older, shapes
 from .reasons import describe_state
 from .system import SLURM
 from .tokens import GET_TOKEN_HINT, bind_tokens, read_user, require_token
