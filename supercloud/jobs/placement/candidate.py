@@ -36,7 +36,7 @@ from .steps.demand import NodeDemand, compute_demand
 from .steps.domains import DomainSelection, adjust_locality, select_domains
 from .steps.licenses import check_licenses, format_licenses
 from .steps.locality import LocalityRequest, select_locality
-from .steps.memory_fit import check_memory
+from .steps.memory_fit import estimate_memory
 from .steps.mounts import check_mounts
 from .steps.node_tenant import check_node_tenant
 from .steps.partitions import select_partition
@@ -121,7 +121,7 @@ def _admit(context: PlacementContext) -> _Admission | StepRefusal:
     demand = compute_demand(context)
     if isinstance(demand, StepRefusal):
         return demand
-    memory = check_memory(context)
+    memory = estimate_memory(context)
     if isinstance(memory, StepRefusal):
         return memory
     refusal = (

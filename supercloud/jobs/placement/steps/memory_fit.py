@@ -7,10 +7,10 @@ from ..context import PlacementContext
 from ..memory import MemoryDemand, compute_memory_demand, suggest_fitting_change
 from ..refusal import StepRefusal
 
-__all__ = ["check_memory"]
+__all__ = ["estimate_memory"]
 
 
-def check_memory(context: PlacementContext) -> MemoryDemand | None | StepRefusal:
+def estimate_memory(context: PlacementContext) -> MemoryDemand | None | StepRefusal:
     """Memory that the model needs; None if the job does not specify its model, or the capacity is unknown."""
     job, pool, accelerator = context.job, context.pool, context.pool.accelerator
     if job.model is None or accelerator is None or not job.accelerator_count:
