@@ -87,7 +87,7 @@ def load_destination(path: Path, live: bool) -> Cluster | Fleet:
     """The cluster or the fleet of a file, as planned or as reported by its engines."""
     from ..errors import InputError
     from ..jobs.engines.base import open_engine
-    from ..jobs.fleet.state import load_fleet_state
+    from ..jobs.fleet.loading import load_fleet_state
     from ..jobs.store.database import locate_state_folder
 
     fleet = load_fleet_state(

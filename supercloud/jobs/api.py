@@ -82,6 +82,9 @@ def prepare(
 
     By default ``engine`` is the plan's own scheduler. Has no side effects. Raises :class:`SpecError` with the refusals
     of all pools if no pool fits.
+
+    Raises :class:`InputError` for a key that is not valid or a dependency on another engine, and :class:`EngineError`
+    for a job that the engine does not support.
     """
     require_job_and_destination(job, plan, Plan, "prepare requires a job and a plan")
     folder, connection = store.folder if store else locate_state_folder(), _resolve_connection(engine, plan)
@@ -117,6 +120,10 @@ def submit(
     ``key`` makes it idempotent: submitting with the same key returns the same job. After the return the job is not lost
     and not run twice, even after crashes; after a crash before the return the job may exist or not, which the key
     shows.
+
+    Raises :class:`SpecError` with the refusals of all pools if no pool fits, :class:`InputError` for a key or a
+    dependency that is not valid and for a tenant beyond its limits, :class:`EngineError` if the engine refuses the job,
+    and :class:`SubmissionUnknownError` if it is unknown whether the engine has it.
     """
     if script := os.environ.get(READING_VARIABLE):
         raise InputError(
@@ -134,8 +141,8 @@ def submit(
         return Job(store.get(known.id), store)  # without placing it again: the plan may have changed since
     if isinstance(destination, Fleet):
         awaited = _admit_to_fleet(job, destination, key, store)
-        record, _ = store.record(replace(new_job, fleet=destination.spec.name, is_held=True), awaited)
-        return Job(record, store)
+        held, _ = store.record(replace(new_job, fleet=destination.spec.name, is_held=True), awaited)
+        return Job(held, store)
     connection = _resolve_connection(engine, destination)
     bind_tokens(connection, store.folder)
     if isinstance(opened := open_engine(connection, store.folder), ChecksReachability):
@@ -145,23 +152,33 @@ def submit(
     )
     ready = _resolve_dependency_refs(job, connection, store)
     placement, submission = _place_and_prepare(ready, destination, connection, key, store.folder, catalog)
-    with submission_in_progress(store, key):
+    assignment = build_assignment(job, destination, connection, placement, submission)
+    record = _record_and_submit(store, replace(new_job, assignment=assignment), connection, submission, known_there)
+    return Job(store.get(record.id), store)
+
+
+def _record_and_submit(
+    store: Store, new_job: NewJob, connection: Connection, submission: Submission, known_ref: str | None
+) -> JobRecord:
+    """Record a job, and submit it unless its engine has it as ``known_ref``, or another process submits it."""
+    with submission_in_progress(store, new_job.key):
         with store.transaction():  # one write to disk for both steps
-            assignment = build_assignment(job, destination, connection, placement, submission)
-            record, new = store.record(replace(new_job, assignment=assignment))
-            mine = new and store.begin_submission(record.id)
-            if mine and known_there:  # in the same write: what is looked for later must carry the digest of this record
-                store.record_submitted(record.id, known_there)
+            record, is_new = store.record(new_job)
+            is_mine = is_new and store.begin_submission(record.id)
+            if (
+                is_mine and known_ref
+            ):  # in the same write: what is looked for later must carry the digest of this record
+                store.record_submitted(record.id, known_ref)
         try:
-            if mine and not known_there:
+            if is_mine and not known_ref:
                 submit_recorded(store, open_engine(connection, store.folder), record.id, submission)
         except (SubmissionUnknownError, StoreError) as error:  # repeating it without its key would create a second job
             raise type(error)(
-                f"job {record.id} ({job.name}, key {key}) is recorded, but it is unknown whether its engine has it: "
-                f"{strip_advice(error)}; submitting it again could run it twice. To find out, and to submit "
-                f"it if it was not accepted, run: supercloud wait {record.id}"
+                f"job {record.id} ({new_job.name}, key {new_job.key}) is recorded, but it is unknown whether its "
+                f"engine has it: {strip_advice(error)}; submitting it again could run it twice. To find out, and to "
+                f"submit it if it was not accepted, run: supercloud wait {record.id}"
             ) from error
-    return Job(store.get(record.id), store)
+    return record
 
 
 def bind_tokens(connection: Connection, folder: Path) -> None:

@@ -132,7 +132,10 @@ class Executor:
         self._closed = False
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> FunctionJob:
-        """Run ``function(*args, **kwargs)`` as a job."""
+        """Run ``function(*args, **kwargs)`` as a job.
+
+        Raises :class:`RuntimeError` after its shutdown.
+        """
         if self._closed:
             raise RuntimeError("this executor was shut down")
         job = JobSpec.model_validate(
@@ -198,7 +201,10 @@ def _parse_answer(data: bytes) -> _Answer:
 
 
 def pack_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """Serialize a call as one word."""
+    """Serialize a call as one word.
+
+    Raises :class:`InputError` if the function cannot be imported where the job runs, or its arguments are too long.
+    """
     module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
     paths = [path for path in sys.path if path]
     if module and module != "__main__" and name and "<" not in name:

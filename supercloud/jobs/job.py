@@ -121,7 +121,11 @@ class Job:
         return self._find_exception()
 
     def logs(self, follow: bool = False) -> Iterator[str]:
-        """Its output, in chunks; with ``follow`` until it has ended."""
+        """Its output, in chunks; with ``follow`` until it has ended.
+
+        Raises :class:`EngineError` if its engine does not support logs, and :class:`TimeoutError` if it has not ended
+        in time.
+        """
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         offset, shown = 0, self.record.engine_key
         for final in self._poll_until_done(None) if follow else [True]:
@@ -165,6 +169,8 @@ class Job:
 
         If the store cannot be written (a full disk), cancellation is still requested from the engine;
         :class:`StoreError` then states this, and what is not recorded.
+
+        Raises :class:`EngineError` while another process submits it.
         """
         unrecorded = self._refresh_for_cancel()
         if self.record.state.is_final:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..errors import EngineError, InputError, StoreError, SupercloudError
@@ -34,7 +34,7 @@ from .engines.base import (
 )
 from .engines.identity import find_digests
 from .engines.submission import Submission, compute_spec_digest
-from .store.leases import LATE_ARRIVAL_WATCH, end_watch, has_expired, hold_lease, seconds_left
+from .store.leases import LATE_ARRIVAL_WATCH, compute_seconds_left, end_watch, has_expired, hold_lease
 from .store.processes import ProcessId
 from .store.records import JobRecord
 from .store.states import State
@@ -57,40 +57,43 @@ def reconcile(
     of their jobs are not changed. After an error of one engine the others are still polled. A store that could not
     be written when it was opened is reopened.
     """
-    problems: list[SupercloudError] = []
     try:
         store.reopen()
     except StoreError as error:
         return [error]
-    groups: dict[str, list[JobRecord]] = {}
     damaged: list[StoreError] = []
-    for record in store.list_live(damaged) if job_ids is None else store.select_by_id(job_ids, damaged):
-        if not record.state.is_final and record.state is not State.HELD:  # held jobs are handled by the broker
-            groups.setdefault(record.connection, []).append(record)
-    problems += damaged
+    groups = _group_by_connection(store.list_live(damaged) if job_ids is None else store.select_by_id(job_ids, damaged))
+    problems: list[SupercloudError] = [*damaged]
     for connection, records in groups.items():
         try:
             engine = open_engine(Connection.model_validate_json(connection), store.folder)
             problems += _recover_submissions(store, engine, [record for record in records if record.ref is None], clock)
             _poll_statuses(store, engine, [record for record in records if record.ref is not None])
-        except (EngineError, InputError, StoreError) as error:  # with a full disk, records can still be read
-            problems.append(error)
-            if unresponsive is not None and isinstance(error, EngineError):
-                unresponsive[connection] = error
-        except OSError as error:  # of this machine: a full disk, no more processes
-            problem = EngineError(
-                f"{_describe_location(records[0])} is skipped: {error.filename or 'this machine'}: "
-                f"{error.strerror or error}"
-            )
+        except Exception as error:
+            problem = _build_problem(records[0], error)
             problems.append(problem)
-            if unresponsive is not None:
-                unresponsive[connection] = problem
-        except Exception as error:  # a defect of an engine, or an answer that it does not check
-            problem = build_defect_error(f"{_describe_location(records[0])} is skipped", error)
-            problems.append(problem)
-            if unresponsive is not None:
+            if unresponsive is not None and isinstance(problem, EngineError):
                 unresponsive[connection] = problem
     return problems
+
+
+def _group_by_connection(records: Iterable[JobRecord]) -> dict[str, list[JobRecord]]:
+    """The jobs that engines may have."""
+    groups: dict[str, list[JobRecord]] = {}
+    for record in records:
+        if not record.state.is_final and record.state is not State.HELD:  # held jobs are handled by the broker
+            groups.setdefault(record.connection, []).append(record)
+    return groups
+
+
+def _build_problem(record: JobRecord, error: Exception) -> SupercloudError:
+    """The problem that is reported for all jobs of an engine."""
+    if isinstance(error, EngineError | InputError | StoreError):  # with a full disk, records can still be read
+        return error
+    skipped = f"{_describe_location(record)} is skipped"
+    if isinstance(error, OSError):  # of this machine: a full disk, no more processes
+        return EngineError(f"{skipped}: {error.filename or 'this machine'}: {error.strerror or error}")
+    return build_defect_error(skipped, error)  # a defect of an engine, or an answer that it does not check
 
 
 def _describe_location(record: JobRecord) -> str:
@@ -143,7 +146,7 @@ def _watch_late_arrival(store: Store, engine: Engine, record: JobRecord) -> None
     If it continues, or the engine cannot report it, the first poll that sees its end starts the watch.
     """
     with contextlib.suppress(EngineError):
-        if _late_arrival(engine) and not _select_in_progress(engine, [record.engine_key]):
+        if _get_late_arrival(engine) and not _select_in_progress(engine, [record.engine_key]):
             _must_wait(store, engine, record, time.monotonic)
 
 
@@ -152,7 +155,7 @@ def _select_in_progress(engine: Engine, keys: Sequence[str]) -> set[str]:
     return engine.list_pending_submissions(keys) if keys and isinstance(engine, TracksSubmissions) else set()
 
 
-def _late_arrival(engine: Engine) -> float:
+def _get_late_arrival(engine: Engine) -> float:
     return engine.late_arrival if isinstance(engine, AcceptsLateSubmissions) else 0.0
 
 
@@ -160,10 +163,10 @@ def _must_wait(store: Store, engine: Engine, record: JobRecord, clock: Callable[
     """Whether the scheduler may still accept a submission that has ended and that it does not have yet; the record then
     has a reason, with the ``others`` that have its key.
     """
-    if record.state is not State.SUBMITTING or not (seconds := _late_arrival(engine)):
+    if record.state is not State.SUBMITTING or not (seconds := _get_late_arrival(engine)):
         return False
     try:
-        left = seconds_left(store, record, seconds, clock, LATE_ARRIVAL_WATCH)
+        left = compute_seconds_left(store, record, seconds, clock, LATE_ARRIVAL_WATCH)
         is_news = left == seconds or not record.reason.startswith(_LOOKED_FOR) or others not in record.reason
         if left > 0 and is_news:
             until = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() + left))
@@ -185,58 +188,71 @@ def _recover_submissions(
     store: Store, engine: Engine, records: Sequence[JobRecord], clock: Callable[[], float]
 ) -> list[EngineError]:
     """Recover jobs that were recorded but not as submitted: their submitter died meanwhile, or is still running."""
-    orphans = []
-    for record in records:
-        owner = ProcessId.parse(record.owner)
-        left = owner == ProcessId.get_current() and (str(store.folder), record.key) not in _submissions_in_progress
-        alive = owner.is_alive if owner else False
-        if left or alive is False or (alive is None and has_expired(store, record, clock)):
-            orphans.append(record)
+    orphans = [record for record in records if _is_orphan(store, record, clock)]
+    looked_up = [record for record in orphans if record.state is not State.PENDING]
+    found = _find_submitted(engine, looked_up) if looked_up else {}
+    busy = _select_in_progress(engine, [record.engine_key for record in looked_up if record.engine_key not in found])
     problems: list[EngineError] = []
-    if not orphans:
-        return problems
-    asked = [record for record in orphans if record.state is not State.PENDING]
-    found = _find_submitted(engine, asked) if asked else {}
-    open_ = [record.engine_key for record in asked if record.engine_key not in found]
-    busy = _select_in_progress(engine, open_)
     for record in orphans:
         there = found.get(record.engine_key)
         if there is not None and there.ref is not None:
             store.record_submitted(record.id, there.ref, record.launch)
         elif record.state is State.PENDING or there is not None:
             others = describe_others(record, there.others) if there is not None else ""
-            if _must_wait(store, engine, record, clock, others):
-                continue
-            with submission_in_progress(store, record.key):
-                if store.begin_submission(record.id, record.owner, record.lease):
-                    if others:
-                        store.add_note(record.id, others)
-                    try:
-                        submit_recorded(store, engine, record.id, Submission.from_json(record.submission))
-                    except EngineError as error:
-                        problems.append(error)
-        elif not isinstance(engine, FindsSubmitted | FindsByKey):
-            said = (
-                "its submitter died, and this engine cannot look up whether it has the job; if it does not, run "
-                f"supercloud store forget {record.id}"
-            )
-            store.record_statuses({record.id: Status(State.UNKNOWN, reason=said)})
-        elif record.engine_key in busy:
-            end_watch(store, record, LATE_ARRIVAL_WATCH)  # the watch starts at the end of the submission
-            _explain(
-                store,
-                record,
-                f"its submitter has ended, but the submission to {record.engine} has not: the job "
-                "is looked up afterwards",
-            )
-        elif not _must_wait(store, engine, record, clock):
-            said = (
-                f"submission unknown: {record.engine} cannot determine whether it has the job, which is still in "
-                "progress, or older than the queue's history, without accounting; look there for the key "
-                f"{record.engine_key}, and if it is not there, run supercloud store forget {record.id}"
-            )
-            _explain(store, record, said)
+            if not _must_wait(store, engine, record, clock, others):
+                problems += _resubmit(store, engine, record, others)
+        else:
+            _explain_unknown_submission(store, engine, record, record.engine_key in busy, clock)
     return problems
+
+
+def _is_orphan(store: Store, record: JobRecord, clock: Callable[[], float]) -> bool:
+    """Whether no process submits the job any more."""
+    owner = ProcessId.parse(record.owner)
+    if owner == ProcessId.get_current() and (str(store.folder), record.key) not in _submissions_in_progress:
+        return True
+    alive = owner.is_alive if owner else False
+    return has_expired(store, record, clock) if alive is None else not alive
+
+
+def _resubmit(store: Store, engine: Engine, record: JobRecord, others: str) -> list[EngineError]:
+    """Submit a job that its engine does not have, unless another process does; returns the error of its engine."""
+    with submission_in_progress(store, record.key):
+        if store.begin_submission(record.id, record.owner, record.lease):
+            if others:
+                store.add_note(record.id, others)
+            try:
+                submit_recorded(store, engine, record.id, Submission.from_json(record.submission))
+            except EngineError as error:
+                return [error]
+    return []
+
+
+def _explain_unknown_submission(
+    store: Store, engine: Engine, record: JobRecord, is_in_progress: bool, clock: Callable[[], float]
+) -> None:
+    """Record why it is unknown whether the engine has a job, and what follows."""
+    if not isinstance(engine, FindsSubmitted | FindsByKey):
+        reason = (
+            "its submitter died, and this engine cannot look up whether it has the job; if it does not, run "
+            f"supercloud store forget {record.id}"
+        )
+        store.record_statuses({record.id: Status(State.UNKNOWN, reason=reason)})
+    elif is_in_progress:
+        end_watch(store, record, LATE_ARRIVAL_WATCH)  # the watch starts at the end of the submission
+        _explain(
+            store,
+            record,
+            f"its submitter has ended, but the submission to {record.engine} has not: the job is looked up afterwards",
+        )
+    elif not _must_wait(store, engine, record, clock):
+        _explain(
+            store,
+            record,
+            f"submission unknown: {record.engine} cannot determine whether it has the job, which is still in "
+            "progress, or older than the queue's history, without accounting; look there for the key "
+            f"{record.engine_key}, and if it is not there, run supercloud store forget {record.id}",
+        )
 
 
 def _explain(store: Store, record: JobRecord, reason: str) -> None:

@@ -12,8 +12,8 @@ from supercloud.jobs import api
 from supercloud.jobs.broker import ledger
 from supercloud.jobs.broker.polls import poll_connection
 from supercloud.jobs.engines.base import JobCopies
+from supercloud.jobs.engines.batch.runner import CommandResult
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
-from supercloud.jobs.engines.slurm.runner import CommandResult
 from supercloud.jobs.engines.submission import JobIdentity, compute_record_digest, compute_spec_digest
 from supercloud.jobs.fleet.state import ObservationCache
 from supercloud.jobs.reconcile import reconcile

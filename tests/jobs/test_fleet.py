@@ -9,6 +9,7 @@ from samples import EXAMPLES
 
 from supercloud.catalog import Catalog
 from supercloud.errors import EngineConfigurationError, EngineError, InputError, SpecError
+from supercloud.jobs.fleet.loading import load_fleet_state
 from supercloud.jobs.fleet.state import (
     Cluster,
     ListsNodes,
@@ -16,7 +17,6 @@ from supercloud.jobs.fleet.state import (
     NodeState,
     ObservationCache,
     WaitingJobs,
-    load_fleet_state,
 )
 from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
 from supercloud.plan.model.plan import Plan

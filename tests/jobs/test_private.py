@@ -14,11 +14,12 @@ from jobs import called
 from supercloud.errors import EngineError, StoreError
 from supercloud.jobs import Executor, api
 from supercloud.jobs.broker.lock import acquire_broker_lock
+from supercloud.jobs.engines.batch.runner import LocalRunner
+from supercloud.jobs.engines.batch.spool import SharedSpool
 from supercloud.jobs.engines.kubernetes.logs import LogSpool
 from supercloud.jobs.engines.local.engine import LocalEngine
 from supercloud.jobs.engines.local.runs import build_result_path
-from supercloud.jobs.engines.slurm.runner import LocalRunner
-from supercloud.jobs.engines.slurm.spool import SharedSpool
+from supercloud.jobs.engines.slurm.system import SLURM
 from supercloud.jobs.executor import pack_call
 from supercloud.jobs.store import private_files as private
 from supercloud.jobs.store.records import NewJob
@@ -62,7 +63,7 @@ def test_what_others_own_is_refused(tmp_path: Path) -> None:
     os.chown(tmp_path / "state", 65534, 65534)
     with pytest.raises(StoreError, match="belongs to user"):
         Store(tmp_path / "state")
-    result = SharedSpool(tmp_path, LocalRunner())
+    result = SharedSpool(tmp_path, LocalRunner(SLURM))
     (tmp_path / "k").mkdir()
     (tmp_path / "k/result").write_bytes(b"x")
     assert result.read_file("k", "result", 0) == b"x"
@@ -125,7 +126,7 @@ def test_a_log_that_is_a_link_or_a_fifo_is_not_read(tmp_path: Path, where: str, 
             tmp_path / "local/runs/k/log",
             lambda: LocalEngine(Connection(engine="local"), tmp_path).read_log("k", 0),
         ),
-        "slurm": (tmp_path / "k/log", lambda: SharedSpool(tmp_path, LocalRunner()).read_file("k", "log", 0)),
+        "slurm": (tmp_path / "k/log", lambda: SharedSpool(tmp_path, LocalRunner(SLURM)).read_file("k", "log", 0)),
         "kubernetes": (tmp_path / "k/log", lambda: LogSpool(tmp_path / "k").read(0)),
     }
     path, read = readers[where]

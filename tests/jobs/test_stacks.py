@@ -12,8 +12,8 @@ from samples import EXAMPLES
 from supercloud.cli import main
 from supercloud.errors import EngineError, InputError, SpecError
 from supercloud.jobs import api
+from supercloud.jobs.fleet.loading import load_fleet_state
 from supercloud.jobs.fleet.stack_outputs import read_connection_from_stack
-from supercloud.jobs.fleet.state import load_fleet_state
 from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection

@@ -9,7 +9,7 @@ import pytest
 from spec.spec_texts import GOOD, problems
 
 from supercloud.errors import SpecError
-from supercloud.jobs.fleet.state import load_fleet_state
+from supercloud.jobs.fleet.loading import load_fleet_state
 from supercloud.spec.loader import load, load_fleet, load_job
 
 ACCOUNTS = {

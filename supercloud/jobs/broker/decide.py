@@ -92,15 +92,7 @@ def decide(
             continue
         reason, reserved = found
         if not reason:
-            unavailable = [
-                cluster if cluster.unavailable_reason else replace(cluster, unavailable_reason=UNRESPONSIVE_REASON)
-                for cluster in unresponsive
-            ]
-            unavailable += [
-                replace(cluster, unavailable_reason=excluded[cluster.plan.name], excluded_until_fixed=False)
-                for cluster in fleet.clusters
-                if cluster.plan.name in excluded
-            ]
+            unavailable = _list_unavailable_clusters(fleet, excluded, unresponsive)
             reason = _explain_no_placement(specs[record.id], select_clusters(fleet, allowed), unavailable, now)
         actions.append(Hold(record, reason))
         fleet = allocate(fleet, reserved) if reserved else fleet
@@ -128,6 +120,21 @@ def _select_placement(
     if best is not None:
         return f"no free capacity: it waits for {best} on {best.cluster}", best
     return (reasons[0] if reasons else ""), None
+
+
+def _list_unavailable_clusters(
+    fleet: Fleet, excluded: Mapping[str, str], unresponsive: Sequence[Cluster]
+) -> list[Cluster]:
+    """The clusters that a job cannot use now, each with the reason."""
+    silent = [
+        cluster if cluster.unavailable_reason else replace(cluster, unavailable_reason=UNRESPONSIVE_REASON)
+        for cluster in unresponsive
+    ]
+    return silent + [
+        replace(cluster, unavailable_reason=excluded[cluster.plan.name], excluded_until_fixed=False)
+        for cluster in fleet.clusters
+        if cluster.plan.name in excluded
+    ]
 
 
 def _explain_no_placement(job: JobSpec, fleet: Fleet, excluded_clusters: Sequence[Cluster], now: float) -> str:

@@ -122,7 +122,10 @@ def run_broker(broker: StepRunner, interval: float, reporter: Reporter, stop_eve
 
 @contextlib.contextmanager
 def handle_stop_signals() -> Iterator[threading.Event]:
-    """Context of a service: SIGTERM and SIGINT set the event; a step that exceeds the grace period is aborted."""
+    """Context of a service: SIGTERM and SIGINT set the event; a step that exceeds the grace period is aborted.
+
+    The step then ends with :class:`GracePeriodExpired`.
+    """
     ended = threading.Event()
 
     def request_stop(signal_number: int, frame: FrameType | None) -> None:

@@ -146,7 +146,7 @@ class Poller:
         """The clusters that a view omits, each with the reason; unchanged if one has not responded yet."""
         visible = {cluster.plan.name for cluster in view.clusters}
         return [
-            _with_reason(cluster, results)
+            _add_reason(cluster, results)
             for cluster in self._context.fleet.clusters
             if cluster.plan.name not in visible
         ]
@@ -162,7 +162,7 @@ def _collect(done: Mapping[str, Future[PollResult]]) -> PollResults:
     return results
 
 
-def _with_reason(cluster: Cluster, results: PollResults) -> Cluster:
+def _add_reason(cluster: Cluster, results: PollResults) -> Cluster:
     connection = serialize_connection(cluster)
     answer = results.answers.get(connection)
     found = answer.clusters.get(cluster.plan.name) if answer else None

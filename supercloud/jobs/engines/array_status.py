@@ -21,18 +21,29 @@ def aggregate_array_status(tasks: Sequence[Status], count: int) -> Status | None
     if count <= 1 and len(tasks) <= 1:
         return tasks[0] if tasks else None
     live = [task for task in tasks if not task.state.is_final and task.state is not State.UNKNOWN]
-    done = [task for task in tasks if task.state.is_final]
-    started = min((task.started for task in tasks if task.started), default=None)
     if live:
-        begun = [task for task in live if task.state is State.RUNNING] or done
-        text = f"{len(done)} of {count} tasks have ended" if done else live[0].reason
-        return Status(State.RUNNING if begun else State.QUEUED, 0, text, None, started if begun else None)
-    if len(tasks) < count:
-        return None
+        return _aggregate_live_array(live, tasks, count)
+    return _aggregate_ended_array(tasks, count) if len(tasks) >= count else None
+
+
+def _aggregate_live_array(live: Sequence[Status], tasks: Sequence[Status], count: int) -> Status:
+    """Running once a task has started: between two tasks no task may be running."""
+    ended = sum(task.state.is_final for task in tasks)
+    text = f"{ended} of {count} tasks have ended" if ended else live[0].reason
+    if ended or any(task.state is State.RUNNING for task in live):
+        return Status(State.RUNNING, 0, text, None, _find_start(tasks))
+    return Status(State.QUEUED, 0, text)
+
+
+def _aggregate_ended_array(tasks: Sequence[Status], count: int) -> Status:
+    """The worst state of its tasks, with the first exit code that is not 0."""
     state = next(state for state in _STATE_PRECEDENCE if any(task.state is state for task in tasks))
-    like = [task for task in tasks if task.state is state]
-    codes = [task.exit_code for task in tasks if task.exit_code]
-    text = "" if state is State.COMPLETED else f"{len(like)} of {count} tasks: {like[0].reason or state.lower()}"
-    ended = max((task.ended for task in tasks if task.ended), default=None)
-    code = codes[0] if codes else like[0].exit_code
-    return Status(state, 0, text, code, started, ended if state.is_final else None)
+    alike = [task for task in tasks if task.state is state]
+    code = next((task.exit_code for task in tasks if task.exit_code), alike[0].exit_code)
+    text = "" if state is State.COMPLETED else f"{len(alike)} of {count} tasks: {alike[0].reason or state.lower()}"
+    ended = max((task.ended for task in tasks if task.ended), default=None) if state.is_final else None
+    return Status(state, 0, text, code, _find_start(tasks), ended)
+
+
+def _find_start(tasks: Sequence[Status]) -> float | None:
+    return min((task.started for task in tasks if task.started), default=None)

@@ -249,7 +249,10 @@ class StreamsLogs(Protocol):
 
 
 def open_engine(connection: Connection, folder: Path) -> Engine:
-    """The engine of a connection; the same object for the same connection and state folder."""
+    """The engine of a connection; the same object for the same connection and state folder.
+
+    Raises :class:`UnknownNameError` for an unknown engine.
+    """
     return _open_cached(connection, folder, os.getpid())
 
 

@@ -57,7 +57,10 @@ class FakeEngine:
         return Submission(key, argv, job.script or "", build_job_environment(job, placement, key), settings)
 
     def submit(self, submission: Submission) -> str:
-        """Accept it. A second submission of a key is counted, as a real engine would run it twice."""
+        """Accept it. A second submission of a key is counted, as a real engine would run it twice.
+
+        Raises :class:`EngineError` with its ``refusal``, if that is set.
+        """
         self.crash_hook("before")
         if self.refusal:
             raise EngineError(self.refusal)

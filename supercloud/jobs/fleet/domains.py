@@ -69,39 +69,54 @@ class DomainAllocation:
     """Free nodes that remain in the domains it takes nodes from."""
 
 
+_Part = tuple[str, tuple[tuple[int, int], ...]]
+"""Name and runs of a domain."""
+_Partition = Sequence[_Part]
+"""Domains that together have every node of a pool once."""
+
+
 def build_domains(plan: Plan, pool: PoolPlan) -> Domains:
     """The domains of a pool: scale-up domains, then the levels of its switches, where each is nested in the next."""
-    partitions: list[tuple[str, list[tuple[str, tuple[tuple[int, int], ...]]]]] = []
+    partitions = _list_nested_partitions(plan, pool)
+    outer = [partition for _, partition in partitions[1:]]
+    leaves = _sort_leaves(partitions[0][1], outer)
+    innermost = tuple(Domain(name, runs, (n, n + 1)) for n, (name, runs) in enumerate(leaves))
+    levels = (innermost, *(_build_level(leaves, partition) for partition in outer))
+    return Domains(tuple(name for name, _ in partitions), levels)
+
+
+def _list_nested_partitions(plan: Plan, pool: PoolPlan) -> list[tuple[str, _Partition]]:
+    """Name and domains of each level, from the innermost outwards; the last is the whole pool."""
+    partitions: list[tuple[str, _Partition]] = []
     for kind in ("block", "tree"):
         locality = next((item for item in plan.localities if item.kind == kind), None)
         for level in locality.levels if locality else ():
-            cut = [(group.name, runs) for group in level.groups if (runs := _compute_runs(group, pool))]
-            whole = sum(stop - start for _, runs in cut for start, stop in runs) == pool.nodes
-            if whole and (not partitions or len(cut) < len(partitions[-1][1]) and _is_nested(partitions[-1][1], cut)):
-                partitions.append((level.name, cut))
+            parts = [(group.name, runs) for group in level.groups if (runs := _compute_runs(group, pool))]
+            is_whole = sum(stop - start for _, runs in parts for start, stop in runs) == pool.nodes
+            if is_whole and (not partitions or _is_coarser(partitions[-1][1], parts)):
+                partitions.append((level.name, parts))
     if not partitions or len(partitions[-1][1]) > 1:
         partitions.append(("pool", [(pool.name, ((0, pool.nodes),))]))
-    leaves = sorted(partitions[0][1], key=lambda item: item[1])
-    order: list[tuple[int, ...]] = [()] * len(
-        leaves
-    )  # sorted by outer domains, so that the leaves of each form one run
-    for _, cut in partitions[1:]:
-        home = _find_outer_domains(leaves, cut)
-        order = [(home[index], *known) for index, known in enumerate(order)]
-    leaves = [leaves[index] for index in sorted(range(len(leaves)), key=lambda index: (order[index], index))]
-    levels = [tuple(Domain(name, runs, (n, n + 1)) for n, (name, runs) in enumerate(leaves))]
-    for _, cut in partitions[1:]:
-        home = _find_outer_domains(leaves, cut)
-        inside: dict[int, list[int]] = {}
-        for index in range(len(leaves)):
-            inside.setdefault(home[index], []).append(index)
-        levels.append(
-            tuple(
-                Domain(*cut[at], (members[0], members[-1] + 1))
-                for at, members in sorted(inside.items(), key=lambda item: item[1])
-            )
-        )
-    return Domains(tuple(name for name, _ in partitions), tuple(levels))
+    return partitions
+
+
+def _sort_leaves(leaves: _Partition, outer: Sequence[_Partition]) -> list[_Part]:
+    """The innermost domains, sorted by the domains around them, so that those of each outer domain form one run."""
+    leaves = sorted(leaves, key=lambda item: item[1])
+    homes = [_find_outer_domains(leaves, partition) for partition in reversed(outer)]
+    order = sorted(range(len(leaves)), key=lambda index: (*(home[index] for home in homes), index))
+    return [leaves[index] for index in order]
+
+
+def _build_level(leaves: _Partition, partition: _Partition) -> tuple[Domain, ...]:
+    """The domains of an outer level, in the order of their innermost domains."""
+    inside: dict[int, list[int]] = {}
+    for index, home in enumerate(_find_outer_domains(leaves, partition)):
+        inside.setdefault(home, []).append(index)
+    return tuple(
+        Domain(*partition[home], (members[0], members[-1] + 1))
+        for home, members in sorted(inside.items(), key=lambda item: item[1])
+    )
 
 
 def _compute_runs(group: Group, pool: PoolPlan) -> tuple[tuple[int, int], ...]:
@@ -112,9 +127,6 @@ def _compute_runs(group: Group, pool: PoolPlan) -> tuple[tuple[int, int], ...]:
             if start < stop:
                 runs.append((start, stop))
     return tuple(sorted(runs))
-
-
-_Partition = Sequence[tuple[str, tuple[tuple[int, int], ...]]]
 
 
 def _find_outer_domains(inner: _Partition, outer: _Partition) -> list[int]:
@@ -129,7 +141,10 @@ def _find_outer_domains(inner: _Partition, outer: _Partition) -> list[int]:
     return homes
 
 
-def _is_nested(inner: _Partition, outer: _Partition) -> bool:
+def _is_coarser(inner: _Partition, outer: _Partition) -> bool:
+    """Whether the outer level has fewer domains, and each holds whole domains of the inner one."""
+    if len(outer) >= len(inner):
+        return False
     homes = _find_outer_domains(inner, outer)
     return all(
         any(low <= start and stop <= high for low, high in outer[home][1])

@@ -29,7 +29,7 @@ def find_api_server(context: str | None) -> tuple[str, str, str]:
         return name, "", ""
     server = str(cluster["server"])
     proxy, tls_name = (str(cluster.get(field) or "") for field in ("proxy-url", "tls-server-name"))
-    return server, proxy.rstrip("/"), "" if tls_name.lower() == _host(server) else tls_name.lower()
+    return server, proxy.rstrip("/"), "" if tls_name.lower() == _parse_host(server) else tls_name.lower()
 
 
 def find_context(context: str | None) -> tuple[str, str]:
@@ -69,7 +69,7 @@ def _find_cluster(context: str | None) -> tuple[str, Mapping[str, Any]]:
     return name, clusters.get(str(contexts.get(name, {}).get("cluster")), {})
 
 
-def _host(address: str) -> str:
+def _parse_host(address: str) -> str:
     try:
         return urlsplit(address).hostname or ""
     except ValueError:

@@ -11,12 +11,10 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from ...catalog import Catalog
-from ...catalog.reliability import FailureRate
 from ...plan.model.plan import Plan, PoolPlan
-from ...spec.fleet import Connection, FleetMember, FleetSpec
+from ...spec.fleet import FleetMember, FleetSpec
 from .domains import Domains, build_domains
 from .observations import ListsNodes, ListsQueue, NodeState, WaitingJobs
 
@@ -31,7 +29,6 @@ __all__ = [
     "WaitingJobs",
     "ObservationCache",
     "exclude_cluster",
-    "load_fleet_state",
 ]
 
 _HOST_PATTERN = re.compile(r"(.*?)(\d+)")
@@ -130,29 +127,45 @@ class Cluster:
         self, nodes: Sequence[NodeState], observed_at: float, waiting: Sequence[WaitingJobs] = ()
     ) -> Cluster:
         """The same cluster as reported by its engine; nodes of the plan that the engine does not list are down."""
-        columns = {
-            name: (bytearray(state.pool.nodes), bytearray(state.pool.nodes), dict[int, float]())
-            for name, state in self.pools.items()
-        }
-        homes = {(state.pool.hosts.prefix, state.pool.hosts.width): state for state in self.pools.values()}
+        columns = {name: _NodeColumns(state) for name, state in self.pools.items()}
+        by_hosts = {(state.pool.hosts.prefix, state.pool.hosts.width): name for name, state in self.pools.items()}
         for node in nodes:
             match = _HOST_PATTERN.fullmatch(node.host)
-            state = homes.get((match[1], len(match[2]))) if match else None
-            index = int(match[2]) - state.pool.hosts.first if match and state else -1
-            if state is None or not 0 <= index < state.pool.nodes or node.state != "up":
-                continue
-            healthy, free, until = columns[state.pool.name]
-            healthy[index] = state.whole
-            free[index] = max(0, state.whole - node.in_use)
-            if node.in_use and node.busy_until is not None:
-                until[index] = node.busy_until
-        pools = {}
-        for name, state in self.pools.items():
-            healthy, free, until = columns[name]
-            own = {item.name for item in self.plan.scheduler.partitions if name in item.pools}
-            queued = sum(item.nodes for item in waiting if item.partition in own or not own)
-            pools[name] = PoolState(state.pool, state.domains, bytes(healthy), bytes(free), until, queued)
+            if match and (name := by_hosts.get((match[1], len(match[2])))) is not None:
+                columns[name].add(node, int(match[2]))
+        pools = {name: found.build_state(self._count_queued_nodes(name, waiting)) for name, found in columns.items()}
         return replace(self, pools=pools, observed_at=observed_at)
+
+    def _count_queued_nodes(self, pool_name: str, waiting: Sequence[WaitingJobs]) -> int:
+        """Nodes requested in the partitions of a pool; without partitions, all."""
+        own = {item.name for item in self.plan.scheduler.partitions if pool_name in item.pools}
+        return sum(item.nodes for item in waiting if item.partition in own or not own)
+
+
+class _NodeColumns:
+    """The observed nodes of a pool; those that are not observed are down."""
+
+    def __init__(self, state: PoolState):
+        self.state = state
+        self.healthy, self.free = bytearray(state.pool.nodes), bytearray(state.pool.nodes)
+        self.busy_until: dict[int, float] = {}
+
+    def add(self, node: NodeState, number: int) -> None:
+        """Add a node by the number in its name; one that is not of the pool or not up has no effect."""
+        index = number - self.state.pool.hosts.first
+        if not 0 <= index < self.state.pool.nodes or node.state != "up":
+            return
+        self.healthy[index] = self.state.whole
+        self.free[index] = max(0, self.state.whole - node.in_use)
+        if node.in_use and node.busy_until is not None:
+            self.busy_until[index] = node.busy_until
+
+    def build_state(self, queued_nodes: int) -> PoolState:
+        """The state of the pool."""
+        state = self.state
+        return PoolState(
+            state.pool, state.domains, bytes(self.healthy), bytes(self.free), self.busy_until, queued_nodes
+        )
 
 
 @dataclass(frozen=True)
@@ -208,66 +221,3 @@ def exclude_cluster(cluster: Cluster, error: Exception) -> Cluster:
         unavailable_reason=reason,
         excluded_until_fixed=isinstance(problem, InputError | EngineConfigurationError),
     )
-
-
-def load_fleet_state(path: Path, open_engine: Callable[[Connection], object] | None = None) -> Fleet:
-    """Load a fleet from its file, or from that of a single cluster; with ``open_engine`` each connected cluster is
-    queried.
-
-    A cluster that does not respond is excluded: it accepts no job and has a reason.
-    """
-    from ...errors import InputError, suggest_nearest
-    from ...plan.resolve import load_catalog, resolve
-    from ...spec.loader import load, load_fleet
-    from .connections import require_distinct_schedulers
-    from .stack_outputs import read_connection_from_stack
-
-    loaded = load_fleet(path)
-    spec = loaded.model
-    watch = ObservationCache()
-    clusters: list[Cluster] = []
-    for declared in spec.clusters:
-        plan = resolve(load(path.parent / declared.spec))
-        if plan.errors:
-            raise InputError(f"{declared.spec}: jobs cannot be placed on a plan with errors", plan.errors)
-        member = declared
-        if declared.connect and declared.connect.stack:
-            member = declared.model_copy(update={"connect": read_connection_from_stack(declared.connect)})
-        for index, known in enumerate(clusters):
-            if plan.name == known.plan.name:
-                line = loaded.document.find_line(("clusters", len(clusters)))
-                before = loaded.document.find_line(("clusters", index))
-                raise InputError(
-                    f"{path}:{line}: clusters[{len(clusters)}]: duplicate cluster name {plan.name!r} in "
-                    f"{member.spec} and {known.member.spec} (line {before}); jobs could not distinguish them: change "
-                    "the 'name:' of one"
-                )
-        catalog = load_catalog(plan.spec, (path.parent / member.spec).parent)
-        catalog.get(FailureRate, spec.policy.failures)  # report an error now, not when a job is placed
-        cluster = Cluster.from_plan(plan, member, catalog)
-        if open_engine and member.connect:
-            try:
-                cluster = watch.observe(cluster, open_engine(member.connect))
-            except InputError:  # an error in the connection of the file
-                raise
-            except Exception as error:  # of an engine, or a defect of one: the other engines are still queried
-                cluster = exclude_cluster(cluster, error)
-        clusters.append(cluster)
-    require_distinct_schedulers(
-        [cluster.member for cluster in clusters], loaded.document
-    )  # outputs of stacks are known now
-    plans = {cluster.plan.name: cluster.plan for cluster in clusters}
-    tenants = {tenant.name for plan in plans.values() for tenant in plan.tenants}
-    for what, named in (("tenants", [one.name for one in spec.tenants]), ("budgets", [b.tenant for b in spec.budgets])):
-        for name in named:
-            if name not in tenants:
-                hint = suggest_nearest(name, tenants)
-                raise InputError(
-                    f"{path}: {what}: unknown tenant {name!r} in all clusters{f'; {hint}' if hint else ''}"
-                )
-    for item in spec.data:
-        for place in item.at:
-            name, _, storage = place.partition("/")
-            if name not in plans or storage not in {one.name for one in plans[name].storage}:
-                raise InputError(f"{path}: data {item.name!r} is at {place!r}, which is not a storage of the fleet")
-    return Fleet(spec, tuple(clusters))

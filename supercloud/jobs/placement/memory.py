@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from ...primitives.quantity import Size
 from ...spec.job import Parallelism
 from ...spec.training import ModelShape
-from .steps.shape import JobChange
+from .refusal import JobChange
 
 __all__ = [
     "MemoryDemand",
@@ -97,21 +97,34 @@ def compute_activation_factors(model: ModelShape) -> tuple[float, float]:
     34 and 5·a·s/h for the transformer of the paper, without what the model recomputes.
     """
     width = _WEIGHT_BYTES[model.activations or model.precision]
-    masks = 1 if model.dropout else 0
+    if model.recompute == "full":
+        return float(width), 0.0
+    norms, inside = 2 * width, _compute_inner_width(model)
+    block = width * model.active_experts + inside * width * (2 if model.gated else 1) + _count_masks(model)
+    activated = 0 if model.recompute == "feed-forward" else inside * width  # output of the activation function
+    kept = norms + _compute_attention_bytes(model, width) + block + activated
+    scores = 0.0
+    if model.recompute == "nothing" and model.heads and model.sequence and model.hidden:
+        scores = (2 * width + _count_masks(model)) * model.heads * model.sequence / model.hidden
+    return kept, scores
+
+
+def _compute_attention_bytes(model: ModelShape, width: int) -> float:
+    """Its input, queries, keys and values, its output."""
     heads, hidden = model.heads or 1, model.hidden or 1
     queries = model.head_width * heads / hidden if model.head_width else 1.0
     keys = queries * (model.kv_heads or heads) / heads
-    inside = (model.feed_forward / model.hidden if model.feed_forward and model.hidden else 4) * model.active_experts
-    norms = 2 * width
-    # its input, queries, keys and values, its output
-    attention = width + width * queries + 2 * width * keys + width * queries + masks
-    block = width * model.active_experts + inside * width * (2 if model.gated else 1) + masks
-    activated = inside * width  # output of the activation function
-    kept = norms + attention + block + (0 if model.recompute in ("feed-forward", "full") else activated)
-    scores = 0.0
-    if model.recompute == "nothing" and model.heads and model.sequence and model.hidden:
-        scores = (2 * width + masks) * model.heads * model.sequence / model.hidden
-    return (float(width), 0.0) if model.recompute == "full" else (kept, scores)
+    return width + width * queries + 2 * width * keys + width * queries + _count_masks(model)
+
+
+def _compute_inner_width(model: ModelShape) -> float:
+    """Width of the feed-forward layers of all active experts, in widths of the model."""
+    return (model.feed_forward / model.hidden if model.feed_forward and model.hidden else 4) * model.active_experts
+
+
+def _count_masks(model: ModelShape) -> int:
+    """Bytes of a dropout mask."""
+    return 1 if model.dropout else 0
 
 
 def _compute_activation_bytes(model: ModelShape, parallelism: Parallelism) -> float | None:

@@ -20,10 +20,10 @@ from ...spec.fleet import FleetPolicy
 from ..fleet.state import Cluster, Fleet
 from .answer import Placement, Refusal
 from .arguments import require_job_and_destination
-from .candidate import Candidate, iter_candidates
+from .candidate import Candidate, list_candidates
 from .context import PlacementContext
 from .objective import build_weights, compute_scores
-from .steps.feasibility import RefusalError
+from .refusal import StepRefusal
 from .suggestions import suggest_changes
 
 __all__ = ["Placement", "Refusal", "place", "why_not"]
@@ -53,14 +53,15 @@ def place(
     require_job_and_destination(
         job, destination, (Plan, Cluster, Fleet), "place takes a job and a plan, a cluster or a fleet"
     )
-    refused: list[tuple[PlacementContext, RefusalError]] = []
+    refused: list[tuple[PlacementContext, StepRefusal]] = []
     candidates: list[tuple[int, Candidate]] = []
     fleet = destination if isinstance(destination, Fleet) else None
     for order, context in enumerate(_iter_contexts(job, destination, catalog, now)):
-        try:
-            candidates += [(order, candidate) for candidate in list(iter_candidates(context))]
-        except RefusalError as why:
-            refused.append((context, why))
+        found = list_candidates(context)
+        if isinstance(found, StepRefusal):
+            refused.append((context, found))
+        else:
+            candidates += [(order, candidate) for candidate in found]
     if candidates:
         return _select_best(job, fleet, candidates)[1]
     if not with_suggestions:
@@ -82,11 +83,11 @@ def why_not(
     fleet = destination if isinstance(destination, Fleet) else None
     for context in _iter_contexts(job, destination, catalog, now):
         name = f"{context.plan.name}/{context.pool.name}" if fleet else context.pool.name
-        try:
-            candidates = [(0, candidate) for candidate in iter_candidates(context)]
-            answers[name] = _select_best(job, fleet, candidates)[1]
-        except RefusalError as why:
-            answers[name] = _build_refusal(why, context)
+        found = list_candidates(context)
+        if isinstance(found, StepRefusal):
+            answers[name] = _build_refusal(found, context)
+        else:
+            answers[name] = _select_best(job, fleet, [(0, candidate) for candidate in found])[1]
     return answers
 
 
@@ -143,12 +144,12 @@ def _get_planned_cluster(plan: Plan) -> Cluster:
     return cluster
 
 
-def _build_refusal(refusal: RefusalError, context: PlacementContext) -> Refusal:
+def _build_refusal(refusal: StepRefusal, context: PlacementContext) -> Refusal:
     """The refusal with the changes that are enough for the job to fit."""
 
-    def try_placement(changed_job: JobSpec) -> None:
-        for _ in iter_candidates(replace(context, job=changed_job)):
-            break
+    def try_placement(changed_job: JobSpec) -> StepRefusal | None:
+        found = list_candidates(replace(context, job=changed_job))
+        return found if isinstance(found, StepRefusal) else None
 
     suggestion, change = suggest_changes(context.job, refusal, try_placement)
     cluster = context.plan.name if context.fleet else ""

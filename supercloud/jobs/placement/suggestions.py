@@ -12,8 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...spec import JobSpec
-from .steps.feasibility import RefusalError
-from .steps.shape import JobChange
+from .refusal import JobChange, StepRefusal
 
 __all__ = ["apply_change", "suggest_changes"]
 
@@ -36,7 +35,7 @@ def apply_change(job: JobSpec, change: JobChange) -> JobSpec:
 
 
 def suggest_changes(
-    job: JobSpec, refusal: RefusalError, try_placement: Callable[[JobSpec], object]
+    job: JobSpec, refusal: StepRefusal, try_placement: Callable[[JobSpec], StepRefusal | None]
 ) -> tuple[str, JobChange]:
     """The changes with which ``try_placement`` no longer refuses the job: in words, and by field.
 
@@ -45,61 +44,66 @@ def suggest_changes(
     """
     words, change = _combine_fixes(job, refusal, try_placement)
     if not change and refusal.other and refusal.other[1]:
-        other, found = _combine_fixes(job, RefusalError(refusal.reason, *refusal.other), try_placement)
+        other, found = _combine_fixes(job, StepRefusal(refusal.reason, *refusal.other), try_placement)
         if found:
             return other, found
     return words, change
 
 
-def _combine_fixes(job: JobSpec, refused: RefusalError, look: Callable[[JobSpec], object]) -> tuple[str, JobChange]:
+def _combine_fixes(
+    job: JobSpec, refusal: StepRefusal, try_placement: Callable[[JobSpec], StepRefusal | None]
+) -> tuple[str, JobChange]:
     """Apply the fixes one after the other."""
-    steps: list[RefusalError] = []
+    steps: list[StepRefusal] = []
     whole: dict[str, object] = {}
-    words, present, seen = refused.suggestion, job, [job]
+    words, present, seen = refusal.suggestion, job, [job]
     for _ in range(_MAX_STEPS):
-        if not refused.change:
+        if not refusal.change:
             return words, {}
-        steps = [step for step in steps if not step.change.keys() <= refused.change.keys()] + [refused]
-        whole |= refused.change
+        steps = [step for step in steps if not step.change.keys() <= refusal.change.keys()] + [refusal]
+        whole |= refusal.change
         try:
-            present = apply_change(present, refused.change)
-            if present in seen:  # one refusal requires what another forbids
-                return words, {}
-            look(present)
+            present = apply_change(present, refusal.change)
         except ValidationError:
             return words, {}
-        except RefusalError as again:
-            more = f"; {again.advice}" if again.advice else ""
-            refused, words = (
-                again,
-                "; then ".join(step.suggestion for step in steps) + f"; but then: {again.reason}{more}",
-            )
-            seen.append(present)
-        else:
-            ways = (
-                f"{step.suggestion}, or {step.other[0]}"
-                if step.other and _is_enough(job, steps, step, look)
-                else step.suggestion
-                for step in steps
-            )
-            return "; then ".join(ways), whole
+        if present in seen:  # one refusal requires what another forbids
+            return words, {}
+        again = try_placement(present)
+        if again is None:
+            return "; then ".join(_describe_fix(job, steps, step, try_placement) for step in steps), whole
+        more = f"; {again.advice}" if again.advice else ""
+        words = "; then ".join(step.suggestion for step in steps) + f"; but then: {again.reason}{more}"
+        refusal = again
+        seen.append(present)
     return words, {}
 
 
-def _is_enough(job: JobSpec, steps: list[RefusalError], at: RefusalError, look: Callable[[JobSpec], object]) -> bool:
+def _describe_fix(
+    job: JobSpec,
+    steps: list[StepRefusal],
+    step: StepRefusal,
+    try_placement: Callable[[JobSpec], StepRefusal | None],
+) -> str:
+    """The fix of one step, with its alternative if that is enough."""
+    if step.other and _is_enough(job, steps, step, try_placement):
+        return f"{step.suggestion}, or {step.other[0]}"
+    return step.suggestion
+
+
+def _is_enough(
+    job: JobSpec, steps: list[StepRefusal], at: StepRefusal, try_placement: Callable[[JobSpec], StepRefusal | None]
+) -> bool:
     """Whether the alternative of one step, together with all other steps, is sufficient. An alternative that does not
     change the job is sufficient if the steps before it leave only its reason.
     """
     assert at.other is not None
     change = at.other[1]
-    words = steps if change else steps[: steps.index(at)]
     whole: dict[str, object] = {}
-    for step in words:
+    for step in steps if change else steps[: steps.index(at)]:
         whole |= change if step is at else step.change
     try:
-        look(apply_change(job, whole))
-    except RefusalError as again:
-        return not change and again.reason == at.reason
+        changed = apply_change(job, whole)
     except ValidationError:
         return False
-    return bool(change)
+    again = try_placement(changed)
+    return bool(change) if again is None else not change and again.reason == at.reason

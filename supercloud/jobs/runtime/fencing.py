@@ -38,6 +38,9 @@ class FencedError(OperationError):
 def find_latest(path: str | os.PathLike[str] | None = None, epoch: int | None = None) -> Path | None:
     """The checkpoint to continue from, None if there is none. Claims the epoch: earlier attempts can no longer
     commit.
+
+    Raises :class:`FencedError` if a later attempt has claimed it, and :class:`InputError` outside a job with a
+    checkpoint path.
     """
     folder, mine = _claim_epoch(path, epoch)
     name = _find_resume_checkpoint(folder)
@@ -47,7 +50,11 @@ def find_latest(path: str | os.PathLike[str] | None = None, epoch: int | None = 
 
 @contextlib.contextmanager
 def commit(name: str, path: str | os.PathLike[str] | None = None, epoch: int | None = None) -> Iterator[Path]:
-    """A folder to write a checkpoint into; it is committed when the block ends without an error."""
+    """A folder to write a checkpoint into; it is committed when the block ends without an error.
+
+    Raises :class:`FencedError` if a later attempt has claimed the epoch, and :class:`InputError` for a name that is not
+    valid or outside a job with a checkpoint path.
+    """
     if not _NAME_PATTERN.fullmatch(name):
         raise InputError(f"{name!r} is not a valid checkpoint name: use letters, digits, dots, dashes and underscores")
     folder, mine = _claim_epoch(path, epoch)

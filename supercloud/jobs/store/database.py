@@ -46,7 +46,10 @@ class StoreLockedError(StoreError):
 
 
 def locate_state_folder() -> Path:
-    """The folder of the job store: $SUPERCLOUD_STATE, else ``supercloud`` in the user's state folder."""
+    """The folder of the job store: $SUPERCLOUD_STATE, else ``supercloud`` in the user's state folder.
+
+    Raises :class:`StoreError` if it cannot be determined.
+    """
     if named := os.environ.get("SUPERCLOUD_STATE"):
         return Path(named).absolute()
     base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
@@ -214,7 +217,10 @@ class Database:
             )
 
     def get_version(self) -> int:
-        """Version of the schema in the file; 0 for a new one."""
+        """Version of the schema in the file; 0 for a new one.
+
+        Raises :class:`StoreError` if the file was moved or cannot be read.
+        """
         with self._lock, self._translate_errors():
             return self._run(_get_version)
 
@@ -243,12 +249,18 @@ class Database:
                     self._connection.execute("PRAGMA synchronous = FULL")
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
-        """All rows of a query."""
+        """All rows of a query.
+
+        Raises :class:`StoreError` if the file was moved or cannot be read.
+        """
         with self._lock, self._translate_errors():
             return self._run(lambda connection: _fetch_all(connection, sql, values))
 
     def copy_to(self, path: Path) -> None:
-        """Copy a consistent snapshot into another file."""
+        """Copy a consistent snapshot into another file.
+
+        Raises :class:`StoreError` if one of them cannot be used.
+        """
         with self._lock, self._translate_errors(), contextlib.closing(sqlite3.connect(path)) as other:
             self._run(lambda connection: connection.backup(other))
 

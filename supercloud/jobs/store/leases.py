@@ -30,7 +30,7 @@ __all__ = [
     "end_watch",
     "has_expired",
     "hold_lease",
-    "seconds_left",
+    "compute_seconds_left",
 ]
 
 LEASE_DURATION = 60.0
@@ -67,10 +67,10 @@ def has_expired(store: Store, record: JobRecord, clock: Callable[[], float] = ti
     """Whether the owner of a submission, which cannot be looked up from here, has not renewed its lease for
     ``LEASE_DURATION`` seconds.
     """
-    return seconds_left(store, record, LEASE_DURATION, clock) <= 0
+    return compute_seconds_left(store, record, LEASE_DURATION, clock) <= 0
 
 
-def seconds_left(
+def compute_seconds_left(
     store: Store,
     record: JobRecord,
     seconds: float,
@@ -96,7 +96,7 @@ def seconds_left(
 
 
 def end_watch(store: Store, record: JobRecord, watch: str) -> None:
-    """Restart a watch: its seconds count from the next :func:`seconds_left`, on every machine."""
+    """Restart a watch: its seconds count from the next :func:`compute_seconds_left`, on every machine."""
     row = (record.id, f"% {watch}")
     if store.read("SELECT 1 FROM watches WHERE job = ? AND boot LIKE ?", row):
         with store.transaction(relaxed=True) as database:

@@ -58,7 +58,10 @@ def create_private_folder(folder: Path) -> None:
 
 
 def create_private_file(path: Path) -> None:
-    """Create a file that only its user can read and write; the permissions of an existing one are restricted."""
+    """Create a file that only its user can read and write; the permissions of an existing one are restricted.
+
+    Raises :class:`StoreError` if it belongs to another user.
+    """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         found = os.fstat(handle)

@@ -76,7 +76,10 @@ class JobRecord:
 
     @classmethod
     def from_row(cls, row: sqlite3.Row) -> JobRecord:
-        """Create it from a row of the table, whose columns have the same names."""
+        """Create it from a row of the table, whose columns have the same names.
+
+        Raises :class:`StoreError` if the row is damaged.
+        """
         try:
             values = require_checksum(row)
             state = State(values["state"])
@@ -198,7 +201,10 @@ class JobEvent:
 
     @classmethod
     def from_row(cls, row: sqlite3.Row) -> JobEvent:
-        """Create it from a row of the table."""
+        """Create it from a row of the table.
+
+        Raises :class:`StoreError` if the row is damaged.
+        """
         try:
             values = require_checksum(row)
             return cls(values["at"], State(values["state"]), values["attempt"], values["note"])

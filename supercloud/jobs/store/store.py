@@ -77,6 +77,8 @@ class Store(JobReader):
         """Record a job as PENDING, or as HELD for the broker of its fleet; True if it is new.
 
         If the key exists already, the job with that key is returned.
+
+        Raises :class:`InputError` if that has a different spec.
         """
         with self.transaction() as connection:
             if known := self.find_by_key(job.key):

@@ -147,14 +147,16 @@ def _build_connection(
             except (OSError, ValueError, http.client.HTTPException) as error:
                 # http.client of Python 3.11.2 does not close the file object for the answer of a proxy
                 traceback.clear_frames(error.__traceback__)
-                reason = f"no connection after {deadline.seconds:g} s" if deadline.has_passed else _reason(error)
+                reason = (
+                    f"no connection after {deadline.seconds:g} s" if deadline.has_passed else _describe_reason(error)
+                )
                 raise NotConnectedError(f"{reason}{format_proxy_suffix(proxy)}") from error
 
     connection: http.client.HTTPConnection = WatchedConnection()
     return connection
 
 
-def _reason(error: Exception) -> str:
+def _describe_reason(error: Exception) -> str:
     if isinstance(error, OSError | ValueError):
         return describe_error(error)
     return f"the answer to CONNECT is not HTTP: {describe_error(error)!r}"
@@ -189,7 +191,7 @@ def is_plaintext(address: str, proxy: str | None = None) -> bool:
     """
     if address[:8].lower() == "https://":
         return False
-    return bool(proxy) or address[:7].lower() != "http://" or not _is_loopback(_host(address))
+    return bool(proxy) or address[:7].lower() != "http://" or not _is_loopback(_parse_host(address))
 
 
 def find_proxy(address: str, speaks_tls: bool = False) -> str:
@@ -200,7 +202,7 @@ def find_proxy(address: str, speaks_tls: bool = False) -> str:
     it is an http proxy.
     """
     setting = os.environ.get(PROXY_VARIABLE, "")
-    if not setting or _is_loopback(_host(address)):
+    if not setting or _is_loopback(_parse_host(address)):
         return ""
     proxy = setting if "://" in setting else f"http://{setting}"
     try:
@@ -210,12 +212,12 @@ def find_proxy(address: str, speaks_tls: bool = False) -> str:
         is_one = False
     if not is_one or not proxy.isprintable() or " " in proxy:
         raise EngineConfigurationError(
-            f"{PROXY_VARIABLE} is {_without_user(setting)!r:.100}, not the address of a proxy: set it to "
+            f"{PROXY_VARIABLE} is {_strip_user(setting)!r:.100}, not the address of a proxy: set it to "
             "http://HOST:PORT, or unset it"
         )
     if parts.scheme == "https" and not speaks_tls:
         raise EngineConfigurationError(
-            f"{PROXY_VARIABLE} is {_without_user(proxy)!r:.100}, and {address} is reached by a client that "
+            f"{PROXY_VARIABLE} is {_strip_user(proxy)!r:.100}, and {address} is reached by a client that "
             "does not support TLS to a proxy: it would send the user and password of the proxy in "
             "plain text; set it to http://HOST:PORT of a proxy without TLS, or unset it"
         )
@@ -224,10 +226,10 @@ def find_proxy(address: str, speaks_tls: bool = False) -> str:
 
 def format_proxy_suffix(proxy: str | None) -> str:
     """The addition to an error if a proxy is used, without its user and password."""
-    return f", through the proxy {_without_user(proxy)} (check {PROXY_VARIABLE} and proxy-url)" if proxy else ""
+    return f", through the proxy {_strip_user(proxy)} (check {PROXY_VARIABLE} and proxy-url)" if proxy else ""
 
 
-def _without_user(address: str) -> str:
+def _strip_user(address: str) -> str:
     scheme, separator, rest = address.rpartition("://")
     return f"{scheme}{separator}{rest.rpartition('@')[2]}"
 
@@ -237,7 +239,7 @@ def has_certain_host(address: str) -> bool:
     return _CERTAIN.match(address) is not None
 
 
-def _host(address: str) -> str:
+def _parse_host(address: str) -> str:
     """The host of an address, in lower case; empty if clients could connect to another one."""
     found = _CERTAIN.match(address)
     return found["host"].strip("[]").lower() if found else ""

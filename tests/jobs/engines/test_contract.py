@@ -29,9 +29,9 @@ from supercloud.jobs.engines.base import (
     SubmittedJob,
     open_engine,
 )
+from supercloud.jobs.engines.batch.runner import CommandResult
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
-from supercloud.jobs.engines.slurm.runner import CommandResult
 from supercloud.jobs.engines.submission import compute_spec_digest
 from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.placement.requests.slurm import SlurmRequest

@@ -15,10 +15,11 @@ import pytest
 from jobs.engines.kubernetes_jobs import PLAN
 from test_values_are_data import fields, planted, takes, texts
 
+from supercloud.jobs.engines.batch.runner import SshRunner
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.local.engine import LocalEngine
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
-from supercloud.jobs.engines.slurm.runner import SshRunner
+from supercloud.jobs.engines.slurm.system import SLURM
 from supercloud.jobs.placement.place import Placement, place
 from supercloud.jobs.placement.requests.slurm import SlurmRequest
 from supercloud.plan.resolve import resolve
@@ -125,7 +126,7 @@ def test_what_is_run_by_ssh(run: Run, tmp_path: Path) -> None:
     """The remote shell reads one word, from which it gets exactly the words that were meant."""
     engine = SlurmEngine(Connection(engine="slurm", via="ssh:login"), tmp_path / "state")
     submission = engine.prepare(make_job(tmp_path), AT, KEY)
-    words = SshRunner("login", tmp_path).build_argv(["printf", "%s\\0", *submission.argv, *CANARIES])
+    words = SshRunner("login", tmp_path, SLURM).build_argv(["printf", "%s\\0", *submission.argv, *CANARIES])
     assert words[-2] == "login" and words[-3] == "--"
     done = run(["bash", "-c", words[-1]])
     assert done.stdout.split("\0")[:-1] == [*submission.argv, *CANARIES]

@@ -19,8 +19,8 @@ from jobs.engines.scheduler_stand_in import (
 
 from supercloud.jobs import api, futures
 from supercloud.jobs.engines.base import SubmissionUnknownError
+from supercloud.jobs.engines.batch.runner import CommandResult
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
-from supercloud.jobs.engines.slurm.runner import CommandResult
 from supercloud.jobs.job import Job
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store.states import State

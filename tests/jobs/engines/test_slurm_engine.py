@@ -10,9 +10,10 @@ import pytest
 
 from supercloud.errors import EngineError
 from supercloud.jobs.engines.base import SubmissionUnknownError
-from supercloud.jobs.engines.slurm.copies import select_latest
+from supercloud.jobs.engines.batch.copies import select_latest
+from supercloud.jobs.engines.batch.runner import CommandResult, LocalRunner
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
-from supercloud.jobs.engines.slurm.runner import CommandResult, LocalRunner
+from supercloud.jobs.engines.slurm.system import SLURM
 from supercloud.jobs.engines.slurm.texts import parse_jobs
 from supercloud.jobs.engines.submission import JobIdentity
 from supercloud.jobs.placement.place import Placement
@@ -160,9 +161,9 @@ def test_a_submission_on_its_way_is_not_repeated(tmp_path: Path, job: Callable[.
 
 
 def test_running_commands_here(tmp_path: Path) -> None:
-    assert LocalRunner().run(["sh", "-c", "echo a; echo b >&2; exit 3"]) == CommandResult(3, "a\n", "b\n")
+    assert LocalRunner(SLURM).run(["sh", "-c", "echo a; echo b >&2; exit 3"]) == CommandResult(3, "a\n", "b\n")
     with pytest.raises(EngineError, match="nosuchcommand not found on this machine"):
-        LocalRunner().run(["nosuchcommand"])
+        LocalRunner(SLURM).run(["nosuchcommand"])
 
 
 @pytest.mark.parametrize("comment, is_ours", [("supercloud:ok", True), ("supercloud:other", False), ("", True)])

@@ -24,10 +24,10 @@ from jobs.engines.scheduler_stand_in import (
 from supercloud.errors import EngineError
 from supercloud.jobs import api
 from supercloud.jobs.engines.base import SubmissionUnknownError
+from supercloud.jobs.engines.batch.runner import CommandResult
 from supercloud.jobs.engines.slurm import communication
 from supercloud.jobs.engines.slurm import rest as rest_module
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
-from supercloud.jobs.engines.slurm.runner import CommandResult
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store

@@ -19,7 +19,8 @@ import pytest
 
 from supercloud.errors import EngineConfigurationError, EngineError
 from supercloud.jobs.engines.base import JobCopies, SubmissionUnknownError
-from supercloud.jobs.engines.slurm import bodies, commands, copies, rest, tokens
+from supercloud.jobs.engines.batch import copies
+from supercloud.jobs.engines.slurm import bodies, commands, rest, tokens
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.submission import JobIdentity, compute_spec_digest
 from supercloud.jobs.placement.place import Placement

@@ -22,8 +22,9 @@ from jobs.engines.test_slurm_commands import NASTY
 from supercloud.errors import EngineError
 from supercloud.jobs import api
 from supercloud.jobs.engines.base import SubmissionUnknownError, SubmittedJob
+from supercloud.jobs.engines.batch.runner import CommandResult, SshRunner
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
-from supercloud.jobs.engines.slurm.runner import CommandResult, SshRunner
+from supercloud.jobs.engines.slurm.system import SLURM
 from supercloud.jobs.engines.submission import compute_spec_digest
 from supercloud.jobs.maintenance import prune
 from supercloud.jobs.placement.place import Placement
@@ -276,7 +277,9 @@ def test_one_that_broke_off_is_asked_for_before_it_is_repeated(home: Path, tmp_p
 @given(words=st.lists(NASTY, min_size=1, max_size=4))
 def test_no_word_is_read_by_a_shell_there(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
     folder = tmp_path_factory.mktemp("there")
-    argv = SshRunner("login", folder).build_argv([sys.executable, "-c", "import sys; print(sys.argv[1:])", *words])
+    argv = SshRunner("login", folder, SLURM).build_argv(
+        [sys.executable, "-c", "import sys; print(sys.argv[1:])", *words]
+    )
     assert argv[0] == "ssh" and argv[argv.index("--") + 1] == "login" and len(argv) == argv.index("--") + 3
     for shell in ("sh", "bash"):
         done = subprocess.run(
@@ -290,7 +293,7 @@ def test_no_word_is_read_by_a_shell_there(tmp_path_factory: pytest.TempPathFacto
 
 
 def test_one_connection_serves_many_questions(home: Path, tmp_path: Path) -> None:
-    argv = SshRunner("me@login:2222", tmp_path / "ssh").build_argv(["true"])
+    argv = SshRunner("me@login:2222", tmp_path / "ssh", SLURM).build_argv(["true"])
     text = " ".join(argv)
     for option in ("BatchMode=yes", "ControlMaster=auto", "ControlPersist=60", "-p 2222", "-- me@login"):
         assert option in text
@@ -312,7 +315,7 @@ def test_hosts_that_look_like_options_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_texts_for_the_login_node_are_good_shell() -> None:
-    from supercloud.jobs.engines.slurm import spool
+    from supercloud.jobs.engines.batch import spool
 
     for text in (spool._SUBMIT_SCRIPT, spool._LIST_SCRIPT, spool._DISCARD_SCRIPT, spool._READ_SCRIPT):
         assert subprocess.run(["sh", "-n", "-c", text]).returncode == 0

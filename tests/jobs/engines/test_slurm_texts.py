@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from supercloud.errors import EngineError
+from supercloud.jobs.engines.batch.copies import select_latest
 from supercloud.jobs.engines.slurm import texts
 from supercloud.jobs.engines.slurm.commands import build_sacct, build_sacct_history, build_squeue
-from supercloud.jobs.engines.slurm.copies import select_latest
 from supercloud.jobs.engines.slurm.reasons import describe_refusal, describe_state
 from supercloud.jobs.engines.slurm.texts import parse_job_id, parse_jobs
 from supercloud.jobs.store.states import State

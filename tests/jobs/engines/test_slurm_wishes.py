@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from supercloud.jobs.engines.batch.runner import CommandResult
 from supercloud.jobs.engines.slurm import commands, nodes
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
-from supercloud.jobs.engines.slurm.runner import CommandResult
 from supercloud.jobs.engines.slurm.script import render_script
 from supercloud.jobs.fleet.state import NodeState, WaitingJobs
 from supercloud.jobs.placement.place import Placement

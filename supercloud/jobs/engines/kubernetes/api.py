@@ -79,6 +79,9 @@ class ClusterTransport:
 
         It is sent only to the server of the kubeconfig: a redirect is an error, as the body is a whole job. A
         proxy is used only if ``proxy-url`` of the kubeconfig or ``SUPERCLOUD_PROXY`` specifies one.
+
+        Raises :class:`EngineError` if there are no credentials or it was not sent, and :class:`SubmissionUnknownError`
+        if that is unknown.
         """
         client = self._client
         headers = {"Accept": "application/json, */*", "User-Agent": "supercloud"}
@@ -90,7 +93,7 @@ class ClusterTransport:
             except Exception as error:  # of the plugin, or of a token service that does not respond
                 raise EngineError(
                     f"no credentials for {client.configuration.host}: {type(error).__name__}: "
-                    f"{_short(error)}; try: kubectl auth whoami"
+                    f"{_shorten(error)}; try: kubectl auth whoami"
                 ) from error
         if any(credentials.values()):
             connection.require_encryption(client.configuration.host, client.configuration.proxy)
@@ -100,28 +103,11 @@ class ClusterTransport:
 
     @cached_property
     def _client(self) -> Any:
+        client, kubeconfig = _import_kubernetes()
+        # the client itself reads the variable only once
+        file = str(self.config_file) if self.config_file else os.environ.get("KUBECONFIG")
         try:
-            from kubernetes import client, config
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] == "kubernetes":
-                raise EngineConfigurationError(
-                    "the Kubernetes client is not installed: pip install 'supercloud[kubernetes]'"
-                ) from None
-            raise _broken_client(error) from error
-        except Exception as error:  # it or one of its dependencies does not support this Python
-            raise _broken_client(error) from error
-        kubeconfig: Any = config  # it has no types
-        file = self.config_file or os.environ.get("KUBECONFIG")  # the client itself reads it only once
-        try:
-            settings = client.Configuration()  # which reads the environment
-            settings.connection_pool_maxsize = _MAX_CONNECTIONS
-            settings.proxy, settings.no_proxy = None, None
-            if not (file or self.context) and "KUBERNETES_SERVICE_HOST" in os.environ:
-                kubeconfig.load_incluster_config(client_configuration=settings)
-            else:
-                plugins.load_kubeconfig(file and str(file), self.context, settings)
-            # a proxy-url takes precedence
-            settings.proxy = settings.proxy or web.find_proxy(settings.host, speaks_tls=True) or None
+            settings = self._load_settings(client, kubeconfig, file)
             found = client.ApiClient(settings)
             found.rest_client.pool_manager.connection_from_url(
                 settings.host
@@ -137,12 +123,40 @@ class ClusterTransport:
         except Exception as error:  # wrong types in a kubeconfig, missing certificates, a proxy without address
             where = file or ("~/.kube/config" if self.context else "the kubeconfig or the pod's service account")
             raise EngineConfigurationError(
-                f"no cluster: the Kubernetes client cannot use {where}: {type(error).__name__}: {_short(error)}; "
+                f"no cluster: the Kubernetes client cannot use {where}: {type(error).__name__}: {_shorten(error)}; "
                 "correct it until kubectl cluster-info succeeds"
             ) from error
         if settings.api_key:  # reported before a job is recorded
             connection.require_encryption(settings.host, settings.proxy)
         return found
+
+    def _load_settings(self, client: Any, kubeconfig: Any, file: str | None) -> Any:
+        """Address and credentials: of the context, or of the service account of the pod that this process runs in."""
+        settings = client.Configuration()  # which reads the environment
+        settings.connection_pool_maxsize = _MAX_CONNECTIONS
+        settings.proxy, settings.no_proxy = None, None
+        if not (file or self.context) and "KUBERNETES_SERVICE_HOST" in os.environ:
+            kubeconfig.load_incluster_config(client_configuration=settings)
+        else:
+            plugins.load_kubeconfig(file, self.context, settings)
+        # a proxy-url takes precedence
+        settings.proxy = settings.proxy or web.find_proxy(settings.host, speaks_tls=True) or None
+        return settings
+
+
+def _import_kubernetes() -> tuple[Any, Any]:
+    """The official client and its reader of kubeconfigs, which have no types."""
+    try:
+        from kubernetes import client, config
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "kubernetes":
+            raise EngineConfigurationError(
+                "the Kubernetes client is not installed: pip install 'supercloud[kubernetes]'"
+            ) from None
+        raise _build_client_error(error) from error
+    except Exception as error:  # it or one of its dependencies does not support this Python
+        raise _build_client_error(error) from error
+    return client, config
 
 
 class ApiClient:
@@ -152,7 +166,11 @@ class ApiClient:
         self._transport = transport
 
     def get(self, path: str, **query: str | int) -> Json:
-        """Any answer that is JSON."""
+        """Any answer that is JSON.
+
+        Raises :class:`ApiStatusError` if the server refuses, and :class:`EngineError` if there is no valid answer, as
+        all requests do.
+        """
         return self._request_json("GET", path, query)
 
     def find_object(self, path: str) -> Json | None:
@@ -178,11 +196,17 @@ class ApiClient:
     def patch(
         self, path: str, body: Json, content_type: str = "application/merge-patch+json", **query: str | int
     ) -> Json:
-        """Change an object."""
+        """Change an object.
+
+        Raises :class:`SubmissionUnknownError` if it is unknown whether it was changed.
+        """
         return self._request_json("PATCH", path, query, body, content_type)
 
     def delete(self, path: str, body: Json | None = None) -> Json:
-        """Delete an object."""
+        """Delete an object.
+
+        Raises :class:`SubmissionUnknownError` if it is unknown whether it was deleted.
+        """
         return self._request_json("DELETE", path, {}, body or {"propagationPolicy": "Background"})
 
     def iter_items(self, path: str, **query: str | int) -> Iterator[Json]:
@@ -262,14 +286,14 @@ class ApiClient:
         return data
 
 
-def _broken_client(error: Exception) -> EngineConfigurationError:
+def _build_client_error(error: Exception) -> EngineConfigurationError:
     return EngineConfigurationError(
-        f"the Kubernetes client cannot be loaded: {type(error).__name__}: {_short(error)}; reinstall "
+        f"the Kubernetes client cannot be loaded: {type(error).__name__}: {_shorten(error)}; reinstall "
         "it: pip install --upgrade 'supercloud[kubernetes]'"
     )
 
 
-def _short(error: Exception) -> str:
+def _shorten(error: Exception) -> str:
     return replace_surrogates(str(error))[:300]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -53,84 +54,113 @@ def send(
     ``pool_manager`` is a pool manager of urllib3. Requests to busy servers and on broken connections are retried. A
     broken request may have created an object: a later refusal (except that the object exists) is then not conclusive.
     """
-    from urllib3.exceptions import HTTPError
-
-    headers = {
+    checked = {
         name: web.require_header_value(value, f"the header {name} of the kubeconfig") for name, value in headers.items()
     }
-    host = "{0.scheme}://{0.netloc}".format(urlsplit(url))
     with Deadline(limits.timeout) as deadline:
         _watch_pool(pool_manager.connection_from_url(url), deadline)
-        may_have_arrived = False
-        for time_left in (*_RETRY_DELAYS, None):
-            _current_request.is_connected = False
-            try:
-                # the retries of urllib3 read an answer completely, follow redirects, and wait without limit
-                answer = pool_manager.request(
-                    method,
-                    url,
-                    body=body,
-                    headers=headers,
-                    timeout=_IDLE_TIMEOUT,
-                    retries=False,
-                    redirect=False,
-                    preload_content=False,
-                )
-                with closing(
-                    answer
-                ):  # closes a partly read answer; one that was read completely has released its connection
-                    if time_left is None or answer.status not in _RETRYABLE_STATUSES:
-                        data = _read_body(answer, method, host, limits, deadline)
-                        if may_have_arrived and method == "POST" and answer.status >= 400 and answer.status != 409:
-                            raise SubmissionUnknownError(
-                                f"{host} closed the connection, then answered HTTP {answer.status}: {data[:300]!r}"
-                            )
-                        return int(answer.status), data
-                    may_have_arrived = may_have_arrived or answer.status >= 500
-                    pause = _parse_retry_after(answer.headers) or time_left
-            except HTTPError as error:
-                # not clear from the error type: urllib3 raises ProxyError also for lost answers
-                may_have_arrived = may_have_arrived or _current_request.is_connected
-                if may_have_arrived:
-                    deadline.raise_if_passed(host)
-                if time_left is None or deadline.has_passed:
-                    proxy = getattr(pool_manager, "proxy", None)
-                    reason = (
-                        f"no connection after {deadline.seconds:g} s"
-                        if deadline.has_passed
-                        else web.describe_error(error)
-                    )
-                    said = (
-                        f"{host} is unreachable: {reason}{web.format_proxy_suffix(proxy and str(proxy))}; try: "
-                        f"kubectl cluster-info{_proxy_hint(pool_manager)}"
-                    )
-                    raise (SubmissionUnknownError if may_have_arrived else EngineError)(said) from None
-                pause = time_left
-            deadline.wait(pause)
-            deadline.raise_if_passed(host)
+        request = _Request(pool_manager, method, url, body, checked, limits.max_bytes, deadline)
+        for delay in (*_RETRY_DELAYS, None):
+            outcome = request.attempt(delay)
+            if isinstance(outcome, tuple):
+                return outcome
+            deadline.wait(outcome)
+            deadline.raise_if_passed(request.host)
     raise AssertionError
 
 
-def _proxy_hint(pools: Any) -> str:
+@dataclass
+class _Request:
+    """One request, and what its attempts have shown."""
+
+    pool_manager: Any
+    method: str
+    url: str
+    body: bytes | None
+    headers: Mapping[str, str]
+    max_bytes: int
+    deadline: Deadline
+    may_have_arrived: bool = False
+    """Whether the server may have received an attempt without a complete answer."""
+
+    @property
+    def host(self) -> str:
+        """The address of the server."""
+        return "{0.scheme}://{0.netloc}".format(urlsplit(self.url))
+
+    def attempt(self, retry_delay: float | None) -> tuple[int, bytes] | float:
+        """HTTP status and body, or the seconds before the next attempt; without ``retry_delay`` it is the last."""
+        from urllib3.exceptions import HTTPError
+
+        _current_request.is_connected = False
+        try:
+            # closing abandons a partly read answer; one that was read completely has released its connection
+            with closing(self._open()) as answer:
+                if retry_delay is not None and answer.status in _RETRYABLE_STATUSES:
+                    self.may_have_arrived = self.may_have_arrived or answer.status >= 500
+                    return _parse_retry_after(answer.headers) or retry_delay
+                return self._read_answer(answer)
+        except HTTPError as error:
+            # not clear from the error type: urllib3 raises ProxyError also for lost answers
+            self.may_have_arrived = self.may_have_arrived or _current_request.is_connected
+            if self.may_have_arrived:
+                self.deadline.raise_if_passed(self.host)
+            if retry_delay is None or self.deadline.has_passed:
+                kind = SubmissionUnknownError if self.may_have_arrived else EngineError
+                raise kind(self._describe_unreachable(error)) from None
+            return retry_delay
+
+    def _open(self) -> Any:
+        # the retries of urllib3 read an answer completely, follow redirects, and wait without limit
+        return self.pool_manager.request(
+            self.method,
+            self.url,
+            body=self.body,
+            headers=self.headers,
+            timeout=_IDLE_TIMEOUT,
+            retries=False,
+            redirect=False,
+            preload_content=False,
+        )
+
+    def _read_answer(self, answer: Any) -> tuple[int, bytes]:
+        data = self._read_body(answer)
+        if self.may_have_arrived and self.method == "POST" and answer.status >= 400 and answer.status != 409:
+            raise SubmissionUnknownError(
+                f"{self.host} closed the connection, then answered HTTP {answer.status}: {data[:300]!r}"
+            )
+        return int(answer.status), data
+
+    def _read_body(self, answer: Any) -> bytes:
+        if 300 <= answer.status <= 399:
+            elsewhere = str(answer.headers.get("Location", ""))[:200]
+            raise EngineConfigurationError(
+                f"{self.host} redirects {self.method} to {elsewhere}; nothing is sent there: set the address of "
+                "the API server itself in the kubeconfig"
+            )
+        if not 200 <= answer.status <= 299:
+            data = answer.read(bounded.MAX_ERROR_BYTES)
+        else:
+            data = bounded.read_bounded(answer.read, self.max_bytes, self.host)
+        self.deadline.raise_if_passed(self.host)
+        return bytes(data)
+
+    def _describe_unreachable(self, error: Exception) -> str:
+        proxy = getattr(self.pool_manager, "proxy", None)
+        reason = web.describe_error(error)
+        if self.deadline.has_passed:
+            reason = f"no connection after {self.deadline.seconds:g} s"
+        return (
+            f"{self.host} is unreachable: {reason}{web.format_proxy_suffix(proxy and str(proxy))}; try: "
+            f"kubectl cluster-info{_format_proxy_hint(self.pool_manager)}"
+        )
+
+
+def _format_proxy_hint(pools: Any) -> str:
     """The hint if the environment has a proxy, which is not used."""
     if getattr(pools, "proxy", None) or not {"http", "https", "all"} & getproxies().keys():
         return ""
     return f" (the proxy of the environment is not used; set proxy-url in the kubeconfig or {web.PROXY_VARIABLE})"
-
-
-def _read_body(response: Any, method: str, host: str, limits: ResponseLimits, deadline: Deadline) -> bytes:
-    if 300 <= response.status <= 399:
-        elsewhere = str(response.headers.get("Location", ""))[:200]
-        raise EngineConfigurationError(
-            f"{host} redirects {method} to {elsewhere}; nothing is sent there: set the address of "
-            "the API server itself in the kubeconfig"
-        )
-    if not 200 <= response.status <= 299:
-        data = response.read(bounded.MAX_ERROR_BYTES)
-    else:
-        data = bounded.read_bounded(response.read, limits.max_bytes, host)
-    deadline.raise_if_passed(host)
-    return bytes(data)
 
 
 def _parse_retry_after(headers: Mapping[str, str]) -> float:

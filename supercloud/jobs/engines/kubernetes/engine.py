@@ -97,7 +97,11 @@ class KubernetesEngine:
         )
 
     def require_reachable(self) -> None:
-        """Check that there is a client, and a context or a cluster that this process runs in."""
+        """Check that there is a client, and a context or a cluster that this process runs in.
+
+        Raises :class:`EngineConfigurationError` if there is none, or if the context has another server than the
+        connection.
+        """
         if isinstance(self._transport, ClusterTransport):
             self._transport.load_client()
         self._require_expected_server()
@@ -126,6 +130,9 @@ class KubernetesEngine:
 
         The last object of an array is created after all others, so that its existence implies theirs; if one is
         refused, those already created are deleted.
+
+        Raises :class:`EngineError` if the server refuses it, and :class:`SubmissionUnknownError` if objects may have
+        been left.
         """
         self._require_expected_server()
         body = json.loads(submission.stdin)
@@ -181,7 +188,10 @@ class KubernetesEngine:
 
     @_translate_errors
     def end_start(self, ref: str, start: JobIdentity) -> None:
-        """Delete the objects that carry its identity: another job with the same key has objects with the same names."""
+        """Delete the objects that carry its identity: another job with the same key has objects with the same names.
+
+        Raises :class:`EngineError` if the context has another server than the job.
+        """
         known = JobRef.parse(ref)
         for path, name in _iter_objects(ref):
             there = self._find_submitted_object(path, name)
@@ -240,7 +250,10 @@ class KubernetesEngine:
 
     @_translate_errors
     def cancel(self, ref: str) -> None:
-        """Delete it, but no later object with its name; its pods are terminated gracefully."""
+        """Delete it, but no later object with its name; its pods are terminated gracefully.
+
+        Raises :class:`EngineError` if the context has another server than the job.
+        """
         known = JobRef.parse(ref)
         for path, name in _iter_objects(ref):
             there = self._find_submitted_object(path, name)
@@ -251,6 +264,8 @@ class KubernetesEngine:
     def recall(self, ref: str) -> None:
         """Delete it unless the queue has admitted it: the server compares versions, so no job that starts now is
         deleted.
+
+        Raises :class:`EngineError` if the server refuses it, or the context has another server than the job.
         """
         for path, name in _iter_objects(ref):
             self._recall_object(path, name, KINDS[ref.partition("/")[0]])
@@ -272,7 +287,10 @@ class KubernetesEngine:
 
     @_translate_errors
     def list_nodes(self) -> Sequence[NodeState]:
-        """All nodes, with the accelerators allocated to pods of all users."""
+        """All nodes, with the accelerators allocated to pods of all users.
+
+        Raises :class:`EngineConfigurationError` if the context has another server than the connection.
+        """
         self._require_expected_server()
         live = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
         pods = self.api.iter_items("/api/v1/pods", fieldSelector=live)

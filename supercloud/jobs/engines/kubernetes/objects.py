@@ -37,6 +37,8 @@ class JobObjects:
 
         The last one is created after all others, so that its existence implies theirs. If one is refused, those
         already created are deleted. Raises :class:`SubmissionUnknownError` if objects may have been left.
+
+        Raises :class:`EngineError` if one is refused, or exists for another job.
         """
         made: list[Json] = []
         try:
@@ -79,7 +81,7 @@ class JobObjects:
             return self._api.post(path, body)
         except ApiStatusError as refusal:
             if refusal.reason == "AlreadyExists":
-                there, is_ours = self._existing(path, body)
+                there, is_ours = self._find_existing(path, body)
                 if not is_ours:
                     kind = f"{path.rpartition('/')[2]}.{body['apiVersion'].partition('/')[0]}"
                     raise EngineError(
@@ -99,7 +101,7 @@ class JobObjects:
                 hint = f"; try: kubectl auth can-i create {path.rpartition('/')[2]} --namespace {namespace}"
             raise EngineError(f"Kubernetes refused the job: {refusal}{hint}") from None
 
-    def _existing(self, path: str, body: Json) -> tuple[Json, bool]:
+    def _find_existing(self, path: str, body: Json) -> tuple[Json, bool]:
         """The existing object of this name, and whether an earlier attempt created it for this job."""
         name = body["metadata"]["name"]
         try:
@@ -111,7 +113,10 @@ class JobObjects:
             raise SubmissionUnknownError(f"{name} already exists, and its job is unknown: {error}") from None
 
     def delete(self, path: str, name: str, condition: Json) -> bool:
-        """Whether it is deleted or being deleted; False if it no longer meets ``condition``."""
+        """Whether it is deleted or being deleted; False if it no longer meets ``condition``.
+
+        Raises :class:`EngineError` if the server refuses it.
+        """
         options = {"propagationPolicy": "Foreground"} | ({"preconditions": condition} if condition else {})
         try:
             self._api.delete(f"{path}/{name}", options)

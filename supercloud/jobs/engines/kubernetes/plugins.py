@@ -32,6 +32,8 @@ def load_kubeconfig(file: str | None, context: str | None, settings: Any) -> Non
     does.
 
     Raises :class:`EngineError` with the command of a plugin that fails or does not end.
+
+    It is an :class:`EngineConfigurationError` if the plugin cannot be run or answers in another version.
     """
     from kubernetes.config import kube_config
 

@@ -19,14 +19,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ....errors import EngineError, StoreError
-from ...store.processes import read_boot_id
+from ...store.processes import ProcessId, read_boot_id
 from ...store.states import State
 from .bell import open_pipe
 from .queue import Queue, Task
-from .runs import Run, build_result_path, has_leftover_processes, signal_all
-from .slots import compute_capacity, lease_slots
+from .runs import LOST, Run, RunProgress, build_result_path, has_leftover_processes, signal_all
+from .slots import Capacity, compute_capacity, lease_slots
 from .tasks import build_task_environment
-from .verdicts import can_retry, compute_time_left, find_exceeded_limit
+from .verdicts import can_retry, compute_time_left, find_exceeded_limit, find_termination
 
 _HEARTBEAT = 1.0  # seconds between two steps without a wake-up or the end of a process
 _HEARTBEAT_WITHOUT_PIDFD = 0.05  # the same if the system cannot notify of the end of a process
@@ -111,79 +111,83 @@ class Agent:
 
     def update_task(self, task: Task) -> bool:
         """Update the state of a job; False when it no longer runs."""
-        runs = self.list_runs(task)
-        codes: list[int] = []
-        alive: list[Run] = []
-        lost: list[Run] = []
-        for run in runs:
+        progress = self.poll_runs(task)
+        if task.termination_state:
+            return self.finish_termination(task, progress.alive)
+        if termination := find_termination(task, progress):
+            return self.begin_termination(task, *termination)
+        if progress.alive:
+            return True
+        self.finish_attempt(task, progress.failure_code)
+        return False
+
+    def poll_runs(self, task: Task) -> RunProgress:
+        """Check all tasks of the current attempt, and start those that are not started."""
+        progress = RunProgress([], [])
+        for run in self.list_runs(task):
             code = self.poll_run(run, task)
             if code is None:
-                alive.append(run)
-            elif code < 0:
-                lost.append(run)
+                progress.alive.append(run)
             else:
-                codes.append(code)
-        bad = next((code for code in codes if code), None)
-        if task.termination_state:
-            return self.finish_termination(task, alive)
-        if lost:
-            return self.begin_termination(
-                task, State.NODE_FAIL, f"its process disappeared in attempt {task.attempt}", None
-            )
-        if bad is not None and alive:
-            return self.begin_termination(
-                task, State.FAILED, f"one of its {len(runs)} tasks ended with exit code {bad}", bad
-            )
-        if not alive:
-            if has_leftover_processes(runs):
-                signal_all(self.folder, task.key, task.attempt, signal.SIGKILL)
-            if bad is not None and task.ref not in self.start_failures and can_retry(task, State.FAILED, bad):
-                self.queue.requeue(task.ref, f"ended with exit code {bad}; it is restarted")
-                return False
-            state = State.COMPLETED if bad is None else State.FAILED
-            said = self.start_failures.get(task.ref) or (
-                f"ended with exit code {bad}" if bad is not None else task.reason
-            )
-            self.unrecorded_ends.append((task.ref, state, said, bad or 0))
-            return False
-        if task.is_cancelled:
-            return self.begin_termination(task, State.CANCELLED, "cancelled", None)
-        if reason := find_exceeded_limit(task):
-            return self.begin_termination(task, State.TIMEOUT, reason, None)
-        return True
+                progress.exit_codes.append(code)
+        return progress
 
     def poll_run(self, run: Run, task: Task) -> int | None:
-        """The exit code of a task, None while it runs or is being started, -1 if it was lost or never started."""
+        """The exit code of a task, None while it runs or is being started, ``LOST`` if it was lost or never started."""
         code = run.read_exit_code()
         if code is not None:
             return code
         process = run.read_process()
-        child = self.children.get(run)
         if process is None and (task.termination_state or task.boot_id != read_boot_id()):
             # of another boot: the machine was restarted, or another one with this home directory was about to start it
             run.block_start()
             process = run.read_process()
-        if process is None:
-            if task.ref in self.start_failures:
-                return 126
-            if child is None:
-                self.spawn(run, task)
-            elif (ended := child.poll()) is not None and run.read_process() is None:
-                del self.children[run]  # the wrapper was killed before it claimed the task: start again
-                if ended > 0:
-                    self.start_failures[task.ref] = "it could not be started: its folder cannot be written"
-            return None
+        return self.poll_start(run, task) if process is None else self.poll_process(run, process)
+
+    def poll_start(self, run: Run, task: Task) -> int | None:
+        """Start a task that no wrapper has claimed yet; its exit code if it cannot be started."""
+        if task.ref in self.start_failures:
+            return 126
+        child = self.children.get(run)
+        if child is None:
+            self.spawn(run, task)
+        elif (ended := child.poll()) is not None and run.read_process() is None:
+            del self.children[run]  # the wrapper was killed before it claimed the task: start again
+            if ended > 0:
+                self.start_failures[task.ref] = "it could not be started: its folder cannot be written"
+        return None
+
+    def poll_process(self, run: Run, process: ProcessId) -> int | None:
+        """The exit code of a task that a wrapper has claimed."""
         alive = process.is_alive
         if alive:
             self.watch_process(process.pid)
         if alive or (alive is None and run.is_held()):
             return None
         code = run.read_exit_code()  # it may have ended between the two checks
-        if code is None and child is not None and child.pid == process.pid and (child.poll() or 0) > 0:
-            return (
-                child.returncode
-            )  # the disk was full: its exit code could not be written, but is known to the parent process
-        return -1 if code is None else code
+        if code is not None:
+            return code
+        child = self.children.get(run)
+        if child is not None and child.pid == process.pid and (child.poll() or 0) > 0:
+            # the disk was full: its exit code could not be written, but is known to the parent process
+            return child.returncode
+        return LOST
+
+    def finish_attempt(self, task: Task, failure_code: int | None) -> None:
+        """Record the end of a job whose tasks have all ended, or restart it."""
+        if has_leftover_processes(self.list_runs(task)):
+            signal_all(self.folder, task.key, task.attempt, signal.SIGKILL)
+        if failure_code is None:
+            self.unrecorded_ends.append(
+                (task.ref, State.COMPLETED, self.start_failures.get(task.ref) or task.reason, 0)
+            )
+            return
+        reason = f"ended with exit code {failure_code}"
+        start_failure = self.start_failures.get(task.ref)
+        if start_failure is None and can_retry(task, State.FAILED, failure_code):
+            self.queue.requeue(task.ref, f"{reason}; it is restarted")
+        else:
+            self.unrecorded_ends.append((task.ref, State.FAILED, start_failure or reason, failure_code))
 
     def begin_termination(self, task: Task, state: State, reason: str, code: int | None) -> bool:
         """Record how a job ends, then start to terminate it."""
@@ -223,28 +227,27 @@ class Agent:
         waiting = self.queue.list_waiting(_MAX_WAITING_TASKS)
         if not waiting:
             return []
-        places = compute_capacity([*running, *waiting])
-        expired = [(task, reason, State.TIMEOUT) for task in waiting if (reason := find_exceeded_limit(task))]
-        gone = {task.ref for task, _, _ in expired}
-        leases, never = lease_slots(running, [task for task in waiting if task.ref not in gone], places)
-        hopeless = expired + [(task, reason, State.FAILED) for task, reason in never]
-        begun = []
-        if not leases and not hopeless:
+        capacity = compute_capacity([*running, *waiting])
+        leases, ends = _select_starts(running, waiting, capacity)
+        if not leases and not ends:
             return []
         with self.queue.transaction():
-            for task, reason, state in hopeless:
+            for task, state, reason in ends:
                 self.queue.record_end(task.ref, state, reason, None)
             for task, slots in leases:
-                self.queue.record_start(task.ref, slots, bool(slots) and places.is_simulated)
-                begun.append(task.ref)
-        started = [task for task in self.queue.list_running() if task.ref in set(begun)]
+                self.queue.record_start(task.ref, slots, bool(slots) and capacity.is_simulated)
+        begun = {task.ref for task, _ in leases}
+        started = [task for task in self.queue.list_running() if task.ref in begun]
         for task in started:
-            # the result of the previous attempt is not that of this one
-            with contextlib.suppress(OSError):  # of a job that made it a folder, for example
-                build_result_path(self.folder, task.key).unlink(missing_ok=True)
-            for run in self.list_runs(task):
-                self.spawn(run, task)
+            self.spawn_runs(task)
         return started
+
+    def spawn_runs(self, task: Task) -> None:
+        """Start all tasks of an attempt; the result of the previous attempt is not that of this one."""
+        with contextlib.suppress(OSError):  # of a job that made it a folder, for example
+            build_result_path(self.folder, task.key).unlink(missing_ok=True)
+        for run in self.list_runs(task):
+            self.spawn(run, task)
 
     def spawn(self, run: Run, task: Task) -> None:
         """Start a task's wrapper; has no effect if it was started before."""
@@ -300,6 +303,16 @@ class Agent:
                 self.selector.unregister(key.fd)
                 os.close(key.fd)
                 del self.watched_pids[key.data]
+
+
+def _select_starts(
+    running: list[Task], waiting: list[Task], capacity: Capacity
+) -> tuple[list[tuple[Task, list[int]]], list[tuple[Task, State, str]]]:
+    """Jobs that start now, with their slots, and jobs that end without a start, with state and reason."""
+    ends = [(task, State.TIMEOUT, reason) for task in waiting if (reason := find_exceeded_limit(task))]
+    expired = {task.ref for task, _, _ in ends}
+    leases, hopeless = lease_slots(running, [task for task in waiting if task.ref not in expired], capacity)
+    return leases, ends + [(task, State.FAILED, reason) for task, reason in hopeless]
 
 
 def main(arguments: list[str]) -> int:

@@ -78,74 +78,31 @@ class LocalEngine:
         return Queue(self.folder)
 
     def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
-        """The program, its environment and its requirements on this machine."""
-        tasks = placement.nodes * job.tasks_per_node
-        if tasks > _MAX_TASKS:
-            raise EngineError(
-                f"job {job.name!r} has {tasks} tasks, the local engine simulates at most {_MAX_TASKS}; "
-                "submit it to a cluster, or a smaller one here"
-            )
-        if job.array and job.array > _MAX_ARRAY:
-            raise EngineError(
-                f"job {job.name!r} has {job.array} tasks in its array, the local engine accepts at most "
-                f"{_MAX_ARRAY}; submit it to a cluster, or several smaller ones here"
-            )
-        if job.licenses:
-            licenses = ",".join(f"{name}:{count}" for name, count in sorted(job.licenses.items()))
-            raise EngineError(
-                f"job {job.name!r} needs licences ({licenses}), which the local engine does not "
-                "support; omit them, or submit it to Slurm"
-            )
-        real = count_real_accelerators()
-        if real is not None and placement.accelerators_per_node > real:
-            raise EngineError(
-                f"job {job.name!r} needs {placement.accelerators_per_node} accelerators on a node, this "
-                f"machine has {real}; request fewer, or set {ACCELERATORS_VARIABLE}"
-            )
-        env = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
-        settings: dict[str, str | int | float] = {
-            "accelerators_per_node": placement.accelerators_per_node,
-            "grace": self.grace_period,
-            "node_accelerators": max(placement.node_accelerators, placement.accelerators_per_node),
-            "nodes": placement.nodes,
-            "port": compute_rendezvous_port(key),
-            "priority": _PRIORITY_VALUES[job.priority],
-            "retries": job.retries,
-            "tasks_per_node": job.tasks_per_node,
-            "time_limit": job.time_limit.to("s") if job.time_limit else 0,
-            "visible_env": placement.visible_env,
-            "workdir": job.workdir or os.getcwd(),
-        }
+        """The program, its environment and its requirements on this machine.
+
+        Raises :class:`EngineError` for what this machine cannot run.
+        """
+        _require_supported(job, placement)
         argv = job.command or ()
-        if job.script:  # once, like a batch script, which starts further tasks itself
-            settings |= {"nodes": 1, "tasks_per_node": 1}
-            argv = (
-                *(parse_shebang(job.script) or (shutil.which("bash") or "/bin/sh",)),
-                str(build_script_path(self.folder, key)),
-            )
-        for name, value in (
-            ("after", " ".join(job.after)),
-            ("array", job.array),
-            ("retry_codes", " ".join(map(str, list_retried_exit_codes(job)))),
-            ("begin", placement.begin),
-            ("deadline", job.deadline.to("s") if job.deadline else 0),
-            ("secrets", " ".join(f"{secret.env}={secret.name}" for secret in job.secrets)),
-            ("secrets_folder", str(locate_folder().absolute()) if job.secrets else ""),
-        ):
-            if value:
-                settings[name] = value
+        if job.script:
+            shell = parse_shebang(job.script) or (shutil.which("bash") or "/bin/sh",)
+            argv = (*shell, str(build_script_path(self.folder, key)))
+        settings = _build_settings(job, placement, key) | {"grace": self.grace_period}
         if job.image:
             argv = (*_build_container_command(job.image, str(settings["workdir"]), self.folder), *argv)
-        env |= {
-            **build_job_environment(job, placement, key),
-            "SUPERCLOUD_RESULT": str(build_result_path(self.folder, key)),
-        }
+        env = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
+        env |= build_job_environment(job, placement, key)
+        env["SUPERCLOUD_RESULT"] = str(build_result_path(self.folder, key))
         if job.checkpoint:
             env["SUPERCLOUD_COMMIT"] = str(self.folder / "checkpoint")
         return Submission(key, argv, job.script or "", env, settings)
 
     def submit(self, submission: Submission) -> str:
-        """Add it to the queue; repeating the same submission has no effect. A key of another job is refused."""
+        """Add it to the queue; repeating the same submission has no effect. A key of another job is refused.
+
+        Raises :class:`EngineError` if it cannot be written, and :class:`SubmissionUnknownError` if it is in the queue
+        but no agent can be started.
+        """
         self._queue.require_same_submission(submission)  # before its script replaces that of another job
         try:
             self._write_files(submission)
@@ -229,6 +186,59 @@ class LocalEngine:
     def describe_result(self, key: str) -> str:
         """Its path."""
         return str(build_result_path(self.folder, key))
+
+
+def _require_supported(job: JobSpec, placement: Placement) -> None:
+    """Raise :class:`EngineError` for what this machine cannot run."""
+    tasks = placement.nodes * job.tasks_per_node
+    if tasks > _MAX_TASKS:
+        raise EngineError(
+            f"job {job.name!r} has {tasks} tasks, the local engine simulates at most {_MAX_TASKS}; "
+            "submit it to a cluster, or a smaller one here"
+        )
+    if job.array and job.array > _MAX_ARRAY:
+        raise EngineError(
+            f"job {job.name!r} has {job.array} tasks in its array, the local engine accepts at most "
+            f"{_MAX_ARRAY}; submit it to a cluster, or several smaller ones here"
+        )
+    if job.licenses:
+        licenses = ",".join(f"{name}:{count}" for name, count in sorted(job.licenses.items()))
+        raise EngineError(
+            f"job {job.name!r} needs licences ({licenses}), which the local engine does not "
+            "support; omit them, or submit it to Slurm"
+        )
+    real = count_real_accelerators()
+    if real is not None and placement.accelerators_per_node > real:
+        raise EngineError(
+            f"job {job.name!r} needs {placement.accelerators_per_node} accelerators on a node, this "
+            f"machine has {real}; request fewer, or set {ACCELERATORS_VARIABLE}"
+        )
+
+
+def _build_settings(job: JobSpec, placement: Placement, key: str) -> dict[str, str | int | float]:
+    """What the agent reads of a job; a script is started once, like a batch script, and starts further tasks itself."""
+    settings: dict[str, str | int | float] = {
+        "accelerators_per_node": placement.accelerators_per_node,
+        "node_accelerators": max(placement.node_accelerators, placement.accelerators_per_node),
+        "nodes": 1 if job.script else placement.nodes,
+        "port": compute_rendezvous_port(key),
+        "priority": _PRIORITY_VALUES[job.priority],
+        "retries": job.retries,
+        "tasks_per_node": 1 if job.script else job.tasks_per_node,
+        "time_limit": job.time_limit.to("s") if job.time_limit else 0,
+        "visible_env": placement.visible_env,
+        "workdir": job.workdir or os.getcwd(),
+    }
+    optional: dict[str, str | int | float | None] = {
+        "after": " ".join(job.after),
+        "array": job.array,
+        "retry_codes": " ".join(map(str, list_retried_exit_codes(job))),
+        "begin": placement.begin,
+        "deadline": job.deadline.to("s") if job.deadline else 0,
+        "secrets": " ".join(f"{secret.env}={secret.name}" for secret in job.secrets),
+        "secrets_folder": str(locate_folder().absolute()) if job.secrets else "",
+    }
+    return settings | {name: value for name, value in optional.items() if value}
 
 
 def _build_container_command(image: str, workdir: str, folder: Path) -> tuple[str, ...]:

@@ -19,8 +19,10 @@ from ...store.processes import ProcessId, find_by_environment, find_related, rea
 from .bell import AGENT_VARIABLE
 
 __all__ = [
+    "LOST",
     "RUNS",
     "Run",
+    "RunProgress",
     "has_leftover_processes",
     "build_log_path",
     "build_result_path",
@@ -30,6 +32,8 @@ __all__ = [
 
 RUNS = "runs"
 """Name of the folder of all runs, in the engine's folder."""
+LOST = -1
+"""In the place of an exit code: the task was lost, or never started."""
 _RUN_VARIABLE = "SUPERCLOUD_RUN"
 _WRAPPER_SCRIPT = Path(__file__).with_name("run.sh")
 
@@ -119,6 +123,31 @@ class Run:
         write(claim, "0 - -\n")
         with contextlib.suppress(FileExistsError):
             os.link(claim, self.task_folder / "started")
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """How far the tasks of an attempt are."""
+
+    alive: list[Run]
+    """Those that run or are being started."""
+    exit_codes: list[int]
+    """Of the others, in the order of their ranks."""
+
+    @property
+    def count(self) -> int:
+        """Number of tasks."""
+        return len(self.alive) + len(self.exit_codes)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether a task was lost."""
+        return LOST in self.exit_codes
+
+    @property
+    def failure_code(self) -> int | None:
+        """The first exit code that is not 0; None if there is none."""
+        return next((code for code in self.exit_codes if code), None)
 
 
 def signal_all(folder: Path, key: str, attempt: int, signal_number: int, excluded_pids: Collection[int] = ()) -> int:

@@ -1,4 +1,4 @@
-"""Time limits of a job of this machine, and whether it is retried."""
+"""Time limits of a job of this machine, why it is terminated, and whether it is retried."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import time
 from ...store.processes import read_boot_id
 from ...store.states import State
 from .queue import Task
+from .runs import RunProgress
 
-__all__ = ["can_retry", "find_exceeded_limit", "compute_time_left"]
+__all__ = ["can_retry", "compute_time_left", "find_exceeded_limit", "find_termination"]
 
 
 def _compute_elapsed(task: Task) -> float:
@@ -37,6 +38,23 @@ def find_exceeded_limit(task: Task) -> str:
     if deadline and time.time() > task.queued + deadline:
         return f"its deadline of {deadline:g} s after its submission has passed"
     return ""
+
+
+def find_termination(task: Task, progress: RunProgress) -> tuple[State, str, int | None] | None:
+    """State, reason and exit code of a job whose remaining tasks must be terminated; None if it may continue, or all
+    its tasks have ended.
+    """
+    if progress.is_lost:
+        return State.NODE_FAIL, f"its process disappeared in attempt {task.attempt}", None
+    if not progress.alive:
+        return None
+    if (code := progress.failure_code) is not None:
+        return State.FAILED, f"one of its {progress.count} tasks ended with exit code {code}", code
+    if task.is_cancelled:
+        return State.CANCELLED, "cancelled", None
+    if reason := find_exceeded_limit(task):
+        return State.TIMEOUT, reason, None
+    return None
 
 
 def can_retry(task: Task, state: State, exit_code: int | None) -> bool:

@@ -13,10 +13,12 @@ from typing import Any
 from ....errors import EngineError
 from ...fleet.observations import NodeState, WaitingJobs
 from ...store.status import Status
+from ..batch import copies
 from ..submission import JobIdentity
-from . import copies, older
+from . import older
 from .commands import COMMENT_PREFIX
 from .nodes import NON_NODE_REASONS, classify_state, count_accelerators
+from .system import SLURM
 from .texts import build_status, parse_comment
 
 __all__ = [
@@ -87,7 +89,10 @@ _OPTION_FIELDS: Mapping[str, Callable[[str], dict[str, Any]]] = {
 
 
 def build_submission(argv: Sequence[str], script: str, data_format: str) -> dict[str, Any]:
-    """The request body for the arguments of sbatch, in this data format."""
+    """The request body for the arguments of sbatch, in this data format.
+
+    Raises :class:`EngineError` for an option that the service does not support.
+    """
     if data_format == older.DATA_FORMAT:
         return older.build_submission(argv, script)
     job: dict[str, Any] = {"script": script, "environment": ["PATH=/usr/local/bin:/usr/bin:/bin"]}
@@ -125,10 +130,10 @@ def is_owned_by(job: Mapping[str, Any], user: str, uid: int | None) -> bool:
 
 def parse_queue(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
     """The jobs of its list, tasks of an array together."""
-    return copies.merge_copies(rows(jobs))
+    return copies.merge_copies(iter_rows(jobs), SLURM)
 
 
-def rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[copies.Row]:
+def iter_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[copies.Row]:
     """The same, one by one, with the identities in the comments."""
     for job in jobs:
         state = _parse_job_state(job.get("job_state"))

@@ -68,29 +68,50 @@ def add_identity(argv: Sequence[str], identity: JobIdentity) -> tuple[str, ...]:
 
 
 def _iter_options(job: JobSpec, placement: Placement, key: str, log: str) -> Iterator[str]:
-    request = get_slurm_request(placement)
     yield "--parsable"
     yield f"--job-name={job.name}"
     yield f"--comment={COMMENT_PREFIX}{key}"
     yield f"--nodes={placement.nodes}"
     yield f"--ntasks-per-node={job.tasks_per_node}"
+    yield from _iter_accelerator_options(placement)
+    yield from _iter_time_options(job, placement)
+    if job.array:
+        yield f"--array=0-{job.array - 1}"
+    if job.after:  # by job ID; if one fails, this job is cancelled instead of remaining in the queue
+        yield f"--dependency=afterok:{':'.join(ref.partition('/')[0] for ref in job.after)}"
+        yield "--kill-on-invalid-dep=yes"
+    yield from _iter_request_options(placement)
+    if job.workdir and log.startswith(
+        "/"
+    ):  # else the log is relative to the folder of sbatch, and the script changes the folder
+        yield f"--chdir={job.workdir}"
+    yield from _iter_locality_options(placement)
+    yield "--requeue" if job.retries else "--no-requeue"
+    yield "--open-mode=append"
+    yield f"--output={log.replace('%', '%%')}"
+
+
+def _iter_accelerator_options(placement: Placement) -> Iterator[str]:
     if placement.accelerators_per_node and placement.slice == "shard":
         yield f"--gres=shard:{placement.accelerators_per_node}"
     elif placement.accelerators_per_node:
-        yield f"--gpus-per-node={request.gres}:{placement.accelerators_per_node}"
+        yield f"--gpus-per-node={get_slurm_request(placement).gres}:{placement.accelerators_per_node}"
     if placement.takes_whole_nodes:
         yield "--exclusive"
+
+
+def _iter_time_options(job: JobSpec, placement: Placement) -> Iterator[str]:
     if job.time_limit:
         yield f"--time={_format_time_limit(job.time_limit)}"
     if job.deadline:
         yield f"--deadline=now+{math.ceil(job.deadline.to('s'))}seconds"
     if placement.begin:
         yield f"--begin=now+{math.ceil(placement.begin)}seconds"
-    if job.array:
-        yield f"--array=0-{job.array - 1}"
-    if job.after:  # by job ID; if one fails, this job is cancelled instead of remaining in the queue
-        yield f"--dependency=afterok:{':'.join(ref.partition('/')[0] for ref in job.after)}"
-        yield "--kill-on-invalid-dep=yes"
+
+
+def _iter_request_options(placement: Placement) -> Iterator[str]:
+    """What placement requests of Slurm by name."""
+    request = get_slurm_request(placement)
     for name, value in (
         ("partition", request.partition),
         ("account", request.account),
@@ -101,18 +122,15 @@ def _iter_options(job: JobSpec, placement: Placement, key: str, log: str) -> Ite
     ):
         if value:
             yield f"--{name}={value}"
-    if job.workdir and log.startswith(
-        "/"
-    ):  # else the log is relative to the folder of sbatch, and the script changes the folder
-        yield f"--chdir={job.workdir}"
-    if placement.locality.segment:
-        yield f"--segment={placement.locality.segment}"
-    elif placement.locality.switches:
-        wait = _REQUIRED_SWITCH_WAIT if placement.locality.required else _PREFERRED_SWITCH_WAIT
-        yield f"--switches={placement.locality.switches}@{wait}"
-    yield "--requeue" if job.retries else "--no-requeue"
-    yield "--open-mode=append"
-    yield f"--output={log.replace('%', '%%')}"
+
+
+def _iter_locality_options(placement: Placement) -> Iterator[str]:
+    locality = placement.locality
+    if locality.segment:
+        yield f"--segment={locality.segment}"
+    elif locality.switches:
+        wait = _REQUIRED_SWITCH_WAIT if locality.required else _PREFERRED_SWITCH_WAIT
+        yield f"--switches={locality.switches}@{wait}"
 
 
 def _format_time_limit(limit: Duration) -> str:

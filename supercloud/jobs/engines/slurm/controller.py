@@ -8,9 +8,10 @@ from typing import Protocol
 from ....errors import EngineError
 from ...fleet.observations import NodeState, WaitingJobs
 from ...store.status import Status
-from . import commands, copies, texts
+from ..batch import copies
+from ..batch.runner import CommandResult, Runner
+from . import commands, texts
 from . import nodes as listing
-from .runner import CommandResult, Runner
 
 __all__ = ["CommandController", "Controller"]
 
@@ -37,7 +38,7 @@ class Controller(Protocol):
     def get_retention(self) -> float:
         """Seconds for which the controller certainly lists a job that has ended."""
 
-    def rows(self) -> Sequence[copies.Row]:
+    def read_rows(self) -> Sequence[copies.Row]:
         """The same jobs, one row per task, with the identities in the comments."""
 
     def cancel(self, ref: str) -> None:
@@ -85,7 +86,7 @@ class CommandController:
         """MinJobAge, minus a minute for delays."""
         return texts.parse_min_job_age(self._run(commands.SHOW_CONFIG).stdout) - _TRANSIT_MARGIN
 
-    def rows(self) -> Sequence[copies.Row]:
+    def read_rows(self) -> Sequence[copies.Row]:
         """From squeue."""
         return list(texts.iter_queue_rows(self._run(commands.build_squeue()).stdout))
 

@@ -14,14 +14,16 @@ from ...store.states import State
 from ...store.status import Status
 from ..array_status import aggregate_array_status
 from ..base import JobCopies, SubmissionUnknownError, SubmittedJob
+from ..batch import copies
+from ..batch.runner import CommandResult, LocalRunner, Runner, SshRunner, describe_missing_program
+from ..batch.spool import BROKE_OFF, RemoteSpool, SharedSpool, Spool
 from ..submission import JobIdentity, Submission, compute_record_digest
-from . import commands, communication, copies, texts
+from . import commands, communication, texts
 from .controller import CommandController, Controller
 from .reasons import describe_refusal
 from .request import get_slurm_request
-from .runner import CommandResult, LocalRunner, Runner, SshRunner, describe_missing_program
 from .script import render_script
-from .spool import BROKE_OFF, RemoteSpool, SharedSpool, Spool
+from .system import SLURM
 
 if TYPE_CHECKING:
     from ....spec import JobSpec
@@ -55,7 +57,7 @@ class SlurmEngine:
         folder = folder / "slurm"
         via = connection.via or ""
         self.runner: Runner = runner or (
-            SshRunner(via.removeprefix("ssh:"), folder / ".ssh") if via[:4] == "ssh:" else LocalRunner()
+            SshRunner(via.removeprefix("ssh:"), folder / ".ssh", SLURM) if via[:4] == "ssh:" else LocalRunner(SLURM)
         )
         self.spool: Spool = (
             RemoteSpool(self.runner) if isinstance(self.runner, SshRunner) else SharedSpool(folder, self.runner)
@@ -69,7 +71,10 @@ class SlurmEngine:
             self.controller, self.spool = rest, RestSpool(folder, rest)
 
     def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
-        """The sbatch command and its script."""
+        """The sbatch command and its script.
+
+        Raises :class:`EngineError` if Slurm's name of the accelerator is unknown.
+        """
         if placement.accelerators_per_node and not get_slurm_request(placement).gres:
             raise EngineError(
                 f"no Slurm name for {placement.accelerator}: its catalog entry has no "
@@ -80,11 +85,14 @@ class SlurmEngine:
         return Submission(key, commands.build_sbatch(job, placement, key, log), text, settings=_build_settings(job))
 
     def require_reachable(self) -> None:
-        """Check that Slurm's commands or ssh are installed, or that there is a token for the service."""
+        """Check that Slurm's commands or ssh are installed, or that there is a token for the service.
+
+        Raises :class:`EngineConfigurationError` if they are not.
+        """
         if self._rest is None:
             program = "ssh" if isinstance(self.runner, SshRunner) else "sbatch"
             if isinstance(self.runner, LocalRunner | SshRunner) and shutil.which(program) is None:
-                raise EngineConfigurationError(describe_missing_program(program))
+                raise EngineConfigurationError(describe_missing_program(SLURM, program))
         else:
             self._rest.require_token()
 
@@ -94,7 +102,11 @@ class SlurmEngine:
             self._rest.bind_tokens()
 
     def submit(self, submission: Submission) -> str:
-        """Submit it; if this process is killed meanwhile, ``find`` reports that it may still be in progress."""
+        """Submit it; if this process is killed meanwhile, ``find`` reports that it may still be in progress.
+
+        Raises :class:`EngineError` if Slurm refuses it, and :class:`SubmissionUnknownError` if it is unknown whether
+        Slurm has it.
+        """
         argv = commands.add_identity(submission.argv, submission.identity)
         answer = self.spool.submit(replace(submission, argv=argv))
         ref = texts.parse_job_id(answer.stdout)
@@ -207,8 +219,8 @@ class SlurmEngine:
 
     def poll_jobs(self, jobs: Sequence[tuple[str, JobIdentity]]) -> Mapping[tuple[str, JobIdentity], Status]:
         """The queue first: the accounts have the last attempt that ended, even of a requeued job."""
-        rows = list(self.controller.rows())
-        queued, owners = copies.merge_copies(rows), copies.collect_identities(rows)
+        rows = list(self.controller.read_rows())
+        queued, owners = copies.merge_copies(rows, SLURM), copies.collect_identities(rows)
         statuses: dict[tuple[str, JobIdentity], Status] = {}
         gone = []
         for job in jobs:
@@ -242,21 +254,21 @@ class SlurmEngine:
     def cancel_job(self, ref: str, identity: JobIdentity) -> None:
         """The same if the comment in the queue does not show another job: Slurm reuses IDs, see :meth:`end_start`."""
         number = _parse_ref(ref)[0]
-        if identity.key and identity.is_other_job(copies.collect_identities(self.controller.rows()).get(number)):
+        if identity.key and identity.is_other_job(copies.collect_identities(self.controller.read_rows()).get(number)):
             return
         self.controller.cancel(ref)
-        for copy in copies.find_other_copies(self.controller.rows(), number):
+        for copy in copies.find_other_copies(self.controller.read_rows(), number):
             self.controller.cancel(copy)
 
     def end_start(self, ref: str, start: JobIdentity) -> None:
         """From the comments in the queue: Slurm reuses an ID after MaxJobId is reached, or after it lost its state."""
-        for number in copies.select_live_starts(self.controller.rows(), _parse_ref(ref)[0], start):
+        for number in copies.select_live_starts(self.controller.read_rows(), _parse_ref(ref)[0], start):
             self.controller.cancel(number)
 
     def find_copies(self, jobs: Mapping[str, JobIdentity]) -> Mapping[str, JobCopies]:
         """From the comments in the queue: the controller never purges a live job."""
         numbers = {_parse_ref(ref)[0]: identity for ref, identity in jobs.items()}
-        found = copies.find_copies(self.controller.rows(), numbers)
+        found = copies.find_copies(self.controller.read_rows(), numbers)
         return {ref: found[number] for ref in jobs if (number := _parse_ref(ref)[0]) in found}
 
     def recall(self, ref: str) -> None:
@@ -265,14 +277,14 @@ class SlurmEngine:
         The copies first: if one of them has not ended then, this job is not changed.
         """
         number = _parse_ref(ref)[0]
-        rows = self.controller.rows()
+        rows = self.controller.read_rows()
         others = copies.find_other_copies(rows, number)
         if copies.has_begun(rows, others):
             return
         for copy in others:
             self.controller.recall(copy)
         # only PENDING jobs can be recalled: not a copy that is CONFIGURING or REQUEUED, though it has not started
-        if not others or not copies.find_other_copies(self.controller.rows(), number):
+        if not others or not copies.find_other_copies(self.controller.read_rows(), number):
             self.controller.recall(ref)
 
     def list_nodes(self) -> Sequence[NodeState]:

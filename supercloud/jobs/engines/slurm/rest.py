@@ -29,11 +29,13 @@ from ...store.states import State
 from ...store.status import Status
 from ...transport import http as web
 from ..base import SubmissionUnknownError
+from ..batch import copies
+from ..batch.runner import CommandResult, LocalRunner
+from ..batch.spool import SharedSpool
 from ..submission import Submission
-from . import bodies, communication, copies, older, shapes
+from . import bodies, communication, older, shapes
 from .reasons import describe_state
-from .runner import CommandResult, LocalRunner
-from .spool import SharedSpool
+from .system import SLURM
 from .tokens import GET_TOKEN_HINT, bind_tokens, read_user, require_token
 
 __all__ = ["RestController", "RestSpool"]
@@ -66,7 +68,10 @@ class RestController:
 
     @cached_property
     def data_format(self) -> str:
-        """The newest data format that both sides support."""
+        """The newest data format that both sides support.
+
+        Raises :class:`EngineConfigurationError` if there is none.
+        """
         for name in _FORMATS:
             if self._send("GET", f"/slurm/{name}/ping", shapes.ERRORS_RESPONSE, missing=None) is not None:
                 return name
@@ -77,6 +82,9 @@ class RestController:
     def request(self, method: str, path: str, shape: Shape, body: object = None) -> dict[str, Any]:
         """The answer to a request at a path below ``/slurm/FORMAT`` or ``/slurmdb/FORMAT``, which must have this
         shape.
+
+        Raises :class:`EngineError` if it was not sent or is refused, and :class:`SubmissionUnknownError` if it is
+        unknown whether the service has it.
         """
         service, _, rest = path.partition("/")
         answer = self._send(method, f"/{service}/{self.data_format}/{rest}", shape, body)
@@ -101,7 +109,7 @@ class RestController:
             with error:
                 if error.code == 404 and missing is None:
                     return None
-                raise _problem(error, self.address, method) from None
+                raise _build_refusal_error(error, self.address, method) from None
         except TimeoutError:
             raise SubmissionUnknownError(f"{self.address} timed out") from None
         except urllib.error.URLError as error:
@@ -193,9 +201,9 @@ class RestController:
         """0: the service does not provide MinJobAge."""
         return 0.0
 
-    def rows(self) -> Sequence[copies.Row]:
+    def read_rows(self) -> Sequence[copies.Row]:
         """From its list of jobs."""
-        return list(bodies.rows(self._list_own_jobs()))
+        return list(bodies.iter_rows(self._list_own_jobs()))
 
     def cancel(self, ref: str) -> None:
         """Cancel a job; not an error if it has ended."""
@@ -209,6 +217,8 @@ class RestController:
         """Hold it, check, and cancel it if all of it still waits: the service cannot cancel only pending jobs.
 
         A job that is not cancelled is released, including the rest of an array that has started.
+
+        Raises :class:`EngineError` if it cannot be released.
         """
         number = str(int(ref.partition("/")[0]))
         is_ended = False
@@ -227,20 +237,20 @@ class RestController:
             is_sure = True
         except EngineError:  # 22.05 holds the pending tasks of an array, but reports an error for the running ones
             is_sure = False
-        tasks = self._tasks(job_id)
+        tasks = self._list_tasks(job_id)
         return bool(tasks) and all(
             task.state is State.QUEUED and (is_sure or task.reason == _HELD_REASON) for task in tasks
         )
 
-    def _tasks(self, number: str) -> list[Status]:
+    def _list_tasks(self, number: str) -> list[Status]:
         """As reported by the service: :meth:`read_queue` adds other jobs with the same key to the reasons."""
-        return [status for ref, status, _ in self.rows() if ref == number]
+        return [status for ref, status, _ in self.read_rows() if ref == number]
 
     def _release(self, job_id: str) -> None:
         try:
             self._set_hold(job_id, False)
         except EngineError as error:  # 22.05 reports an error even if it succeeded
-            if any(task.reason == _HELD_REASON for task in self._tasks(job_id)):
+            if any(task.reason == _HELD_REASON for task in self._list_tasks(job_id)):
                 raise EngineError(
                     f"job {job_id} was held for a recall, and could not be released: {error}; run: "
                     f"scontrol release {job_id}"
@@ -262,12 +272,15 @@ class RestSpool(SharedSpool):
     """The state folder on shared storage; jobs are submitted to the service."""
 
     def __init__(self, folder: Path, rest: RestController):
-        super().__init__(folder, LocalRunner())
+        super().__init__(folder, LocalRunner(SLURM))
         self.rest = rest
 
     def submit(self, submission: Submission) -> CommandResult:
         """Under the lock, which ends with this process: the service may have received it nevertheless, and is
         queried.
+
+        Raises :class:`EngineError` if the script cannot be written, and :class:`SubmissionUnknownError` if it is
+        unknown whether the service has the job.
         """
         path = self.folder / submission.key / "script"
         try:
@@ -286,9 +299,9 @@ class RestSpool(SharedSpool):
             return CommandResult(0, f"{number}\n")
         if not _is_answered(errors):
             raise SubmissionUnknownError(
-                f"{self.rest.address} answered {_texts(errors)}: it is unknown whether it has the job"
+                f"{self.rest.address} answered {_join_texts(errors)}: it is unknown whether it has the job"
             )
-        return CommandResult(1, "", _texts(errors))
+        return CommandResult(1, "", _join_texts(errors))
 
     def _post(self, body: object) -> Mapping[str, Any]:
         """The answer to a submission; :class:`RequestRefusedError` if it has no job ID."""
@@ -306,11 +319,11 @@ class RestSpool(SharedSpool):
             return answer
 
 
-def _problem(error: urllib.error.HTTPError, address: str, method: str) -> EngineError:
+def _build_refusal_error(error: urllib.error.HTTPError, address: str, method: str) -> EngineError:
     """The error for an unsuccessful answer: Slurm refused, or it is unknown whether the request was executed."""
-    answer = _answer_of(error)
+    answer = _read_error_body(error)
     errors = answer.get("errors")
-    said = _texts(errors) or web.describe_error(error)
+    said = _join_texts(errors) or web.describe_error(error)
     if error.code in (401, 403):
         return EngineConfigurationError(
             f"Slurm refused: {said}; if the token has expired, {GET_TOKEN_HINT} and renew the secret or SLURM_JWT"
@@ -326,10 +339,10 @@ def _problem(error: urllib.error.HTTPError, address: str, method: str) -> Engine
 
 def _is_answered(errors: object) -> bool:
     """Whether all of the errors exclude that the controller has the request."""
-    return communication.is_refusal(errors) or not communication.says_may_have_arrived(_texts(errors))
+    return communication.is_refusal(errors) or not communication.says_may_have_arrived(_join_texts(errors))
 
 
-def _answer_of(error: urllib.error.HTTPError) -> dict[str, Any]:
+def _read_error_body(error: urllib.error.HTTPError) -> dict[str, Any]:
     """The JSON object of an error; empty if there is none."""
     try:
         answer = parse_json(error.read())
@@ -338,6 +351,6 @@ def _answer_of(error: urllib.error.HTTPError) -> dict[str, Any]:
     return answer if isinstance(answer, dict) else {}
 
 
-def _texts(errors: object) -> str:
+def _join_texts(errors: object) -> str:
     items = [item for item in errors if isinstance(item, dict)] if isinstance(errors, list) else []
     return "; ".join(str(item.get("error") or item.get("description")) for item in items)

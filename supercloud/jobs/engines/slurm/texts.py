@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from ....primitives.responses import MAX_TIMESTAMP, iter_lines, parse_number
 from ...store.states import State
 from ...store.status import Status
+from ..batch import copies
 from ..submission import JobIdentity
-from . import copies
 from .commands import COMMENT_PREFIX
 from .reasons import describe_state
+from .system import SLURM
 
 __all__ = [
     "parse_accounts",
@@ -73,7 +74,7 @@ def parse_queue(text: str) -> dict[str, list[Status]]:
     """Jobs in the output of :func:`commands.build_squeue`; an array has one row per task that Slurm lists
     separately.
     """
-    return copies.merge_copies(iter_queue_rows(text))
+    return copies.merge_copies(iter_queue_rows(text), SLURM)
 
 
 def iter_queue_rows(text: str) -> Iterator[copies.Row]:

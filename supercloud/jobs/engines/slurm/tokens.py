@@ -16,6 +16,7 @@ import getpass
 import json
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -42,36 +43,49 @@ def require_token(address: str, folder: Path) -> str:
     ``folder`` is the engine's folder. Raises :class:`EngineConfigurationError` with the names that were looked up if
     there is none, and, without the token, if it has characters that are invalid in a header.
     """
-    parts = _parse_address(address)
-    _, host, port = parts
-    named = _list_bound_addresses(folder)
-    places = [f"{_DEFAULT_SECRET}@{host}:{port}", f"{_DEFAULT_SECRET}@{host}"]
-    if web.is_plaintext(address, web.find_proxy(address)):
-        allowed = f"{_DEFAULT_SECRET}@http:{host}:{port}"
-        if not secrets.find_secret(allowed) and parts not in map(_parse_address, named):
-            raise EngineConfigurationError(_describe_plaintext_refusal(address, allowed))
-        web.warn_of_plaintext(address)
-        places.insert(0, allowed)
-    for name in places:
+    bound = _list_bound_addresses(folder)
+    names = _list_secret_names(address, bound)
+    for name in names:
         if found := secrets.find_secret(name):
             return _require_single_token(found, f"the secret {name}")
-    for_all = os.environ.get(ADDRESS_VARIABLE) or (named[-1] if named else "")
-    is_meant = bool(for_all) and _parse_address(for_all) == parts
-    if is_meant:
-        if said := os.environ.get("SLURM_JWT"):
-            return _require_single_token(secrets.strip_line_end(said), "SLURM_JWT")
+    owner = os.environ.get(ADDRESS_VARIABLE) or (bound[-1] if bound else "")
+    is_owner = bool(owner) and _parse_address(owner) == _parse_address(address)
+    if is_owner:
+        if text := os.environ.get("SLURM_JWT"):
+            return _require_single_token(secrets.strip_line_end(text), "SLURM_JWT")
         if found := secrets.find_secret(_DEFAULT_SECRET):
             return _require_single_token(found, f"the secret {_DEFAULT_SECRET}")
-    looked = f"no secret {' or '.join(places)} in {secrets.locate_folder()}"
-    if is_meant:
+    raise EngineConfigurationError(_describe_missing_token(address, names, owner, is_owner))
+
+
+def _list_secret_names(address: str, bound: Sequence[str]) -> list[str]:
+    """The secrets for an address, in the order in which they are looked up; raises :class:`EngineConfigurationError`
+    if no token may be sent there.
+    """
+    parts = _parse_address(address)
+    _, host, port = parts
+    names = [f"{_DEFAULT_SECRET}@{host}:{port}", f"{_DEFAULT_SECRET}@{host}"]
+    if not web.is_plaintext(address, web.find_proxy(address)):
+        return names
+    plaintext_name = f"{_DEFAULT_SECRET}@http:{host}:{port}"
+    if not secrets.find_secret(plaintext_name) and parts not in map(_parse_address, bound):
+        raise EngineConfigurationError(_describe_plaintext_refusal(address, plaintext_name))
+    web.warn_of_plaintext(address)
+    return [plaintext_name, *names]
+
+
+def _describe_missing_token(address: str, names: Sequence[str], owner: str, is_owner: bool) -> str:
+    """What was looked up; ``owner`` is the address that tokens without a host are for."""
+    looked = f"no secret {' or '.join(names)} in {secrets.locate_folder()}"
+    if is_owner:
         looked += f", no {_DEFAULT_SECRET} there, and no SLURM_JWT in the environment"
     elif os.environ.get("SLURM_JWT"):
-        whose = f"it is only for {for_all}" if for_all else "it was not assigned to this address"
+        whose = f"it is only for {owner}" if owner else "it was not assigned to this address"
         looked += f"; SLURM_JWT is not used: {whose}"
-    other = f", or set SLURM_JWT to it{'' if is_meant else f' and {ADDRESS_VARIABLE} to {address}'}"
-    raise EngineConfigurationError(
+    other = f", or set SLURM_JWT to it{'' if is_owner else f' and {ADDRESS_VARIABLE} to {address}'}"
+    return (
         f"no token for slurmrestd at {address}: {looked}; {GET_TOKEN_HINT} and write its output to "
-        f"{secrets.locate_folder() / places[-1]} (chmod 600){other}"
+        f"{secrets.locate_folder() / names[-1]} (chmod 600){other}"
     )
 
 
@@ -79,6 +93,8 @@ def bind_tokens(address: str, folder: Path) -> None:
     """Record that the user specified this address: from now on tokens without a host are for it.
 
     Addresses specified before are kept: if they are plain http, jobs there are still polled.
+
+    Raises :class:`EngineConfigurationError` if it is not an address.
     """
     parts = _parse_address(address)
     private.create_private_folder(folder)
@@ -125,7 +141,10 @@ def _require_single_token(text: str, label: str) -> str:
 
 
 def read_user(token: str) -> str:
-    """The user of a token: its claim ``sun``; without one, as in a site's own tokens, the present user."""
+    """The user of a token: its claim ``sun``; without one, as in a site's own tokens, the present user.
+
+    Raises :class:`EngineConfigurationError` if that has no name.
+    """
     try:
         payload = token.split(".")[1]
         name = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))).get("sun")

@@ -5,7 +5,7 @@ of one scale-up domain share memory. A job on one node needs none of it and leav
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -56,42 +56,51 @@ def build_pod_links(plan: Plan, pool: PoolPlan, tenant: str | None, nodes: int, 
     """Build it for pods that each take this fraction of a node's accelerators (1: the whole node)."""
     if nodes < 2:
         return PodLinks()
-    resources: dict[str, int] = {}
-    joined: list[str] = []
-    interfaces: list[dict[str, str]] = []
     used = [
         (reach, found)
         for reach in list_attachments(plan, pool)
         if (found := _compute_resources(reach, node_fraction)) is not None
     ]
-    for reach, found in used:
+    resources: dict[str, int] = {}
+    for _, found in used:
         resources |= found
-        if reach.mode == "provider-networks":
-            start = len(interfaces) + 1
-            interfaces += [
-                {"interfaceName": f"eth{number}", "network": network}
-                for number, network in enumerate(reach.networks, start=start)
-            ]
-        else:
-            networks = reach.networks if reach.has_named_ports else reach.networks[: sum(found.values())]
-            joined += [format_attachment_name(format_namespace_name(tenant), network) for network in networks]
-    annotations: dict[str, str] = {_NETWORKS_ANNOTATION: ",".join(joined)} if joined else {}
-    service = plan.scheduler.kubernetes.service if plan.scheduler.kubernetes else None
-    if interfaces and service and service.pod_networks:
-        first = {"interfaceName": "eth0", "network": "default"}
-        annotations |= {
-            service.pod_networks.default_annotation: "eth0",
-            service.pod_networks.interfaces_annotation: json.dumps([first, *interfaces]),
-        }
     return PodLinks(
         tuple(resources.items()),
-        tuple(annotations.items()),
+        (*_iter_attached_networks(tenant, used), *_iter_provider_interfaces(plan, used)),
         format_settings_name(pool.name) if used and build_nccl_environment(plan, pool) else "",
         find_collectives_file(pool) or "",
         format_channel_claim_name(pool.name) if _can_share_memory(plan, pool) and node_fraction == 1 else "",
         any(reach.needs_host_network for reach, _ in used),
         any(reach.needs_locked_memory for reach, _ in used),
     )
+
+
+_UsedFabrics = Sequence[tuple[FabricAttachment, Mapping[str, int]]]
+"""Fabrics to which a pod is attached, with the resources that it requests on each."""
+
+
+def _iter_attached_networks(tenant: str | None, used: _UsedFabrics) -> Iterator[tuple[str, str]]:
+    """The annotation with the networks that Multus attaches, if any."""
+    names: list[str] = []
+    for reach, resources in used:
+        if reach.mode != "provider-networks":
+            networks = reach.networks if reach.has_named_ports else reach.networks[: sum(resources.values())]
+            names += [format_attachment_name(format_namespace_name(tenant), network) for network in networks]
+    if names:
+        yield _NETWORKS_ANNOTATION, ",".join(names)
+
+
+def _iter_provider_interfaces(plan: Plan, used: _UsedFabrics) -> Iterator[tuple[str, str]]:
+    """The annotations with the interfaces that the provider's service attaches, after that of the pod network."""
+    networks = [network for reach, _ in used if reach.mode == "provider-networks" for network in reach.networks]
+    service = plan.scheduler.kubernetes.service if plan.scheduler.kubernetes else None
+    if networks and service and service.pod_networks:
+        interfaces = [
+            {"interfaceName": f"eth{number}", "network": network}
+            for number, network in enumerate(["default", *networks])
+        ]
+        yield service.pod_networks.default_annotation, "eth0"
+        yield service.pod_networks.interfaces_annotation, json.dumps(interfaces)
 
 
 def _compute_resources(reach: FabricAttachment, node_fraction: float) -> dict[str, int] | None:

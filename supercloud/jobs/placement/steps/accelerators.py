@@ -2,77 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from ....catalog import Accelerator, Catalog
 from ....errors import UnknownNameError, suggest_nearest
-from ....plan.model.plan import Plan, PoolPlan
-from ....spec import JobSpec
-from .feasibility import RefusalError
+from ....primitives.quantity import Size
+from ..context import PlacementContext
+from ..refusal import StepRefusal
 
-__all__ = ["match_accelerator", "count_steps_above"]
+__all__ = ["AcceleratorMatch", "count_steps_above", "match_accelerator"]
 
 
-def match_accelerator(job: JobSpec, plan: Plan, pool: PoolPlan, catalog: Catalog) -> tuple[int, int]:
-    """The index of the requested type that the pool matches (0 is the first) and the steps above it; raises
-    :class:`RefusalError`.
+@dataclass(frozen=True)
+class AcceleratorMatch:
+    """How well a pool's accelerators match those that a job requests."""
+
+    preference: int = 0
+    """The index of the requested type that it matches: 0 is the first."""
+    steps_above: int = 0
+    """How many steps its accelerator is above the requested type; for a job without accelerators the number on a
+    node, so that it prefers pools without idle ones.
     """
-    _require_allowed_pool(job, plan, pool)
+
+
+def match_accelerator(context: PlacementContext) -> AcceleratorMatch | StepRefusal:
+    """The requested type that the pool matches."""
+    job, accelerator = context.job, context.pool.accelerator
     if not job.accelerator_count:
-        return 0, pool.accelerators_per_node  # jobs without accelerators prefer pools without idle ones
-    accelerator = pool.accelerator
+        return AcceleratorMatch(steps_above=context.pool.accelerators_per_node)
     if accelerator is None:
-        raise RefusalError("it has no accelerators", "use a pool with accelerators")
-    if (memory := job.accelerators.memory) is not None:
-        if accelerator.memory is None:
-            raise RefusalError(
-                f"memory of {accelerator.name} is unknown",
-                "omit accelerators.memory",
-                {"accelerators.memory": None},
-            )
-        if accelerator.memory < memory:
-            raise RefusalError(
-                f"{accelerator.name} has {accelerator.memory}, the job needs {memory} each",
-                f"request at most {accelerator.memory}, and spread the model over more of them",
-                {"accelerators.memory": str(accelerator.memory)},
-            )
-    wishes = job.accelerators.type
-    for order, wish in enumerate(wishes):
-        steps = count_steps_above(wish, accelerator, catalog)
+        return StepRefusal("it has no accelerators", "use a pool with accelerators")
+    if job.accelerators.memory is not None and (refusal := _check_size(accelerator, job.accelerators.memory)):
+        return refusal
+    for order, wish in enumerate(job.accelerators.type):
+        steps = count_steps_above(wish, accelerator, context.catalog)
         if steps is not None:
-            return order, steps
-    if wishes:
-        unknown = [wish for wish in wishes if _parse_requested(wish) not in set(_list_all_names(catalog))]
-        if unknown:
-            hint = suggest_nearest(_parse_requested(unknown[0]), _list_all_names(catalog))
-            raise RefusalError(f"unknown accelerator {_parse_requested(unknown[0])!r}", hint)
-        raise RefusalError(
-            f"it has {accelerator.name}, the job requests {' or '.join(wishes)}",
-            f"add {_select_short_name(accelerator)} to accelerators.type",
-            {"accelerators.type": [*wishes, _select_short_name(accelerator)]},
-        )
-    return 0, 0
+            return AcceleratorMatch(order, steps)
+    if job.accelerators.type:
+        return _explain_mismatch(job.accelerators.type, accelerator, context.catalog)
+    return AcceleratorMatch()
 
 
-def _require_allowed_pool(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
-    """Check the job's restrictions on clusters and pools."""
-    clusters = job.place.clusters
-    if clusters != "any" and plan.name not in clusters:
-        raise RefusalError(
-            f"the job may only run on cluster {' or '.join(clusters)}, this is {plan.name}",
-            f"add {plan.name} to place.clusters",
-            {"place.clusters": [*clusters, plan.name]},
+def _check_size(accelerator: Accelerator, memory: Size) -> StepRefusal | None:
+    if accelerator.memory is None:
+        return StepRefusal(
+            f"memory of {accelerator.name} is unknown",
+            "omit accelerators.memory",
+            {"accelerators.memory": None},
         )
-    if job.place.pools and pool.name not in job.place.pools:
-        known = {item.name for item in plan.pools}
-        for name in job.place.pools:
-            if name not in known:
-                raise RefusalError(f"place.pools: unknown pool {name!r}", suggest_nearest(name, known))
-        raise RefusalError(
-            f"the job may only run in pool {' or '.join(job.place.pools)}",
-            f"add {pool.name} to place.pools",
-            {"place.pools": [*job.place.pools, pool.name]},
+    if accelerator.memory < memory:
+        return StepRefusal(
+            f"{accelerator.name} has {accelerator.memory}, the job needs {memory} each",
+            f"request at most {accelerator.memory}, and spread the model over more of them",
+            {"accelerators.memory": str(accelerator.memory)},
         )
+    return None
+
+
+def _explain_mismatch(wishes: Sequence[str], accelerator: Accelerator, catalog: Catalog) -> StepRefusal:
+    known = _list_all_names(catalog)
+    if unknown := [wish for wish in map(_parse_requested, wishes) if wish not in known]:
+        return StepRefusal(f"unknown accelerator {unknown[0]!r}", suggest_nearest(unknown[0], known))
+    name = _select_short_name(accelerator)
+    return StepRefusal(
+        f"it has {accelerator.name}, the job requests {' or '.join(wishes)}",
+        f"add {name} to accelerators.type",
+        {"accelerators.type": [*wishes, name]},
+    )
 
 
 def count_steps_above(requested: str, accelerator: Accelerator, catalog: Catalog) -> int | None:

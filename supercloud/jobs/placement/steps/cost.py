@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from ....plan.model.plan import Plan
-from ....spec import JobSpec
 from ....spec.tenant import Budget
-from ...fleet.state import Fleet
-from .feasibility import RefusalError
-from .shape import JobChange
+from ..context import PlacementContext
+from ..refusal import JobChange, StepRefusal
 
 __all__ = ["JobCost", "check_cost_limits"]
 
@@ -28,48 +25,67 @@ class JobCost:
     """Seconds until its time limit."""
 
 
-def check_cost_limits(job: JobSpec, plan: Plan, fleet: Fleet | None, cost: JobCost) -> None:
-    """Raises :class:`RefusalError` if the job's limits or its tenant's remaining budget do not allow the cost."""
-    if (limit := job.place.max_price) is not None:
-        if cost.price is None:
-            raise RefusalError(
-                "price unknown, and the job has a max_price",
-                f"add a price for the nodes of {plan.name} to the fleet, or omit place.max_price",
-                {"place.max_price": None},
-            )
-        if cost.price / cost.nodes > limit.to("USD/h"):
-            raise RefusalError(
-                f"a node costs {cost.price / cost.nodes:.2f} USD/h, the job's max_price is {limit}",
-                f"set place.max_price to {_format_cents(cost.price / cost.nodes)} USD/h",
-                {"place.max_price": f"{_format_cents(cost.price / cost.nodes)} USD/h"},
-            )
-    if job.budget is not None:
-        if job.time_limit is None:
-            raise RefusalError("a budget requires a time limit", "set time_limit")
-        if cost.total is None:
-            raise RefusalError(
-                "price unknown, and the job has a budget",
-                f"add a price for the nodes of {plan.name} to the fleet, or omit budget",
-                {"budget": None},
-            )
-        if cost.total > job.budget.to("USD"):
-            raise RefusalError(
-                f"it would cost {cost.total:.2f} USD until its time limit, the budget is {job.budget}",
-                f"set budget to {_format_cents(cost.total)} USD, or reduce time_limit",
-                {"budget": f"{_format_cents(cost.total)} USD"},
-            )
-    for budget in fleet.spec.budgets if fleet and job.tenant else ():
-        if budget.tenant != job.tenant:
-            continue
-        left = budget.limit.to("USD") - (fleet.spent.get((budget.tenant, budget.per), 0.0) if fleet else 0.0)
-        total = cost.total if cost.total is not None and job.time_limit else 0.0
-        if left <= 0 or total > left:
+def check_cost_limits(context: PlacementContext, cost: JobCost) -> StepRefusal | None:
+    """Check that the job's limits and its tenant's remaining budget allow the cost."""
+    return _check_max_price(context, cost) or _check_job_budget(context, cost) or _check_tenant_budgets(context, cost)
+
+
+def _check_max_price(context: PlacementContext, cost: JobCost) -> StepRefusal | None:
+    limit = context.job.place.max_price
+    if limit is None:
+        return None
+    if cost.price is None:
+        return StepRefusal(
+            "price unknown, and the job has a max_price",
+            f"add a price for the nodes of {context.plan.name} to the fleet, or omit place.max_price",
+            {"place.max_price": None},
+        )
+    each = cost.price / cost.nodes
+    if each > limit.to("USD/h"):
+        return StepRefusal(
+            f"a node costs {each:.2f} USD/h, the job's max_price is {limit}",
+            f"set place.max_price to {_format_cents(each)} USD/h",
+            {"place.max_price": f"{_format_cents(each)} USD/h"},
+        )
+    return None
+
+
+def _check_job_budget(context: PlacementContext, cost: JobCost) -> StepRefusal | None:
+    job = context.job
+    if job.budget is None:
+        return None
+    if job.time_limit is None:
+        return StepRefusal("a budget requires a time limit", "set time_limit")
+    if cost.total is None:
+        return StepRefusal(
+            "price unknown, and the job has a budget",
+            f"add a price for the nodes of {context.plan.name} to the fleet, or omit budget",
+            {"budget": None},
+        )
+    if cost.total > job.budget.to("USD"):
+        return StepRefusal(
+            f"it would cost {cost.total:.2f} USD until its time limit, the budget is {job.budget}",
+            f"set budget to {_format_cents(cost.total)} USD, or reduce time_limit",
+            {"budget": f"{_format_cents(cost.total)} USD"},
+        )
+    return None
+
+
+def _check_tenant_budgets(context: PlacementContext, cost: JobCost) -> StepRefusal | None:
+    job, fleet = context.job, context.fleet
+    if fleet is None or not job.tenant:
+        return None
+    total = cost.total if cost.total is not None and job.time_limit else 0.0
+    for budget in fleet.spec.budgets:
+        left = budget.limit.to("USD") - fleet.spent.get((budget.tenant, budget.per), 0.0)
+        if budget.tenant == job.tenant and (left <= 0 or total > left):
             would = f"; the job would cost {total:.2f} USD" if total else ""
-            raise RefusalError(
+            return StepRefusal(
                 f"tenant {budget.tenant} has {max(0.0, left):.2f} USD of its {budget.limit} left this "
                 f"{budget.per}{would}",
                 *_suggest_within_budget(budget, left, total, cost.run_time, cost.price),
             )
+    return None
 
 
 def _suggest_within_budget(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ....errors import suggest_nearest
-from ....spec import JobSpec
-from ...fleet.state import Cluster, Fleet
-from .feasibility import RefusalError
+from ....primitives.quantity import Size
+from ....spec.fleet import FleetMember
+from ..context import PlacementContext
+from ..refusal import StepRefusal
 
 __all__ = ["DataTransfer", "compute_data_transfers"]
 
@@ -23,47 +24,54 @@ class DataTransfer:
     """Counts known links only."""
 
 
-def compute_data_transfers(job: JobSpec, cluster: Cluster, fleet: Fleet | None) -> DataTransfer:
-    """The data transfers of a job, each data set from the cheapest source; raises :class:`RefusalError`."""
-    plan = cluster.plan
-    if job.place.regions and plan.site.place not in job.place.regions:
-        raise RefusalError(
-            f"the job must stay in {' or '.join(job.place.regions)}, {plan.name} is in {plan.site.place}",
+def compute_data_transfers(context: PlacementContext) -> DataTransfer | StepRefusal:
+    """The data transfers of a job, each data set from the cheapest source."""
+    place, plan = context.job.place, context.plan
+    if place.regions and plan.site.place not in place.regions:
+        return StepRefusal(
+            f"the job must stay in {' or '.join(place.regions)}, {plan.name} is in {plan.site.place}",
             f"add {plan.site.place} to place.regions",
-            {"place.regions": [*job.place.regions, plan.site.place]},
+            {"place.regions": [*place.regions, plan.site.place]},
         )
     storage = {item.name for item in plan.storage}
-    sets = {item.name: item for item in fleet.spec.data} if fleet else {}
-    members = {other.plan.name: other.member for other in fleet.clusters} if fleet else {}
-    names, price, seconds = [], 0.0, 0.0
-    for name in job.place.data:
+    total = DataTransfer()
+    for name in place.data:
         if name in storage:
             continue
-        if name not in sets:
-            known = {*storage, *sets}
-            raise RefusalError(
-                f"{name!r} is not a storage of {plan.name}", suggest_nearest(name, known) or "omit place.data"
-            )
-        holders = [place.partition("/")[0] for place in sets[name].at]
-        if plan.name in holders:
-            continue
-        if sets[name].stays:
-            raise RefusalError(
-                f"data {name!r} may not leave {' or '.join(holders)}",
-                f"add a copy of it to {plan.name}, or place the job on {holders[0]}",
-            )
-        size = sets[name].size
-        costs = []
-        for order, holder in enumerate(holders):
-            of = members[holder]
-            costs.append(
-                (
-                    of.egress.to("USD") * size.to("TB") if of.egress else 0.0,
-                    size.to("B") / of.uplink.to("B/s") if of.uplink else 0.0,
-                    order,
-                )
-            )
-        least = min(costs)
-        names.append(name)
-        price, seconds = price + least[0], seconds + least[1]
-    return DataTransfer(tuple(names), price, seconds)
+        transfer = _compute_transfer(context, name)
+        if isinstance(transfer, StepRefusal):
+            return transfer
+        total = DataTransfer(
+            total.names + transfer.names, total.price + transfer.price, total.seconds + transfer.seconds
+        )
+    return total
+
+
+def _compute_transfer(context: PlacementContext, name: str) -> DataTransfer | StepRefusal:
+    """The transfer of one data set of the fleet; none if the cluster holds it."""
+    plan = context.plan
+    sets = {item.name: item for item in context.fleet.spec.data} if context.fleet else {}
+    if name not in sets:
+        known = {*(item.name for item in plan.storage), *sets}
+        return StepRefusal(
+            f"{name!r} is not a storage of {plan.name}", suggest_nearest(name, known) or "omit place.data"
+        )
+    holders = [place.partition("/")[0] for place in sets[name].at]
+    if plan.name in holders:
+        return DataTransfer()
+    if sets[name].stays:
+        return StepRefusal(
+            f"data {name!r} may not leave {' or '.join(holders)}",
+            f"add a copy of it to {plan.name}, or place the job on {holders[0]}",
+        )
+    members = {other.plan.name: other.member for other in context.fleet.clusters} if context.fleet else {}
+    price, seconds = min(_estimate_transfer(members[holder], sets[name].size) for holder in holders)
+    return DataTransfer((name,), price, seconds)
+
+
+def _estimate_transfer(source: FleetMember, size: Size) -> tuple[float, float]:
+    """USD and seconds for a data set from a cluster; 0 if its price or its link is unknown."""
+    return (
+        source.egress.to("USD") * size.to("TB") if source.egress else 0.0,
+        size.to("B") / source.uplink.to("B/s") if source.uplink else 0.0,
+    )

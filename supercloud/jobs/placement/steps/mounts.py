@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from ....plan.build.storage.clients import is_client, list_client_pools
 from ....plan.build.storage.mounts import normalize_mount
-from ....plan.model.plan import Plan, PoolPlan
+from ....plan.model.plan import Plan
 from ....spec import JobSpec
-from .feasibility import RefusalError
+from ..context import PlacementContext
+from ..refusal import StepRefusal
 
 __all__ = ["check_mounts", "list_used_storage"]
 
@@ -27,12 +28,12 @@ def list_used_storage(job: JobSpec, plan: Plan) -> list[int]:
 
 def _list_paths(job: JobSpec) -> Iterator[str]:
     """Absolute paths of the job's files: its folder, its checkpoints, and its image if that is a file."""
-    for path in (job.workdir, job.checkpoint.path if job.checkpoint else None, _image_file(job)):
+    for path in (job.workdir, job.checkpoint.path if job.checkpoint else None, _find_image_file(job)):
         if path:
             yield path
 
 
-def _image_file(job: JobSpec) -> str | None:
+def _find_image_file(job: JobSpec) -> str | None:
     """The absolute path of an image that is a file or a folder; None for an image in a registry or of unknown kind."""
     _, separator, path = (job.image or "").rpartition("://")  # docker-archive:///images/one.tar is a file
     if not separator and path.startswith(".") and job.workdir:
@@ -40,13 +41,14 @@ def _image_file(job: JobSpec) -> str | None:
     return normalize_mount(posixpath.normpath(path)) if path.startswith("/") else None
 
 
-def check_mounts(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
-    """Check that the nodes of a pool mount the file systems of the job; raises :class:`RefusalError`."""
-    for index in list_used_storage(job, plan):
+def check_mounts(context: PlacementContext) -> StepRefusal | None:
+    """Check that the nodes of the pool mount the file systems of the job."""
+    plan, pool = context.plan, context.pool
+    for index in list_used_storage(context.job, plan):
         if not is_client(plan, index, pool):
             store, others = plan.storage[index], [item.name for item in list_client_pools(plan, index)]
-            suggestion = f"use pool {' or '.join(others)}" if others else f"use no path under {store.mount}"
-            raise RefusalError(
+            return StepRefusal(
                 f"{store.name} is not mounted at {store.mount} in {pool.name}, whose nodes have no network to it",
-                suggestion,
+                f"use pool {' or '.join(others)}" if others else f"use no path under {store.mount}",
             )
+    return None

@@ -2,53 +2,48 @@
 
 from __future__ import annotations
 
-from ....plan.model.plan import Plan, PoolPlan
 from ....spec import JobSpec
 from ....spec.scheduler import Partition
-from .feasibility import RefusalError
-from .shape import ShrinkAdvisor
+from ..context import PlacementContext
+from ..refusal import StepRefusal
+from .demand import NodeDemand
 
 __all__ = ["select_partition"]
 
 
-def select_partition(job: JobSpec, plan: Plan, pool: PoolPlan, nodes: int, advisor: ShrinkAdvisor) -> Partition | None:
+def select_partition(context: PlacementContext, demand: NodeDemand) -> Partition | None | StepRefusal:
     """The partition that contains the pool and accepts the job: the default one if possible, else the narrowest.
 
     None if the scheduler has no partitions.
     """
-    if not plan.scheduler.partitions:
+    partitions = context.plan.scheduler.partitions
+    if not partitions:
         return None
-    holding = [item for item in plan.scheduler.partitions if pool.name in item.pools]
+    holding = [item for item in partitions if context.pool.name in item.pools]
     if not holding:
-        raise RefusalError("no partition contains it", "add the pool to a partition")
-    refusals = []
-    open_ = []
-    for order, partition in enumerate(holding):
-        refused = _find_refusal(job, partition, nodes, advisor)
-        if refused:
-            refusals.append(refused)
-        else:
-            open_.append((not partition.default, len(partition.pools), order))
-    if not open_:
-        raise refusals[0]
-    return holding[min(open_)[2]]
+        return StepRefusal("no partition contains it", "add the pool to a partition")
+    refusals = [_check_partition(context.job, partition, demand) for partition in holding]
+    accepting = [item for item, refusal in zip(holding, refusals, strict=True) if refusal is None]
+    if accepting:
+        return min(accepting, key=lambda item: (not item.default, len(item.pools)))
+    return refusals[0]
 
 
-def _find_refusal(job: JobSpec, partition: Partition, nodes: int, advisor: ShrinkAdvisor) -> RefusalError | None:
+def _check_partition(job: JobSpec, partition: Partition, demand: NodeDemand) -> StepRefusal | None:
     name = partition.name
     if partition.accounts and job.tenant not in partition.accounts:
-        return RefusalError(
+        return StepRefusal(
             f"partition {name} is for tenant {' or '.join(partition.accounts)}",
             f"set tenant to {partition.accounts[0]}",
             {"tenant": partition.accounts[0]},
         )
-    if partition.max_nodes is not None and nodes > partition.max_nodes:
-        return RefusalError(
-            f"the job needs {nodes} nodes, partition {name} allows {partition.max_nodes}",
-            *advisor(nodes=partition.max_nodes),
+    if partition.max_nodes is not None and demand.nodes > partition.max_nodes:
+        return StepRefusal(
+            f"the job needs {demand.nodes} nodes, partition {name} allows {partition.max_nodes}",
+            *demand.advisor(nodes=partition.max_nodes),
         )
     if job.time_limit is not None and partition.max_time is not None and job.time_limit > partition.max_time:
-        return RefusalError(
+        return StepRefusal(
             f"time_limit {job.time_limit} exceeds the maximum of partition {name}, {partition.max_time}",
             f"set time_limit to at most {partition.max_time}, and save checkpoints",
             {"time_limit": str(partition.max_time)},

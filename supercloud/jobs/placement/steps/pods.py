@@ -6,51 +6,42 @@ from ....plan.build.kubernetes.labels import build_taints
 from ....plan.build.kubernetes.levels import compute_label_tiers, find_level_label
 from ....plan.build.kubernetes.names import format_claim_name, format_resource_name
 from ....plan.model.plan import Plan, PoolPlan
-from ....spec import JobSpec
 from ....spec.scheduler import KubernetesScheduler
+from ..context import PlacementContext
+from ..refusal import StepRefusal
 from ..requests.kubernetes import KubernetesRequest
 from ..requests.pod_links import build_pod_links
-from .feasibility import RefusalError
+from .demand import NodeDemand
 from .locality import LocalityRequest
 from .mounts import list_used_storage
-from .slices import AcceleratorUnits
 
 __all__ = ["build_kubernetes_request", "compute_pod_cpus"]
 
 
 def build_kubernetes_request(
-    job: JobSpec,
-    plan: Plan,
-    pool: PoolPlan,
-    units: AcceleratorUnits,
-    locality: LocalityRequest,
-    nodes: int,
-    per_node: int,
-) -> KubernetesRequest | None:
-    """Build it for a job that takes ``nodes`` nodes of a pool with ``per_node`` units on each; None if the cluster is
-    not Kubernetes. Raises :class:`RefusalError` if no pods can be created.
-    """
+    context: PlacementContext, demand: NodeDemand, locality: LocalityRequest
+) -> KubernetesRequest | None | StepRefusal:
+    """Build the request for the pods of a job; None if the cluster is not Kubernetes."""
+    job, plan, pool = context.job, context.plan, context.pool
     scheduler = plan.scheduler.spec
     if not isinstance(scheduler, KubernetesScheduler):
         return None
-    tiers, level = compute_label_tiers(plan), find_level_label(plan, pool, locality.level)
-    segment_level = find_level_label(plan, pool, "scale-up") if locality.segment else ""
-    resource = ""
-    if job.accelerator_count and pool.accelerator:
-        if not pool.accelerator.kubernetes:
-            raise RefusalError(
-                f"resource name of {pool.accelerator.name} in Kubernetes is unknown",
-                "add the resource name to its catalog entry, as 'kubernetes'",
-            )
-        resource = format_resource_name(pool.accelerator.kubernetes, units.kind, units.gres)
-    links = build_pod_links(plan, pool, job.tenant, nodes, _compute_node_fraction(per_node, units, pool))
+    resource = _select_resource(context, demand)
+    if isinstance(resource, StepRefusal):
+        return resource
+    links = build_pod_links(plan, pool, job.tenant, demand.nodes, _compute_node_fraction(demand, pool))
     if links.channel and (locality.required or locality.segment > 1) and not _supports_claims_in_levels(plan):
-        raise RefusalError(
+        return StepRefusal(
             f"its nodes must share a {'scale-up domain' if locality.segment > 1 else locality.level}, and its "
             "Volcano does not support that for pods with a channel (imex)",
             "set near: any, or set queue: kueue on the cluster or imex: false on the pool",
             {"place.near": "any"},
         )
+    volumes = _select_volumes(context)
+    if isinstance(volumes, StepRefusal):
+        return volumes
+    tiers, level = compute_label_tiers(plan), find_level_label(plan, pool, locality.level)
+    segment_level = find_level_label(plan, pool, "scale-up") if locality.segment else ""
     return KubernetesRequest(
         queue=scheduler.queue,
         resource=resource,
@@ -58,11 +49,24 @@ def build_kubernetes_request(
         level=level,
         tier=tiers.get(level, 0),
         segment_level=segment_level,
-        volumes=_select_volumes(job, plan),
+        volumes=volumes,
         segment_tier=tiers.get(segment_level, 0),
         taints=tuple(item["key"] for item in build_taints(plan, pool)),
         links=links,
     )
+
+
+def _select_resource(context: PlacementContext, demand: NodeDemand) -> str | StepRefusal:
+    """The resource that counts the job's accelerators; empty for a job without them."""
+    accelerator = context.pool.accelerator
+    if not context.job.accelerator_count or accelerator is None:
+        return ""
+    if not accelerator.kubernetes:
+        return StepRefusal(
+            f"resource name of {accelerator.name} in Kubernetes is unknown",
+            "add the resource name to its catalog entry, as 'kubernetes'",
+        )
+    return format_resource_name(accelerator.kubernetes, demand.units.kind, demand.units.gres)
 
 
 def compute_pod_cpus(pool: PoolPlan) -> int:
@@ -77,20 +81,23 @@ def _supports_claims_in_levels(plan: Plan) -> bool:
     return not (facts and facts.volcano) or facts.volcano.abilities.claims_in_levels
 
 
-def _compute_node_fraction(per_node: int, units: AcceleratorUnits, pool: PoolPlan) -> float:
+def _compute_node_fraction(demand: NodeDemand, pool: PoolPlan) -> float:
     """The fraction of a node's accelerators that a pod takes; a pod without accelerators has the whole node."""
-    return float(per_node / (units.per_accelerator * pool.accelerators_per_node)) if per_node else 1.0
+    if not demand.per_node:
+        return 1.0
+    return float(demand.per_node / (demand.units.per_accelerator * pool.accelerators_per_node))
 
 
-def _select_volumes(job: JobSpec, plan: Plan) -> tuple[tuple[str, str], ...]:
+def _select_volumes(context: PlacementContext) -> tuple[tuple[str, str], ...] | StepRefusal:
     """File systems of the cluster that the job names, or whose mount contains one of its paths."""
+    job, plan = context.job, context.plan
     found = [
         (format_claim_name(item.name), item.mount)
         for item in map(plan.storage.__getitem__, list_used_storage(job, plan))
         if item.mount
     ]
     if job.checkpoint and not any(f"{job.checkpoint.path}/".startswith(mount.rstrip("/") + "/") for _, mount in found):
-        raise RefusalError(
+        return StepRefusal(
             f"checkpoint.path {job.checkpoint.path} is not on a file system of the cluster: files in pods are lost",
             _suggest_mounts(plan),
         )

@@ -4,18 +4,16 @@ fewer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from math import gcd, inf
 
 from ....spec import JobSpec
 from ....spec.job import Parallelism
+from ..refusal import JobChange
 
-__all__ = ["JobChange", "ShrinkAdvisor", "compute_even_shape"]
-
-JobChange = Mapping[str, object]
-"""Fields of a job by their paths (``accelerators.count``) and their new values; None: omit the field."""
+__all__ = ["ShrinkAdvisor", "compute_even_shape"]
 
 _MAX_REPLICA_TRIES = 64
 """Maximum numbers of replicas tried with each pipeline size."""
@@ -52,31 +50,39 @@ class ShrinkAdvisor:
 
     def __call__(self, nodes: int | None = None, accelerators: int | None = None) -> tuple[str, JobChange]:
         """In words and as a change; empty if no change helps."""
-        job, most_nodes = self.job, self.usable_nodes if nodes is None else min(nodes, self.usable_nodes)
-        count, tensor = job.accelerator_count, job.parallelism.tensor if job.parallelism else 1
-        most = min(most_nodes * self.units_per_node, inf if accelerators is None else accelerators)
-        if not count:
+        most_nodes = self.usable_nodes if nodes is None else min(nodes, self.usable_nodes)
+        if not self.job.accelerator_count:
             return (f"request at most {most_nodes} nodes", {"nodes": most_nodes}) if most_nodes else ("", {})
-        if job.nodes and count <= most:
-            even = [
-                (abs(over - job.nodes), over)
-                for over in range(1, min(most_nodes, count) + 1)
-                if compute_even_shape(count, over, tensor, self.units_per_node)
-            ]
-            if even:
-                nearest = min(even)[1]
-                return f"set nodes to {nearest}", {"nodes": nearest}
-        for over in dict.fromkeys((job.nodes, None)):
-            words, change = (self._suggest_parallelism if job.parallelism else self._suggest_count)(
-                over, most_nodes, int(most)
-            )
+        most = int(min(most_nodes * self.units_per_node, inf if accelerators is None else accelerators))
+        return self._suggest_nodes(most_nodes, most) or self._suggest_accelerators(most_nodes, most)
+
+    def _suggest_nodes(self, max_nodes: int, max_accelerators: int) -> tuple[str, JobChange] | None:
+        """The nearest number of nodes over which the job's accelerators divide evenly, if it fixes that number."""
+        job, count = self.job, self.job.accelerator_count
+        if not job.nodes or count > max_accelerators:
+            return None
+        tensor = job.parallelism.tensor if job.parallelism else 1
+        even = [
+            (abs(over - job.nodes), over)
+            for over in range(1, min(max_nodes, count) + 1)
+            if compute_even_shape(count, over, tensor, self.units_per_node)
+        ]
+        if not even:
+            return None
+        nearest = min(even)[1]
+        return f"set nodes to {nearest}", {"nodes": nearest}
+
+    def _suggest_accelerators(self, max_nodes: int, max_accelerators: int) -> tuple[str, JobChange]:
+        """Fewer accelerators: on the number of nodes that the job fixes, else on any."""
+        suggest = self._suggest_parallelism if self.job.parallelism else self._suggest_count
+        if self.job.nodes:
+            words, change = suggest(self.job.nodes, max_nodes, max_accelerators)
             if change:
-                gone = job.nodes and over is None
-                return words + (", and omit nodes" if gone else ""), {
-                    **change,
-                    **({"nodes": None} if gone else {}),
-                }
-        return "", {}
+                return words, change
+        words, change = suggest(None, max_nodes, max_accelerators)
+        if change and self.job.nodes:
+            return f"{words}, and omit nodes", {**change, "nodes": None}
+        return words, change
 
     def _suggest_count(self, exact_nodes: int | None, max_nodes: int, max_accelerators: int) -> tuple[str, JobChange]:
         count = self.job.accelerator_count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
@@ -9,8 +10,7 @@ from math import ceil, floor
 from ....catalog import Accelerator
 from ....plan.model.plan import PoolPlan
 from ....spec import JobSpec
-from .feasibility import RefusalError
-from .shape import JobChange
+from ..refusal import JobChange, StepRefusal
 
 __all__ = ["AcceleratorUnits", "compute_units"]
 
@@ -32,66 +32,93 @@ class AcceleratorUnits:
     name: str = ""
 
 
-def compute_units(job: JobSpec, pool: PoolPlan, in_pods: bool = False) -> AcceleratorUnits:
-    """The units of a job in a pool; raises :class:`RefusalError` if the pool is not partitioned as requested.
+def compute_units(job: JobSpec, pool: PoolPlan, in_pods: bool = False) -> AcceleratorUnits | StepRefusal:
+    """The units of a job in a pool, if that is partitioned as requested.
 
     A pod gets at most one share of a shared accelerator: several shares on a node may be of different accelerators.
     """
     accelerator, slicing, wish = pool.accelerator, pool.slicing, job.accelerators
-    gres = accelerator.gres or "" if accelerator else ""
-    name = accelerator.name if accelerator else ""
-    cut = min(slicing.accelerators or pool.accelerators_per_node, pool.accelerators_per_node) if slicing else 0
     if wish.profile is None and wish.fraction in (None, 1):
-        if in_pods and job.accelerator_count and slicing and slicing.shards:
-            raise RefusalError(
-                f"pods get shares of its {name}, {slicing.shards} per accelerator", *_suggest_share(job, slicing.shards)
-            )
-        if not (job.accelerator_count and slicing and slicing.mig):
-            return AcceleratorUnits(pool.accelerators_per_node, "", gres, name=name)
-        if cut == pool.accelerators_per_node:
-            some = min(slicing.mig)
-            if job.parallelism:  # which requires whole accelerators
-                raise RefusalError(
-                    "all of its accelerators are partitioned into MIG instances", "use a pool with whole accelerators"
-                )
-            raise RefusalError(
-                "all of its accelerators are partitioned into MIG instances",
-                f"request instances: accelerators.profile: {some}",
-                _build_slice_change(profile=some),
-            )
-        return AcceleratorUnits(pool.accelerators_per_node - cut, "", gres, name=name)
+        return _compute_whole_units(job, pool, in_pods)
     if accelerator is None:
-        raise RefusalError("it has no accelerators", "use a pool with accelerators")
+        return StepRefusal("it has no accelerators", "use a pool with accelerators")
     if slicing is None:
-        raise RefusalError(
+        return StepRefusal(
             f"its {accelerator.name} are not sliced",
             "request whole accelerators, or set slicing on the pool",
             _build_slice_change(),
         )
-    if slicing.shards and wish.fraction:
-        each = ceil(Fraction(str(wish.fraction)) * slicing.shards)
-        if in_pods and each > 1:
-            raise RefusalError(
-                f"a pod gets one share of its {name}, {slicing.shards} per accelerator, the job needs {each}",
-                *_suggest_share(job, slicing.shards),
-            )
-        if in_pods:
-            return AcceleratorUnits(1, "shard", "shard", 1, Fraction(slicing.shards), f"1/{slicing.shards} {name}")
-        fit = slicing.shards // each
-        return AcceleratorUnits(
-            cut * fit, "shard", "shard", each, Fraction(fit), f"{each}/{slicing.shards} {accelerator.name}"
-        )
-    if slicing.shards:
-        raise RefusalError(
+    if not slicing.shards:
+        return _compute_instances(job, accelerator, slicing.mig, _count_sliced(pool))
+    if not wish.fraction:
+        return StepRefusal(
             f"its accelerators are shared in {slicing.shards} shards, not partitioned into MIG instances",
             *_suggest_share(job, slicing.shards),
         )
-    profile = _select_profile(job, accelerator, slicing.mig)
-    number = slicing.mig[profile]
-    return AcceleratorUnits(cut * number, "mig", profile, 1, Fraction(number), f"{profile} of {accelerator.name}")
+    each = ceil(Fraction(str(wish.fraction)) * slicing.shards)
+    if in_pods:
+        return _compute_pod_share(job, accelerator, slicing.shards, each)
+    fit = slicing.shards // each
+    name = f"{each}/{slicing.shards} {accelerator.name}"
+    return AcceleratorUnits(_count_sliced(pool) * fit, "shard", "shard", each, Fraction(fit), name)
 
 
-def _select_profile(job: JobSpec, accelerator: Accelerator, instances: dict[str, int]) -> str:
+def _count_sliced(pool: PoolPlan) -> int:
+    """Accelerators of a node that are shared or partitioned."""
+    if pool.slicing is None:
+        return 0
+    return min(pool.slicing.accelerators or pool.accelerators_per_node, pool.accelerators_per_node)
+
+
+def _compute_whole_units(job: JobSpec, pool: PoolPlan, in_pods: bool) -> AcceleratorUnits | StepRefusal:
+    """Whole accelerators: those of a node that are not partitioned."""
+    accelerator, slicing, total = pool.accelerator, pool.slicing, pool.accelerators_per_node
+    gres, name = (accelerator.gres or "", accelerator.name) if accelerator else ("", "")
+    if job.accelerator_count and slicing:
+        if in_pods and slicing.shards:
+            return StepRefusal(
+                f"pods get shares of its {name}, {slicing.shards} per accelerator", *_suggest_share(job, slicing.shards)
+            )
+        if slicing.mig and _count_sliced(pool) == total:
+            return _refuse_partitioned(job, min(slicing.mig))
+        if slicing.mig:
+            total -= _count_sliced(pool)
+    return AcceleratorUnits(total, "", gres, name=name)
+
+
+def _refuse_partitioned(job: JobSpec, profile: str) -> StepRefusal:
+    reason = "all of its accelerators are partitioned into MIG instances"
+    if job.parallelism:  # which requires whole accelerators
+        return StepRefusal(reason, "use a pool with whole accelerators")
+    return StepRefusal(
+        reason, f"request instances: accelerators.profile: {profile}", _build_slice_change(profile=profile)
+    )
+
+
+def _compute_pod_share(
+    job: JobSpec, accelerator: Accelerator, shards: int, needed_shards: int
+) -> AcceleratorUnits | StepRefusal:
+    if needed_shards > 1:
+        return StepRefusal(
+            f"a pod gets one share of its {accelerator.name}, {shards} per accelerator, the job needs {needed_shards}",
+            *_suggest_share(job, shards),
+        )
+    return AcceleratorUnits(1, "shard", "shard", 1, Fraction(shards), f"1/{shards} {accelerator.name}")
+
+
+def _compute_instances(
+    job: JobSpec, accelerator: Accelerator, instances: Mapping[str, int], partitioned: int
+) -> AcceleratorUnits | StepRefusal:
+    """MIG instances of the ``partitioned`` accelerators of a node."""
+    profile = _select_profile(job, accelerator, instances)
+    if isinstance(profile, StepRefusal):
+        return profile
+    number = instances[profile]
+    name = f"{profile} of {accelerator.name}"
+    return AcceleratorUnits(partitioned * number, "mig", profile, 1, Fraction(number), name)
+
+
+def _select_profile(job: JobSpec, accelerator: Accelerator, instances: Mapping[str, int]) -> str | StepRefusal:
     """The instance of the pool that is requested by name, or the smallest that is large enough."""
     memory = {item.profile: float(item.memory.base) for item in accelerator.mig}
     sizes = sorted(instances, key=lambda profile: (memory.get(profile, 0.0), profile))
@@ -108,7 +135,7 @@ def _select_profile(job: JobSpec, accelerator: Accelerator, instances: dict[str,
         problem = f"none of its instances ({', '.join(sizes)}) is {wish.fraction:g} of one {accelerator.name}"
     larger = [profile for profile in sizes if memory.get(profile, 0.0) >= least]
     some = (larger or sizes[-1:])[0]
-    raise RefusalError(problem, f"request accelerators.profile: {some}", _build_slice_change(profile=some))
+    return StepRefusal(problem, f"request accelerators.profile: {some}", _build_slice_change(profile=some))
 
 
 def _build_slice_change(profile: str | None = None, fraction: float | None = None) -> JobChange:

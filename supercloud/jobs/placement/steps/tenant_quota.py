@@ -13,12 +13,11 @@ from ....plan.build.kubernetes.quota import (
     compute_tenant_quotas,
     covered,
 )
-from ....plan.model.plan import Plan, PoolPlan
-from ....spec import JobSpec
-from .feasibility import RefusalError
+from ....plan.model.plan import Plan
+from ..context import PlacementContext
+from ..refusal import JobChange, StepRefusal
+from .demand import NodeDemand
 from .pods import compute_pod_cpus
-from .shape import JobChange, ShrinkAdvisor
-from .slices import AcceleratorUnits
 
 __all__ = ["check_tenant_quota"]
 
@@ -27,36 +26,43 @@ _known: list[tuple[Plan, Mapping[str, list[TenantQuota]]]] = []
 """Cached quotas of the last plans; plans are compared by object identity."""
 
 
-def check_tenant_quota(
-    job: JobSpec, plan: Plan, pool: PoolPlan, units: AcceleratorUnits, nodes: int, per_node: int, advisor: ShrinkAdvisor
-) -> None:
-    """Check that a job of ``nodes`` nodes is within its tenant's quota: its own, and what it may borrow.
+def check_tenant_quota(context: PlacementContext, demand: NodeDemand) -> StepRefusal | None:
+    """Check that a job is within its tenant's quota: its own, and what it may borrow.
 
     A queue of Kueue counts each pool separately, one of Volcano all pools together.
     """
-    facts = plan.scheduler.kubernetes
-    shares = _get_tenant_quotas(plan).get(job.tenant or "") if facts else None
-    need = _compute_counted_amount(job, pool, units, nodes, per_node)
-    if facts is None or shares is None or need is None or (facts.kueue and need[0] not in covered(plan)):
-        return
-    name, number = need
-    one = bool(facts.kueue)
-    parts = [shares[plan.pools.index(pool)]] if one else shares
-    most = bounds(parts).get(name)
-    if most is None or number <= most:
-        return
-    has = sum(compute_pool_capacity(each).get(name, 0) for each in ([pool] if one else plan.pools))
-    words, change = _suggest_smaller_job(job, advisor, most, pool)
-    declared = next(item for item in plan.tenants if item.name == job.tenant)
-    limited = [f"limits.{field}" for field in ("accelerators", "nodes") if getattr(declared.limits, field) is not None]
-    raised = " or ".join(limited + ([] if declared.can_borrow else ["share"]))
-    more = f"use another pool, or raise {raised} of the tenant" if one else f"raise {raised} of the tenant"
-    raise RefusalError(
-        f"the job needs {number} {name}, the queue of tenant {declared.name} admits at most {most} of the "
-        f"{has} {'of this pool' if one else 'of all pools together'}",
+    plan, facts = context.plan, context.plan.scheduler.kubernetes
+    if facts is None:
+        return None
+    quotas = _get_tenant_quotas(plan).get(context.job.tenant or "")
+    need = _compute_counted_amount(context, demand)
+    if quotas is None or need is None or (facts.kueue and need[0] not in covered(plan)):
+        return None
+    resource, amount = need
+    counted = [context.pool] if facts.kueue else plan.pools
+    parts = [quotas[plan.pools.index(context.pool)]] if facts.kueue else quotas
+    most = bounds(parts).get(resource)
+    if most is None or amount <= most:
+        return None
+    total = sum(compute_pool_capacity(pool).get(resource, 0) for pool in counted)
+    words, change = _suggest_smaller_job(context, demand, most)
+    more = _suggest_larger_quota(context)
+    return StepRefusal(
+        f"the job needs {amount} {resource}, the queue of tenant {context.job.tenant} admits at most {most} of the "
+        f"{total} {'of this pool' if facts.kueue else 'of all pools together'}",
         f"{words}, or {more}" if words else more,
         change,
     )
+
+
+def _suggest_larger_quota(context: PlacementContext) -> str:
+    tenant = next(item for item in context.plan.tenants if item.name == context.job.tenant)
+    raised = [f"limits.{field}" for field in ("accelerators", "nodes") if getattr(tenant.limits, field) is not None]
+    if not tenant.can_borrow:
+        raised.append("share")
+    facts = context.plan.scheduler.kubernetes
+    other = "use another pool, or " if facts and facts.kueue else ""
+    return f"{other}raise {' or '.join(raised)} of the tenant"
 
 
 def _get_tenant_quotas(plan: Plan) -> Mapping[str, list[TenantQuota]]:
@@ -68,18 +74,18 @@ def _get_tenant_quotas(plan: Plan) -> Mapping[str, list[TenantQuota]]:
     return shares
 
 
-def _compute_counted_amount(
-    job: JobSpec, pool: PoolPlan, units: AcceleratorUnits, nodes: int, per_node: int
-) -> tuple[str, int] | None:
+def _compute_counted_amount(context: PlacementContext, demand: NodeDemand) -> tuple[str, int] | None:
     """The resource of the job's pods that a queue counts, and its amount; None if the resource name is unknown."""
-    if not job.accelerator_count:
-        return (CPU, nodes * compute_pod_cpus(pool)) if compute_pod_cpus(pool) else None
+    pool, units = context.pool, demand.units
+    if not context.job.accelerator_count:
+        return (CPU, demand.nodes * compute_pod_cpus(pool)) if compute_pod_cpus(pool) else None
     if not pool.accelerator or not pool.accelerator.kubernetes:
         return None
-    return format_resource_name(
-        pool.accelerator.kubernetes, units.kind, units.gres
-    ), nodes * per_node * units.shards_per_unit
+    name = format_resource_name(pool.accelerator.kubernetes, units.kind, units.gres)
+    return name, demand.nodes * demand.per_node * units.shards_per_unit
 
 
-def _suggest_smaller_job(job: JobSpec, advisor: ShrinkAdvisor, most: int, pool: PoolPlan) -> tuple[str, JobChange]:
-    return advisor(accelerators=most) if job.accelerator_count else advisor(nodes=most // compute_pod_cpus(pool))
+def _suggest_smaller_job(context: PlacementContext, demand: NodeDemand, most: int) -> tuple[str, JobChange]:
+    if context.job.accelerator_count:
+        return demand.advisor(accelerators=most)
+    return demand.advisor(nodes=most // compute_pod_cpus(context.pool))

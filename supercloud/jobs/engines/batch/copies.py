@@ -1,11 +1,11 @@
-"""Slurm jobs with the same key.
+"""Jobs of a batch system with the same key.
 
 Those submitted for one record of a store are copies: a request that was given up arrived after the job had been
 submitted again. Others are from another store with the same key: for example, the store of a CI runner that is set up
 for every run may have submitted the same spec under it.
 
-Rows are the ID of a job, the status of it or of one of its tasks, and the identity in its comment
-(:func:`.texts.parse_comment`).
+Rows are the ID of a job, the status of it or of one of its tasks, and the identity that it carries, in its comment for
+example.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ...store.states import State
 from ...store.status import Status
 from ..base import JobCopies
 from ..submission import JobIdentity
+from .system import BatchSystem
 
 __all__ = [
     "ListedJob",
@@ -50,7 +51,7 @@ def select_latest(jobs: Iterable[ListedJob]) -> dict[str, str]:
 
 
 def select_live_starts(rows: Iterable[Row], ref: str, start: JobIdentity) -> list[str]:
-    """IDs of the jobs of one launch that have not ended: the job of ``ref``, unless Slurm now uses its ID for another
+    """IDs of the jobs of one launch that have not ended: the job of ``ref``, unless its ID is now that of another
     job, and its copies. Jobs of an earlier version carry no digest of the record; they are matched by ID and key.
     """
     live = _collect_live(rows).get(start.key, {})
@@ -66,7 +67,7 @@ def collect_identities(rows: Iterable[Row]) -> dict[str, JobIdentity]:
     return {number: identity for number, _, identity in rows if identity}
 
 
-def merge_copies(rows: Iterable[Row]) -> dict[str, list[Status]]:
+def merge_copies(rows: Iterable[Row], system: BatchSystem) -> dict[str, list[Status]]:
     """ID -> statuses; the reason of a live job lists the other live jobs of the same key."""
     listed = list(rows)
     live = _collect_live(listed)
@@ -74,21 +75,28 @@ def merge_copies(rows: Iterable[Row]) -> dict[str, list[Status]]:
     for ref, status, identity in listed:
         reason = status.reason
         is_live = not status.state.is_final
-        if ref and identity and is_live and (others := _describe_copies(ref, _select_copies(live, ref, identity))):
+        if (
+            ref
+            and identity
+            and is_live
+            and (others := _describe_copies(system, ref, _select_copies(live, ref, identity)))
+        ):
             reason = f"{others} ({reason})" if reason else others
         jobs.setdefault(ref, []).append(replace(status, reason=reason))
     return jobs
 
 
-def _describe_copies(ref: str, found: JobCopies) -> str:
+def _describe_copies(system: BatchSystem, ref: str, found: JobCopies) -> str:
     """The text on other jobs of its key in the reason of a job; empty if there are none."""
     said = []
     if found.certain:
         ids = " and ".join(sorted((ref, *found.certain), key=build_sort_key))
-        said.append(f"Slurm has several copies of it: jobs {ids}; cancel it to end them all")
+        said.append(f"{system.name} has several copies of it: jobs {ids}; cancel it to end them all")
     if found.possible:
         jobs = "job" if len(found.possible) == 1 else "jobs"
-        said.append(f"Slurm also has {jobs} {' and '.join(found.possible)} of the same key, which cancel does not end")
+        said.append(
+            f"{system.name} also has {jobs} {' and '.join(found.possible)} of the same key, which cancel does not end"
+        )
     return "; ".join(said)
 
 

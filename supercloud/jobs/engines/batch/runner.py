@@ -1,4 +1,4 @@
-"""Starts processes for the Slurm engine; replaced by recordings in tests."""
+"""Starts the commands of a batch system; replaced by recordings in tests."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from typing import IO, Protocol
 from ....errors import EngineConfigurationError, EngineError
 from ...transport import bounded_io as bounded
 from ..base import SubmissionUnknownError
+from .system import BatchSystem
 
 __all__ = ["CommandResult", "LocalRunner", "Runner", "SshRunner", "describe_missing_program"]
 
-# Seconds without output. Without a controller Slurm's own commands try for two minutes; queries can be repeated, and
+# Seconds without output. A submission may try for two minutes to reach the controller; queries can be repeated, and
 # other clusters wait. The database of a large site searches millions of jobs for minutes.
 _PATIENCE, _QUESTION, _SEARCH = 120, 30, 600
 # Errors of ssh before it ran anything.
@@ -43,7 +44,7 @@ class CommandResult:
 
 
 class Runner(Protocol):
-    """Runs a command on a host with Slurm."""
+    """Runs a command on a host of the cluster."""
 
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
         """Its exit code and output."""
@@ -52,9 +53,15 @@ class Runner(Protocol):
 class LocalRunner:
     """Runs commands on this machine."""
 
+    def __init__(self, system: BatchSystem):
+        self._system = system
+
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
-        """Its exit code and output; :class:`SubmissionUnknownError` if it does not end."""
-        done = _run_command(argv, stdin, _select_idle_timeout(argv, stdin))
+        """Its exit code and output; :class:`SubmissionUnknownError` if it does not end.
+
+        Raises :class:`EngineConfigurationError` if the program is not installed.
+        """
+        done = _run_command(self._system, argv, argv, stdin)
         return CommandResult(
             done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
         )
@@ -66,24 +73,31 @@ class SshRunner:
     User, key and jump host are taken from the user's ssh configuration; ssh never prompts.
     """
 
-    def __init__(self, target: str, sockets: Path):
+    def __init__(self, target: str, sockets: Path, system: BatchSystem):
         host, _, port = target.partition(":")
         if host.startswith("-") or not host:
             raise EngineConfigurationError(
                 f"{target!r} is not a host; use via: ssh:user@host, ssh:host:port or a name in your ssh configuration"
             )
-        self.host, self._port, self._sockets = host, port, sockets
+        self.host, self.system, self._port, self._sockets = host, system, port, sockets
 
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
-        """Its exit code and output; :class:`SubmissionUnknownError` if the connection was lost."""
+        """Its exit code and output; :class:`SubmissionUnknownError` if the connection was lost.
+
+        Raises :class:`EngineConfigurationError` if ssh is not installed or access is denied, and :class:`EngineError`
+        if there was no connection.
+        """
         done = self.run_raw(argv, stdin)
         return CommandResult(
             done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
         )
 
     def run_raw(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> subprocess.CompletedProcess[bytes]:
-        """The same, as bytes."""
-        done = _run_command(self.build_argv(argv), stdin, _select_idle_timeout(argv, stdin))
+        """The same, as bytes.
+
+        Raises the same errors as :meth:`run`.
+        """
+        done = _run_command(self.system, self.build_argv(argv), argv, stdin)
         if done.returncode == 255:  # exit code of ssh itself
             said = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
             error = f"{self.host} is unreachable by ssh: {said}; try: ssh {self.host} true"
@@ -115,27 +129,30 @@ class SshRunner:
         return f"{path}/%C" if mine else ""
 
 
-def describe_missing_program(program: str) -> str:
+def describe_missing_program(system: BatchSystem, program: str) -> str:
     """The hint if a program is not installed on this machine."""
     if program == "ssh":
         return "ssh not found on this machine; install an OpenSSH client"
     return (
-        f"{program} not found on this machine, so the cluster's Slurm is unreachable from here; run this on a login "
-        "node, or specify the connection: --via ssh:LOGIN_HOST or --via https://CONTROLLER:6820 (in a fleet file "
-        "connect: {engine: slurm, via: …}); to simulate the cluster on this machine use --engine local"
+        f"{program} not found on this machine, so the cluster's {system.name} is unreachable from here; run this on a "
+        f"login node, or {system.connection_hint}; to simulate the cluster on this machine use --engine local"
     )
 
 
-def _select_idle_timeout(argv: Sequence[str], stdin: IO[bytes] | None) -> int:
+def _select_idle_timeout(system: BatchSystem, argv: Sequence[str], stdin: IO[bytes] | None) -> int:
     """A submission may take long; a query of the accounts prints nothing before the database has found all."""
-    return _SEARCH if "sacct" in argv else _PATIENCE if stdin else _QUESTION
+    return _SEARCH if system.slow_queries & {*argv} else _PATIENCE if stdin else _QUESTION
 
 
-def _run_command(argv: Sequence[str], stdin: IO[bytes] | None, idle_timeout: int) -> subprocess.CompletedProcess[bytes]:
+def _run_command(
+    system: BatchSystem, argv: Sequence[str], command: Sequence[str], stdin: IO[bytes] | None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run ``argv``, which runs the ``command`` here or elsewhere."""
+    idle_timeout = _select_idle_timeout(system, command, stdin)
     try:
         return bounded.run_bounded(argv, stdin, bounded.RESPONSE_LIMITS, idle_timeout, _find_program(argv))
     except FileNotFoundError:
-        raise EngineConfigurationError(describe_missing_program(argv[0])) from None
+        raise EngineConfigurationError(describe_missing_program(system, argv[0])) from None
 
 
 def _find_program(argv: Sequence[str]) -> str:

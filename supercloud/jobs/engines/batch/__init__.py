@@ -1,0 +1,1 @@
+"""What engines of batch systems share: commands here or on a login node, and the files of jobs."""
