@@ -29,7 +29,7 @@ class _Late(Exception):
     pass
 
 
-def _late(*_: Any) -> None:
+def _raise_late(*_: Any) -> None:
     raise _Late(f"more than {_SECONDS} s of processor time")
 
 
@@ -49,7 +49,7 @@ def main() -> int:
     given.out.mkdir(parents=True, exist_ok=True)
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     resource.setrlimit(resource.RLIMIT_DATA, (used + _MEMORY, used + _MEMORY))
-    signal.signal(signal.SIGPROF, _late)
+    signal.signal(signal.SIGPROF, _raise_late)
     counts: Counter[str] = Counter()
     seen: set[str] = set()
     worst = 0.0

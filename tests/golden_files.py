@@ -261,7 +261,7 @@ def compare(old: Mapping[str, list[Entry]], new: Mapping[str, list[Entry]]) -> s
         return "no golden file differs\n"
     width = max(len(kind) for kind in differing)
     table = [f"{'kind':<{width}}  changed   of   new  gone  kept text  lines in all"]
-    for kind, row in [*differing.items(), ("all", _sum(differing.values()))]:
+    for kind, row in [*differing.items(), ("all", _add_rows(differing.values()))]:
         kept = f"+{row['+']} -{row['-']}" if row["+"] or row["-"] else ""
         counts = f"{row['changed']:7} {row['files']:4} {row['new']:5} {row['gone']:5}"
         table.append(f"{kind:<{width}}  {counts}  {kept:>9}  {row['lines']:+12}")
@@ -269,7 +269,7 @@ def compare(old: Mapping[str, list[Entry]], new: Mapping[str, list[Entry]]) -> s
     return "\n".join([*table, *came_and_went[:SHOWN_PATHS], *([f"and {rest} more"] if rest > 0 else [])]) + "\n"
 
 
-def _sum(rows: Iterable[Counter[str]]) -> Counter[str]:
+def _add_rows(rows: Iterable[Counter[str]]) -> Counter[str]:
     total: Counter[str] = Counter()
     for row in rows:
         total.update(row)

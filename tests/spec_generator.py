@@ -25,7 +25,7 @@ __all__ = ["Generator"]
 
 
 @functools.cache
-def _schema(document: str) -> Mapping[str, Any]:
+def _build_schema(document: str) -> Mapping[str, Any]:
     """A schema, made once: pydantic takes 0.2 s for it, ten times what a document takes."""
     return build_schema(document)
 
@@ -46,7 +46,7 @@ class Generator:
         is_valid: Callable[[Any], bool] = lambda data: True,
     ):
         self.random = random.Random(f"{document}/{seed}")
-        self.schema = _schema(document)
+        self.schema = _build_schema(document)
         self.definitions: dict[str, Any] = self.schema.get("$defs", {})
         self.seeds = seeds
         self.is_valid = is_valid
@@ -66,8 +66,8 @@ class Generator:
         data = copy.deepcopy(chance.choice(self.seeds))
         for _ in range(chance.choice((1, 1, 2, 2, 3, 5, 8))):
             self.wrong = chance.choice((0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.05))
-            self.names = _declared(data)
-            self.machines = _of_site(data, self.catalog)
+            self.names = _list_declared_names(data)
+            self.machines = _list_site_machines(data, self.catalog)
             changed = copy.deepcopy(data)
             self._change(changed, chance.random() < 0.05)
             if chance.random() < 0.03 or self.is_valid(changed):
@@ -247,7 +247,7 @@ class Generator:
         return kind is None or (isinstance(data, dict) and data.get("kind") == kind)
 
 
-def _declared(data: Any) -> dict[str, list[str]]:
+def _list_declared_names(data: Any) -> dict[str, list[str]]:
     """Names in the lists of a document: pools, fabrics, tenants and so on."""
     if not isinstance(data, dict):
         return {}
@@ -258,15 +258,15 @@ def _declared(data: Any) -> dict[str, list[str]]:
     }
 
 
-def _of_site(data: Any, catalog: Catalog) -> list[str]:
+def _list_site_machines(data: Any, catalog: Catalog) -> list[str]:
     """Machines of the kind of site that a document has."""
     site = data.get("site") if isinstance(data, dict) else None
     kind = site.get("kind") if isinstance(site, dict) else None
-    return _machines(catalog).get(str(kind), [])
+    return _list_machines_by_site(catalog).get(str(kind), [])
 
 
 @functools.cache
-def _machines(catalog: Catalog) -> dict[str, list[str]]:
+def _list_machines_by_site(catalog: Catalog) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name in catalog.list_names("machines"):
         found.setdefault(catalog.get(Machine, name).provider, []).append(name)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hostile_text import hostile_text
-from outcome import is_small, outcome
+from hostile_text import make_hostile_text
+from outcome import is_small, try_file
 from pydantic import ValidationError
 from samples import EXAMPLES
 from spec_generator import Generator
@@ -51,7 +51,7 @@ def write(data: Any, path: Path, chance: random.Random) -> Path:
     as_json = chance.random() < 0.5
     text = json.dumps(data) if as_json else yaml.dump(data, Dumper=yaml.CSafeDumper, allow_unicode=True)
     if chance.random() < 0.02:
-        text = hostile_text(text, chance)
+        text = make_hostile_text(text, chance)
     path = path.with_suffix(".json" if as_json else ".yaml")
     path.write_text(text, encoding="utf-8", errors="surrogatepass")
     return path
@@ -67,4 +67,4 @@ def try_spec(number: int, folder: Path) -> str:
     def is_wanted(plan: Plan, target: str) -> bool:
         return is_small(plan) and (heavy or target in wanted)
 
-    return outcome(path, CATALOG, is_wanted, shells)
+    return try_file(path, CATALOG, is_wanted, shells)

@@ -22,11 +22,11 @@ def aws(catalog: Catalog) -> Provider:
     return catalog.get(Provider, "aws")
 
 
-def machines(catalog: Catalog) -> list[Machine]:
+def list_machines(catalog: Catalog) -> list[Machine]:
     return [item for item in catalog.iter_entries(Machine) if item.provider == "aws"]
 
 
-def fast(machine: Machine) -> list[tuple[int, int]]:
+def list_fast_cards(machine: Machine) -> list[tuple[int, int]]:
     assert machine.instance is not None
     return [
         (card, item.device)
@@ -37,7 +37,7 @@ def fast(machine: Machine) -> list[tuple[int, int]]:
 
 
 def test_every_machine_is_one(catalog: Catalog) -> None:
-    found = machines(catalog)
+    found = list_machines(catalog)
     assert len(found) > 100
     for item in found:
         instance = item.instance
@@ -48,11 +48,11 @@ def test_every_machine_is_one(catalog: Catalog) -> None:
 
 
 def test_layouts_follow_the_rule(catalog: Catalog) -> None:
-    for item in machines(catalog):
+    for item in list_machines(catalog):
         assert item.instance is not None
         places = [(card, row.device) for row in item.instance.layout for card in row.iter_cards()]
         assert len(places) == len(set(places)), item.name
-        cards = [card for card, _ in fast(item)]
+        cards = [card for card, _ in list_fast_cards(item)]
         assert len(cards) == len(set(cards)), f"{item.name}: two EFA on one card"
         if places:
             first = item.instance.layout[0]
@@ -67,7 +67,7 @@ def test_layouts_follow_the_rule(catalog: Catalog) -> None:
 
 
 def test_numbers_of_a_machine_agree(catalog: Catalog) -> None:
-    for item in machines(catalog):
+    for item in list_machines(catalog):
         instance = item.instance
         assert instance is not None
         on_card = Counter(card for row in instance.layout for card in row.iter_cards())
@@ -82,7 +82,7 @@ def test_numbers_of_a_machine_agree(catalog: Catalog) -> None:
 def test_larger_sizes_of_a_family_have_no_less(catalog: Catalog) -> None:
     """Memory, disks and addresses grow with the vCPUs of a family: what breaks that is a slip of the pen."""
     families: dict[tuple[str, int], list[Machine]] = {}
-    for item in machines(catalog):
+    for item in list_machines(catalog):
         assert item.instance is not None
         count = item.accelerators.count if item.accelerators else 0
         families.setdefault((item.instance.family, count), []).append(item)
@@ -99,7 +99,7 @@ def test_larger_sizes_of_a_family_have_no_less(catalog: Catalog) -> None:
 
 def test_disks_are_known_of_all_or_none_of_a_family(catalog: Catalog) -> None:
     known: dict[str, set[bool]] = {}
-    for item in machines(catalog):
+    for item in list_machines(catalog):
         assert item.instance is not None
         known.setdefault(item.instance.family, set()).add(bool(item.disks))
     assert {name for name, found in known.items() if len(found) > 1} == {"G7e"}
@@ -121,7 +121,7 @@ def test_disks_are_known_of_all_or_none_of_a_family(catalog: Catalog) -> None:
     ],
 )
 def test_cards_with_efa(catalog: Catalog, name: str, cards: object) -> None:
-    assert [card for card, _ in fast(catalog.get(Machine, name))] == list(cards)  # type: ignore[call-overload]
+    assert [card for card, _ in list_fast_cards(catalog.get(Machine, name))] == list(cards)  # type: ignore[call-overload]
 
 
 def test_what_nobody_sourced_is_absent(catalog: Catalog) -> None:
@@ -158,7 +158,7 @@ def test_trainium2_has_the_memory_of_the_neuron_documentation(catalog: Catalog) 
 
 
 def test_regions(catalog: Catalog, aws: Provider) -> None:
-    families = {item.instance.family for item in machines(catalog) if item.instance and item.accelerators}
+    families = {item.instance.family for item in list_machines(catalog) if item.instance and item.accelerators}
     ours = [catalog.get(Region, name) for name in catalog.list_names("regions")]
     ours = [region for region in ours if region.provider == "aws"]
     assert len(ours) == 39

@@ -28,15 +28,15 @@ def catalog() -> Catalog:
     return Catalog()
 
 
-def accelerators(catalog: Catalog) -> dict[str, Accelerator]:
+def read_accelerators(catalog: Catalog) -> dict[str, Accelerator]:
     return {name: catalog.get(Accelerator, name) for name in catalog.list_names("accelerators")}
 
 
-def machines(catalog: Catalog) -> Iterator[Machine]:
+def iter_machines(catalog: Catalog) -> Iterator[Machine]:
     return (catalog.get(Machine, name) for name in catalog.list_names("machines"))
 
 
-def given(fact: BaseModel, place: str) -> Any:
+def get_value(fact: BaseModel, place: str) -> Any:
     """The value at ``body.supplies``, or None; raises where the models know no such field."""
     value: Any = fact
     for part in place.split("."):
@@ -58,9 +58,9 @@ def test_file(catalog: Catalog, path: Path) -> None:
     assert fact.name == path.stem
     assert all(text.strip() for text in (fact.title, *fact.source))
     for place in fact.unverified:
-        assert given(fact, place) not in (None, (), {}), f"{place} is called unverified but is not given"
+        assert get_value(fact, place) not in (None, (), {}), f"{place} is called unverified but is not given"
     for place in fact.conflicts:
-        given(fact, place)
+        get_value(fact, place)
     text = path.read_text(encoding="utf-8")
     assert text.endswith("\n") and not text.endswith("\n\n") and "\r" not in text and "\t" not in text
     assert not [line for line in text.splitlines() if line != line.rstrip()]
@@ -73,7 +73,7 @@ def test_every_kind_has_files(catalog: Catalog) -> None:
 
 
 def test_names_and_aliases_are_unique(catalog: Catalog) -> None:
-    names = [name for item in accelerators(catalog).values() for name in (item.name, *item.aliases)]
+    names = [name for item in read_accelerators(catalog).values() for name in (item.name, *item.aliases)]
     assert len(names) == len(set(names))
 
 
@@ -85,7 +85,7 @@ def test_alias(catalog: Catalog, asked: str, meant: str) -> None:
 
 
 def test_successors_are_known_of_one_vendor_and_no_circle(catalog: Catalog) -> None:
-    everything = accelerators(catalog)
+    everything = read_accelerators(catalog)
     done: set[str] = set()
 
     def walk(name: str, above: tuple[str, ...]) -> None:
@@ -101,7 +101,7 @@ def test_successors_are_known_of_one_vendor_and_no_circle(catalog: Catalog) -> N
 
 
 def test_successors_are_at_least_what_they_succeed(catalog: Catalog) -> None:
-    everything = accelerators(catalog)
+    everything = read_accelerators(catalog)
     for item in everything.values():
         for below in map(everything.__getitem__, item.succeeds):
             pairs: list[tuple[str, Any, Any]] = [
@@ -116,7 +116,7 @@ def test_successors_are_at_least_what_they_succeed(catalog: Catalog) -> None:
 
 
 def test_gres_types_do_not_mix_vendors(catalog: Catalog) -> None:
-    for item in accelerators(catalog).values():
+    for item in read_accelerators(catalog).values():
         detect = {"NVIDIA": "nvml", "AMD": "rsmi", "AWS": "nrt"}.get(item.vendor)
         assert item.autodetect == detect
         # an MI250X is two devices: Slurm counts them, and no file stands for one
@@ -124,8 +124,8 @@ def test_gres_types_do_not_mix_vendors(catalog: Catalog) -> None:
 
 
 def test_machines_refer_to_what_is_there(catalog: Catalog) -> None:
-    known, racks = accelerators(catalog), catalog.list_names("racks")
-    for machine in machines(catalog):
+    known, racks = read_accelerators(catalog), catalog.list_names("racks")
+    for machine in iter_machines(catalog):
         if machine.accelerators:
             assert machine.accelerators.type in known
             split = machine.accelerators.per_socket
@@ -141,7 +141,7 @@ def test_machines_refer_to_what_is_there(catalog: Catalog) -> None:
 
 
 def test_floor_is_the_sum_of_the_accelerators(catalog: Catalog) -> None:
-    for machine in machines(catalog):
+    for machine in iter_machines(catalog):
         if machine.power_floor:
             assert machine.accelerators
             tdp = catalog.get(Accelerator, machine.accelerators.type).tdp
@@ -150,7 +150,7 @@ def test_floor_is_the_sum_of_the_accelerators(catalog: Catalog) -> None:
 
 
 def test_power_that_was_not_sourced_has_a_floor(catalog: Catalog) -> None:
-    ours = [item for item in machines(catalog) if item.provider == "onprem" and item.accelerators]
+    ours = [item for item in iter_machines(catalog) if item.provider == "onprem" and item.accelerators]
     bare = [item.name for item in ours if not item.power and not item.power_floor]
     assert not bare
 
@@ -187,7 +187,7 @@ def test_memory_as_sold_and_as_reported(catalog: Catalog) -> None:
     assert catalog.get(Accelerator, "b200").memory_reported == Size("183359 MiB")
     assert catalog.get(Accelerator, "b300").memory_reported == Size("275040 MiB")
     assert catalog.get(Accelerator, "trainium2").memory == Size("96 GiB")  # not the 512 GiB of an EC2 page
-    for item in accelerators(catalog).values():
+    for item in read_accelerators(catalog).values():
         # no driver reports more than is sold
         assert not (item.memory and item.memory_reported) or item.memory_reported <= item.memory
 
@@ -229,7 +229,7 @@ def test_one_box_may_be_two_switches(catalog: Catalog) -> None:
 
 def test_machines_of_google_have_binary_gigabytes(catalog: Catalog) -> None:
     """Google calls 2^30 bytes a GB: read as 10^9, an a3-highgpu-8g loses 128 GiB."""
-    found = [item for item in machines(catalog) if item.provider == "gcp" and item.memory]
+    found = [item for item in iter_machines(catalog) if item.provider == "gcp" and item.memory]
     assert len(found) > 10
     assert not [item.name for item in found if not str(item.memory).endswith("iB")]
     assert catalog.get(Machine, "a3-highgpu-8g").memory == Size("1916928 MiB")
@@ -241,7 +241,7 @@ _ALL_REPORTED = {"a100-40gb-sxm", "a100-80gb-sxm"}
 
 def test_memory_that_the_driver_reports_is_a_little_less_than_the_nominal_one(catalog: Catalog) -> None:
     """It decides whether a model fits. As much is the nominal size, more a wrong unit, a tenth less another product."""
-    both = [item for item in accelerators(catalog).values() if item.memory and item.memory_reported]
+    both = [item for item in read_accelerators(catalog).values() if item.memory and item.memory_reported]
     assert len(both) > 10
     for item in both:
         assert item.memory and item.memory_reported
@@ -251,7 +251,7 @@ def test_memory_that_the_driver_reports_is_a_little_less_than_the_nominal_one(ca
 
 def test_memory_that_the_driver_reports_is_read_from_a_driver(catalog: Catalog) -> None:
     """What a provider lists for its instances is the size that accelerators are sold by."""
-    for item in accelerators(catalog).values():
+    for item in read_accelerators(catalog).values():
         sources = [source for source in item.source if source.startswith("memory_reported:")]
         assert bool(sources) is (item.memory_reported is not None), item.name
         assert all("nvidia-smi" in source and "karpenter" not in source for source in sources), item.name
@@ -261,7 +261,7 @@ def test_memory_that_the_driver_reports_is_read_from_a_driver(catalog: Catalog) 
 
 def test_memory_is_that_of_the_whole_accelerator_as_instances_count_it(catalog: Catalog) -> None:
     """What the largest MIG profile has: a maker's GB, taken for GiB, are up to 7 % more."""
-    for item in accelerators(catalog).values():
+    for item in read_accelerators(catalog).values():
         whole = [profile.memory for profile in item.mig if profile.profile.startswith("7g.")]
         if whole and item.memory:
             assert abs(whole[0].base / item.memory.base - 1) < 0.025, item.name

@@ -29,7 +29,7 @@ DESCRIPTIVE = {
 }
 
 
-def _models() -> Iterator[type[BaseModel]]:
+def _iter_models() -> Iterator[type[BaseModel]]:
     for package in (supercloud.catalog, supercloud.spec):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             for item in vars(importlib.import_module(module.name)).values():
@@ -52,7 +52,7 @@ def test_no_field_is_there_for_nothing() -> None:
     read = _read()
     unread = {
         model.__name__: names
-        for model in _models()
+        for model in _iter_models()
         if (names := {name for name in model.__annotations__ if name in model.model_fields and name not in read})
     }
     assert unread == DESCRIPTIVE

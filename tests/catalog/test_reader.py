@@ -14,21 +14,21 @@ from supercloud.primitives.quantity import Power, Size
 RACK = "name: mine\ntitle: My rack\nsource: [measured in our hall]\nunits: 50\n"
 
 
-def overlay(folder: Path, kind: str, name: str, text: str) -> Path:
+def write_overlay(folder: Path, kind: str, name: str, text: str) -> Path:
     (folder / kind).mkdir(parents=True, exist_ok=True)
     (folder / kind / f"{name}.yaml").write_text(text, encoding="utf-8")
     return folder
 
 
 def test_overlay_adds(tmp_path: Path) -> None:
-    catalog = Catalog([overlay(tmp_path, "racks", "mine", RACK)])
+    catalog = Catalog([write_overlay(tmp_path, "racks", "mine", RACK)])
     assert catalog.get(Rack, "mine").units == 50
     assert "mine" in catalog.list_names("racks") and "orv3-48u" in catalog.list_names("racks")
     assert "mine" not in Catalog().list_names("racks")
 
 
 def test_overlay_overrides_one_field(tmp_path: Path) -> None:
-    catalog = Catalog([overlay(tmp_path, "machines", "dgx-h100", "power: 11.3 kW\nbody: {weight: 131 kg}\n")])
+    catalog = Catalog([write_overlay(tmp_path, "machines", "dgx-h100", "power: 11.3 kW\nbody: {weight: 131 kg}\n")])
     mine, shipped = catalog.get(Machine, "dgx-h100"), Catalog().get(Machine, "dgx-h100")
     assert mine.power == Power("11.3 kW")
     assert str(mine.body.weight) == "131 kg"
@@ -36,21 +36,21 @@ def test_overlay_overrides_one_field(tmp_path: Path) -> None:
 
 
 def test_overlay_takes_away_with_null(tmp_path: Path) -> None:
-    catalog = Catalog([overlay(tmp_path, "machines", "dgx-h100", "power: null\nheat: {airflow: null}\n")])
+    catalog = Catalog([write_overlay(tmp_path, "machines", "dgx-h100", "power: null\nheat: {airflow: null}\n")])
     assert catalog.get(Machine, "dgx-h100").power is None
     assert catalog.get(Machine, "dgx-h100").heat.airflow is None
     assert catalog.get(Machine, "dgx-h100").heat.methods == ("air",)
 
 
 def test_later_overlay_wins(tmp_path: Path) -> None:
-    first = overlay(tmp_path / "a", "racks", "mine", RACK)
-    second = overlay(tmp_path / "b", "racks", "mine", "units: 51\n")
+    first = write_overlay(tmp_path / "a", "racks", "mine", RACK)
+    second = write_overlay(tmp_path / "b", "racks", "mine", "units: 51\n")
     assert Catalog([first, second]).get(Rack, "mine").units == 51
 
 
 def test_overlay_by_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(OVERLAY_VARIABLE, str(overlay(tmp_path / "a", "racks", "mine", RACK)))
-    more = overlay(tmp_path / "b", "accelerators", "h100-sxm", "memory: 96 GiB\n")
+    monkeypatch.setenv(OVERLAY_VARIABLE, str(write_overlay(tmp_path / "a", "racks", "mine", RACK)))
+    more = write_overlay(tmp_path / "b", "accelerators", "h100-sxm", "memory: 96 GiB\n")
     catalog = Catalog.load_default(more)
     assert catalog.get(Rack, "mine").units == 50
     assert catalog.get(Accelerator, "h100-sxm").memory == Size("96 GiB")
@@ -80,7 +80,7 @@ def test_overlay_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_unknown_key_has_place_and_nearest_name(tmp_path: Path) -> None:
-    catalog = Catalog([overlay(tmp_path, "machines", "dgx-h100", "# ours\nbody:\n  wieght: 131 kg\n")])
+    catalog = Catalog([write_overlay(tmp_path, "machines", "dgx-h100", "# ours\nbody:\n  wieght: 131 kg\n")])
     with pytest.raises(CatalogError) as caught:
         catalog.get(Machine, "dgx-h100")
     finding = caught.value.findings[0]
@@ -90,7 +90,7 @@ def test_unknown_key_has_place_and_nearest_name(tmp_path: Path) -> None:
 
 
 def test_every_problem_is_said_at_once(tmp_path: Path) -> None:
-    catalog = Catalog([overlay(tmp_path, "racks", "mine", RACK + "width: 600\nbusbar: 12V\n")])
+    catalog = Catalog([write_overlay(tmp_path, "racks", "mine", RACK + "width: 600\nbusbar: 12V\n")])
     with pytest.raises(CatalogError) as caught:
         catalog.get(Rack, "mine")
     assert {finding.path for finding in caught.value.findings} == {"width", "busbar"}
@@ -98,19 +98,19 @@ def test_every_problem_is_said_at_once(tmp_path: Path) -> None:
 
 
 def test_a_new_thing_needs_a_source(tmp_path: Path) -> None:
-    catalog = Catalog([overlay(tmp_path, "racks", "mine", "name: mine\ntitle: My rack\nunits: 50\n")])
+    catalog = Catalog([write_overlay(tmp_path, "racks", "mine", "name: mine\ntitle: My rack\nunits: 50\n")])
     with pytest.raises(CatalogError, match="source"):
         catalog.get(Rack, "mine")
 
 
 def test_a_file_is_named_after_its_thing(tmp_path: Path) -> None:
-    catalog = Catalog([overlay(tmp_path, "racks", "yours", RACK)])
+    catalog = Catalog([write_overlay(tmp_path, "racks", "yours", RACK)])
     with pytest.raises(CatalogError, match="has the name 'mine'"):
         catalog.get(Rack, "yours")
 
 
 def test_a_file_is_a_mapping(tmp_path: Path) -> None:
-    catalog = Catalog([overlay(tmp_path, "racks", "mine", "- 1\n")])
+    catalog = Catalog([write_overlay(tmp_path, "racks", "mine", "- 1\n")])
     with pytest.raises(CatalogError, match="must be a mapping"):
         catalog.get(Rack, "mine")
 

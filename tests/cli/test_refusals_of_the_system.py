@@ -141,11 +141,11 @@ def test_a_broker_without_a_lock_fails_and_one_with_a_full_disk_runs(
     from supercloud.errors import OperationError
     from supercloud.jobs.broker.lock import acquire_broker_lock
 
-    def refused(*_: object) -> None:
+    def refuse_lock(*_: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
     with monkeypatch.context() as patched:
-        patched.setattr(fcntl, "flock", refused)
+        patched.setattr(fcntl, "flock", refuse_lock)
         with (
             pytest.raises(OperationError, match="No locks available.*set SUPERCLOUD_STATE"),
             acquire_broker_lock(tmp_path / "a"),
@@ -157,7 +157,7 @@ def test_a_broker_without_a_lock_fails_and_one_with_a_full_disk_runs(
         pass
     shutil.rmtree(tmp_path / "b")
     with monkeypatch.context() as patched:
-        patched.setattr(os, "ftruncate", refused)
+        patched.setattr(os, "ftruncate", refuse_lock)
         with (
             acquire_broker_lock(tmp_path / "c"),
             pytest.raises(OperationError, match="already serves"),

@@ -21,7 +21,7 @@ EVIL = "a\x1b]0;title\x07\x1b[2J\r\x9b1mb\x7f\u202ec\x08"
 OBEYED = [sign for sign in EVIL if not sign.isalnum() and sign not in "]0;[2"]
 
 
-def said(capsys: pytest.CaptureFixture[str]) -> str:
+def read_output(capsys: pytest.CaptureFixture[str]) -> str:
     printed = capsys.readouterr()
     text = printed.out + printed.err
     assert text and not set(text) & set(OBEYED), ascii(text)
@@ -38,7 +38,7 @@ def test_control_characters_are_shown_as_text(capsys: pytest.CaptureFixture[str]
         lambda: output.print_result("\n".join(output.format_columns([[EVIL, "x"], ["y", EVIL]]))),
     ):
         call()
-        assert "\\x1b]0;title\\x07" in said(capsys)
+        assert "\\x1b]0;title\\x07" in read_output(capsys)
 
 
 def test_text_of_users_is_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,7 +49,7 @@ def test_text_of_users_is_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_json_is_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_json({EVIL: [EVIL, "größe\n"]})
-    assert json.loads(said(capsys)) == {EVIL: [EVIL, "größe\n"]}
+    assert json.loads(read_output(capsys)) == {EVIL: [EVIL, "größe\n"]}
 
 
 @pytest.mark.slow

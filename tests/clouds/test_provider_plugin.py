@@ -50,16 +50,16 @@ def plugin(tmp_path: Path) -> Iterator[Plugin]:
     running.close()
 
 
-def created(plugin: Plugin, urn: str, **inputs: Any) -> Any:
-    return plugin.calls.Create(provider_pb2.CreateRequest(urn=urn, properties=wire.struct(inputs)))
+def create(plugin: Plugin, urn: str, **inputs: Any) -> Any:
+    return plugin.calls.Create(provider_pb2.CreateRequest(urn=urn, properties=wire.build_struct(inputs)))
 
 
 def test_a_resources_life(plugin: Plugin) -> None:
-    vpc = created(plugin, VPC, cidrBlock="10.0.0.0/16")
+    vpc = create(plugin, VPC, cidrBlock="10.0.0.0/16")
     assert wire.read(vpc.properties)["arn"] == f"{vpc.id}-arn"
     read = plugin.calls.Read(provider_pb2.ReadRequest(id=vpc.id, urn=VPC))
     assert wire.read(read.inputs) == {"cidrBlock": "10.0.0.0/16"}
-    subnet = created(plugin, SUBNET, vpcId=vpc.id)
+    subnet = create(plugin, SUBNET, vpcId=vpc.id)
     with pytest.raises(grpc.RpcError, match="DependencyViolation.*in use by s-"):
         plugin.calls.Delete(provider_pb2.DeleteRequest(id=vpc.id, urn=VPC))
     for item, urn in ((subnet, SUBNET), (vpc, VPC)):
@@ -69,31 +69,33 @@ def test_a_resources_life(plugin: Plugin) -> None:
 
 
 def test_a_preview_creates_nothing_and_an_update_needs_everything(plugin: Plugin) -> None:
-    asked = provider_pb2.CreateRequest(urn=SUBNET, properties=wire.struct({"vpcId": wire.UNKNOWN}), preview=True)
+    asked = provider_pb2.CreateRequest(urn=SUBNET, properties=wire.build_struct({"vpcId": wire.UNKNOWN}), preview=True)
     assert wire.read(plugin.calls.Create(asked).properties)["arn"] == wire.UNKNOWN
     with pytest.raises(grpc.RpcError, match="an input is unknown"):
-        created(plugin, SUBNET, vpcId=wire.UNKNOWN)
+        create(plugin, SUBNET, vpcId=wire.UNKNOWN)
     assert plugin.cloud.objects() == {}
 
 
 def test_names_are_stable(plugin: Plugin) -> None:
     bucket = "urn:pulumi:dev::toy::aws:s3/bucket:Bucket::data"
 
-    def named(news: dict[str, Any], olds: dict[str, Any], seed: bytes) -> Any:
-        asked = provider_pb2.CheckRequest(urn=bucket, news=wire.struct(news), olds=wire.struct(olds), randomSeed=seed)
+    def propose_name(news: dict[str, Any], olds: dict[str, Any], seed: bytes) -> Any:
+        asked = provider_pb2.CheckRequest(
+            urn=bucket, news=wire.build_struct(news), olds=wire.build_struct(olds), randomSeed=seed
+        )
         return wire.read(plugin.calls.Check(asked).inputs).get("bucket")
 
-    first = named({}, {}, b"a")
-    assert first.startswith("data-") and first == named({}, {}, b"a") != named({}, {}, b"b")
-    assert named({}, {"bucket": first}, b"b") == first
-    assert named({"bucket": "mine"}, {"bucket": first}, b"a") == "mine"
-    assert named({"bucketPrefix": "mine"}, {}, b"a") is None
+    first = propose_name({}, {}, b"a")
+    assert first.startswith("data-") and first == propose_name({}, {}, b"a") != propose_name({}, {}, b"b")
+    assert propose_name({}, {"bucket": first}, b"b") == first
+    assert propose_name({"bucket": "mine"}, {"bucket": first}, b"a") == "mine"
+    assert propose_name({"bucketPrefix": "mine"}, {}, b"a") is None
 
 
 def test_a_difference_says_what_is_replaced(plugin: Plugin) -> None:
     def diff(**changes: Any) -> Any:
-        old = wire.struct({"cidrBlock": "10.0.0.0/16"})
-        new = wire.struct({"cidrBlock": "10.0.0.0/16", **changes})
+        old = wire.build_struct({"cidrBlock": "10.0.0.0/16"})
+        new = wire.build_struct({"cidrBlock": "10.0.0.0/16", **changes})
         return plugin.calls.Diff(provider_pb2.DiffRequest(urn=VPC, old_inputs=old, news=new))
 
     assert diff().changes == provider_pb2.DiffResponse.DIFF_NONE
@@ -103,13 +105,13 @@ def test_a_difference_says_what_is_replaced(plugin: Plugin) -> None:
 
 def test_faults_count_over_processes(plugin: Plugin, tmp_path: Path) -> None:
     plugin.faults.plan(Fault("create", "Vpc", nth=2, times=1, message="none left", code="RESOURCE_EXHAUSTED"))
-    created(plugin, VPC, cidrBlock="10.0.0.0/16")
+    create(plugin, VPC, cidrBlock="10.0.0.0/16")
     other = Plugin(tmp_path)
     try:
         with pytest.raises(grpc.RpcError, match="none left") as refused:
-            created(other, VPC, cidrBlock="10.0.0.0/16")
+            create(other, VPC, cidrBlock="10.0.0.0/16")
         assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-        created(plugin, VPC, cidrBlock="10.0.0.0/16")
+        create(plugin, VPC, cidrBlock="10.0.0.0/16")
     finally:
         other.close()
     assert len(plugin.cloud.objects()) == 2
@@ -131,7 +133,7 @@ def test_an_interrupt_ends_it_at_once(plugin: Plugin) -> None:
 def test_the_death_of_the_engine_ends_it_when_its_calls_are_done(plugin: Plugin, tmp_path: Path) -> None:
     go_on = tmp_path / "go-on"
     plugin.faults.plan(Fault("create", "Vpc", hold=str(go_on)))
-    waiting = threading.Thread(target=created, args=(plugin, VPC), kwargs={"cidrBlock": "10.0.0.0/16"})
+    waiting = threading.Thread(target=create, args=(plugin, VPC), kwargs={"cidrBlock": "10.0.0.0/16"})
     waiting.start()
     while not plugin.faults.struck():
         time.sleep(0.01)  # a spin would take the processor from what is waited for

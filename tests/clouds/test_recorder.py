@@ -16,9 +16,9 @@ import pytest
 from offline import wire
 from offline.graph import Graph
 from offline.monitor import Unanswered
-from offline.recorder import ProgramRefused, program_at, record
+from offline.recorder import ProgramRefused, load_program, record
 
-TOY = program_at(Path(__file__).parent.parent / "offline" / "toy")
+TOY = load_program(Path(__file__).parent.parent / "offline" / "toy")
 CONFIG = {"nodes": 4, "joinToken": "hush-hush", "pulumi:disable-default-providers": ["*"]}
 VPC = "aws:ec2/vpc:Vpc"
 
@@ -33,13 +33,13 @@ class Group(pulumi.ComponentResource):
         self.register_outputs({"vpc": self.vpc.id})
 
 
-def toy(preview: bool = False, **config: Any) -> Graph:
+def record_toy(preview: bool = False, **config: Any) -> Graph:
     return record(TOY, preview, {**CONFIG, **config}, secret_config=["joinToken"], project="toy", stack="dev")
 
 
 @pytest.mark.slow
 def test_urns_are_the_engines() -> None:
-    urns = set(toy())
+    urns = set(record_toy())
     assert "urn:pulumi:dev::toy::pulumi:providers:aws::aws" in urns
     assert "urn:pulumi:dev::toy::toy:index:Cluster::c" in urns
     assert f"urn:pulumi:dev::toy::toy:index:Cluster${VPC}::c-vpc" in urns
@@ -47,7 +47,7 @@ def test_urns_are_the_engines() -> None:
 
 @pytest.mark.slow
 def test_a_preview_registers_the_same_and_knows_less() -> None:
-    update, preview = toy(), toy(preview=True)
+    update, preview = record_toy(), record_toy(preview=True)
     assert update.keys() == preview.keys()
     fsx = "aws:fsx/lustreFileSystem:LustreFileSystem"
     assert isinstance(preview.one(fsx).inputs["subnetIds"], wire.Unknown)
@@ -57,7 +57,7 @@ def test_a_preview_registers_the_same_and_knows_less() -> None:
 
 
 def test_what_an_entry_tells() -> None:
-    graph = toy()
+    graph = record_toy()
     group = graph.one("aws:autoscaling/group:Group")
     assert group.inputs["desiredCapacity"] == 4
     assert {urn.split("::")[-1] for urn in group.dependencies} == {"c-lt", "c-us-east-1a", "c-us-east-1b"}
@@ -136,7 +136,7 @@ def test_default_providers_can_be_forbidden() -> None:
 
 
 def test_transforms_run_own_first_then_parents_then_the_stacks() -> None:
-    def tagging(word: str) -> Callable[[pulumi.ResourceTransformArgs], pulumi.ResourceTransformResult | None]:
+    def build_transform(word: str) -> Callable[[pulumi.ResourceTransformArgs], pulumi.ResourceTransformResult | None]:
         def transform(given: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult | None:
             if given.type_ != VPC:
                 return None
@@ -147,9 +147,9 @@ def test_transforms_run_own_first_then_parents_then_the_stacks() -> None:
         return transform
 
     def program() -> None:
-        pulumi.runtime.register_resource_transform(tagging("stack"))
-        parent = pulumi.ResourceOptions(transforms=[tagging("parent,")])
-        Group("g", parent, pulumi.ResourceOptions(transforms=[tagging("own,")], ignore_changes=["tags"]))
+        pulumi.runtime.register_resource_transform(build_transform("stack"))
+        parent = pulumi.ResourceOptions(transforms=[build_transform("parent,")])
+        Group("g", parent, pulumi.ResourceOptions(transforms=[build_transform("own,")], ignore_changes=["tags"]))
 
     entry = record(program).one(VPC)
     assert entry.inputs["tags"] == {"order": "own,parent,stack"}
@@ -188,10 +188,10 @@ def test_an_existing_resource_is_read() -> None:
 
 @pytest.mark.slow
 def test_a_secret_is_found_wherever_it_is_written_plainly() -> None:
-    assert toy().plaintext("hush-hush") == []
-    assert toy(preview=True).plaintext("hush-hush") == []
+    assert record_toy().plaintext("hush-hush") == []
+    assert record_toy(preview=True).plaintext("hush-hush") == []
 
-    def leaking() -> None:
+    def export_token() -> None:
         token = pulumi.Config().require("token")
         packed = base64.b64encode(gzip.compress(f"join {token}".encode(), mtime=0)).decode()
         aws.ec2.LaunchTemplate("packed", user_data=packed)
@@ -199,7 +199,7 @@ def test_a_secret_is_found_wherever_it_is_written_plainly() -> None:
         aws.ec2.Vpc("plain", tags={"token": f"is {token}"})
         pulumi.export("token", pulumi.Output.concat("x", token))
 
-    found = record(leaking, config={"token": "hush-hush"}).plaintext("hush-hush")
+    found = record(export_token, config={"token": "hush-hush"}).plaintext("hush-hush")
     assert [(place.urn.split("::")[-1], place.path) for place in found] == [
         ("packed", "userData"),
         ("plain", "tags.token"),
@@ -223,10 +223,10 @@ def test_what_a_program_raises_comes_out() -> None:
         aws.ec2.Vpc("v")
         raise ValueError("no nodes")
 
-    async def later() -> None:
+    async def raise_late() -> None:
         raise ValueError("no nodes")
 
-    for failing in (program, later):
+    for failing in (program, raise_late):
         with pytest.raises(ValueError, match="no nodes"):
             record(failing)
     assert len(record(lambda: Group("g") and None)) == 2, "the next run is not disturbed"
@@ -259,7 +259,7 @@ def test_what_is_said_to_the_user_is_kept() -> None:
     said = record(program).log
     assert "warning: two zones would be better" in said
     assert any("is deprecated" in line for line in said)
-    assert toy().log == ()
+    assert record_toy().log == ()
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_first_limit_that_is_reached() -> None:
-    def dgx(units: int, power: str | None, load: str | None) -> RackFit | None:
+    def fit_dgx(units: int, power: str | None, load: str | None) -> RackFit | None:
         return compute_rack_fit(
             units=8,
             power=Power("10.2 kW"),
@@ -23,24 +23,24 @@ def test_the_first_limit_that_is_reached() -> None:
             rack_max_weight=Mass(load) if load else None,
         )
 
-    assert dgx(48, None, None) == RackFit(6, "units")
-    assert dgx(48, "45 kW", None) == RackFit(4, "power")
-    assert dgx(48, "45 kW", "400 kg") == RackFit(3, "weight")
-    assert dgx(7, None, None) == RackFit(0, "units")
+    assert fit_dgx(48, None, None) == RackFit(6, "units")
+    assert fit_dgx(48, "45 kW", None) == RackFit(4, "power")
+    assert fit_dgx(48, "45 kW", "400 kg") == RackFit(3, "weight")
+    assert fit_dgx(7, None, None) == RackFit(0, "units")
     assert (
         compute_rack_fit(units=None, power=None, weight=None, rack_units=48, rack_power=None, rack_max_weight=None)
         is None
     )
 
 
-def _runs(items: list[tuple[int, int, int]]) -> list[EquipmentRun]:
+def _build_runs(items: list[tuple[int, int, int]]) -> list[EquipmentRun]:
     return [
         EquipmentRun(index, 0, count, units, Power(watts, "W")) for index, (count, units, watts) in enumerate(items)
     ]
 
 
 THING = st.tuples(st.integers(1, 40), st.integers(1, 8), st.integers(0, 3000))
-RUNS = st.lists(THING, min_size=1, max_size=6).map(_runs)
+RUNS = st.lists(THING, min_size=1, max_size=6).map(_build_runs)
 
 
 @given(RUNS, st.integers(1, 50))

@@ -24,7 +24,7 @@ from supercloud.primitives.quantity import CarbonIntensity, Flow, Power, Tempera
 CATALOG = Catalog()
 
 
-def coolant(name: str) -> Flow:
+def read_coolant(name: str) -> Flow:
     return CATALOG.get(Coolant, name).flow
 
 
@@ -40,14 +40,14 @@ def coolant(name: str) -> Flow:
     ],
 )
 def test_flow(fluid: str, kw: float, step: float, unit: str, flow: float) -> None:
-    assert compute_flow(Power(kw, "kW"), coolant(fluid), TemperatureStep(step, "K")).to(unit) == pytest.approx(
+    assert compute_flow(Power(kw, "kW"), read_coolant(fluid), TemperatureStep(step, "K")).to(unit) == pytest.approx(
         flow, rel=1e-4
     )
 
 
 def test_water_by_first_principles() -> None:
     """Q = ρ c V ΔT: 1 kg/L · 4.184 kJ/(kg K) · 1 L/s · 10 K = 41.84 kW."""
-    assert compute_flow(Power("41.84 kW"), coolant("water"), TemperatureStep("10 K")).to("L/min") == pytest.approx(
+    assert compute_flow(Power("41.84 kW"), read_coolant("water"), TemperatureStep("10 K")).to("L/min") == pytest.approx(
         60, rel=1e-4
     )
 
@@ -82,7 +82,7 @@ def test_heat_out_is_heat_in(power: Power, hall: str, liquid: bool, share: float
 @pytest.mark.slow
 @given(st.integers(1, 10**8).map(Power.from_base), st.integers(1, 30), st.sampled_from(["water", "pg25"]))
 def test_flow_carries_the_heat_and_no_more(power: Power, step: int, fluid: str) -> None:
-    one = coolant(fluid)
+    one = read_coolant(fluid)
     flow = compute_flow(power, one, TemperatureStep(step, "K"))
     assert flow.base * step / one.base * 1000 == power.base
 

@@ -18,7 +18,7 @@ from supercloud.facility import (
 EPW_HEAD = "LOCATION,Stockholm,-,SWE,IWEC,024640,59.65,17.95,1.0,61.0\n" + "X\n" * 7
 
 
-def epw(*hours: tuple[float, float]) -> str:
+def format_epw(*hours: tuple[float, float]) -> str:
     rows = [f"2001,1,1,{index + 1},0,?,{dry},-5,{humidity},101325,0,0" for index, (dry, humidity) in enumerate(hours)]
     return EPW_HEAD + "\n".join(rows) + "\n"
 
@@ -63,7 +63,7 @@ def test_files_of_weather_services(text: str) -> None:
 
 
 def test_epw() -> None:
-    weather = parse_weather(epw((20.0, 50), (35.0, 20)))
+    weather = parse_weather(format_epw((20.0, 50), (35.0, 20)))
     assert (
         list(weather.dry_bulb) == [20, 35]
         and weather.wet_bulb is not None
@@ -84,7 +84,7 @@ def test_epw() -> None:
         ("dry_bulb\nnan\n", "line 2"),
         (EPW_HEAD, "no hourly values"),
         (EPW_HEAD + "2001,1\n", "line 9"),
-        (epw((99.9, 50)), "missing"),
+        (format_epw((99.9, 50)), "missing"),
     ],
 )
 def test_refusals(text: str, said: str) -> None:

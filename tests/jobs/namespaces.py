@@ -41,7 +41,7 @@ class Namespaced:
                 inner = os.fork()
                 if not inner:
                     _LIBC.prctl(_SET_PDEATHSIG, signal.SIGKILL)
-                    _own_proc()
+                    _mount_proc()
                     function()
                     os._exit(0)
                 os.close(ready[1])
@@ -75,7 +75,7 @@ def _unshare() -> None:
         raise OSError(ctypes.get_errno(), "unshare")
 
 
-def _own_proc() -> None:
+def _mount_proc() -> None:
     for arguments in ((b"none", b"/", None, _REC | _PRIVATE, None), (b"proc", b"/proc", b"proc", 0, None)):
         if _LIBC.mount(*arguments):
             raise OSError(ctypes.get_errno(), "mount")

@@ -107,10 +107,10 @@ def test_a_job_is_found_again_without_its_files(job: Make, plan: Plan, store: St
 def test_threads_share_a_store(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
     results = []
 
-    def work() -> None:
+    def submit_ten() -> None:
         results.extend(submit(job(), plan, store).result(20).state for _ in range(10))
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
+    threads = [threading.Thread(target=submit_ten) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -130,11 +130,11 @@ def test_the_default_store_is_the_users(job: Make, plan: Plan) -> None:
 def test_a_submission_of_which_nobody_knows_names_the_job_that_is_recorded(
     job: Make, plan: Plan, store: Store, fake: FakeEngine, error: Exception, step: str
 ) -> None:
-    def fails(point: str) -> None:
+    def fail_at(point: str) -> None:
         if point == step:
             raise error
 
-    fake.crash_hook = fails
+    fake.crash_hook = fail_at
     said = (
         r"job 1 \(job, key k\) is recorded, but it is unknown whether its engine has it: (timed out|full); submitting"
     )

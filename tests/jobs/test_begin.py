@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from jobs.test_objective import plan_of
+from jobs.test_objective import build_plan
 
 from supercloud.jobs import api
 from supercloud.jobs.placement.place import Placement, place, why_not
@@ -19,7 +19,7 @@ from supercloud.spec import JobSpec
 Make = Callable[..., JobSpec]
 
 
-def clean_at(hour: int) -> tuple[float, ...]:
+def list_intensities(hour: int) -> tuple[float, ...]:
     """A day with one clean hour."""
     return tuple(10.0 if at == hour % 24 else 500.0 for at in range(24))
 
@@ -29,7 +29,7 @@ def clean_at(hour: int) -> tuple[float, ...]:
 def test_it_is_counted_from_the_present(job: Make, ahead: int) -> None:
     """Nobody says what time it is: the answer is about now."""
     hour = int(time.time() // 3600)
-    plan = plan_of("a", hours=clean_at(hour + ahead))
+    plan = build_plan("a", hours=list_intensities(hour + ahead))
     asked = job(accelerators={"count": 8}, time_limit="30 min", deadline="30 h", place={"minimize": "carbon"})
     at = place(asked, plan)
     assert isinstance(at, Placement)
@@ -47,8 +47,8 @@ def test_it_is_counted_from_the_present(job: Make, ahead: int) -> None:
 def test_this_machine_waits_for_it(job: Make, store: Store) -> None:
     hour = int(time.time() // 3600)
     asked = job(accelerators={"count": 8}, time_limit="30 min", deadline="30 h", place={"minimize": "carbon"})
-    later = api.submit(asked, plan_of("a", hours=clean_at(hour + 5)), engine="local", store=store)
-    now = api.submit(job(), plan_of("a"), engine="local", store=store)
+    later = api.submit(asked, build_plan("a", hours=list_intensities(hour + 5)), engine="local", store=store)
+    now = api.submit(job(), build_plan("a"), engine="local", store=store)
     assert now.wait(20) is State.COMPLETED
     assert later.get_state() is State.QUEUED and later.record.reason == "its start time has not come"
     later.cancel()
@@ -58,7 +58,7 @@ def test_this_machine_waits_for_it(job: Make, store: Store) -> None:
 def test_a_snapshot_is_as_of_when_it_was_taken(job: Make) -> None:
     from supercloud.jobs.fleet.state import Cluster, NodeState
 
-    plan = plan_of("a", nodes=1)
+    plan = build_plan("a", nodes=1)
     seen = Cluster.from_plan(plan).with_observations([NodeState("train-0001", "up", 8, 5_000.0)], 1_000.0)
     at = place(job(accelerators={"count": 8}), seen)
     assert isinstance(at, Placement) and at.wait == 4_000.0

@@ -7,20 +7,20 @@ from supercloud.jobs.store.status import Status
 C, F, R, Q = (Status(state) for state in (State.COMPLETED, State.FAILED, State.RUNNING, State.QUEUED))
 
 
-def state(*tasks: Status, count: int = 3) -> State | None:
+def combine_states(*tasks: Status, count: int = 3) -> State | None:
     found = aggregate_array_status(tasks, count)
     return found.state if found else None
 
 
 def test_the_whole_has_begun_with_the_first_and_ended_with_the_last() -> None:
-    assert state(Q) is State.QUEUED and state(Q, R) is State.RUNNING
-    assert state(C, Q) is State.RUNNING, "one is through, the others wait"
-    assert state(C, C, C) is State.COMPLETED and state(C, F, C) is State.FAILED
-    assert state(C, Status(State.CANCELLED), Status(State.TIMEOUT)) is State.TIMEOUT
+    assert combine_states(Q) is State.QUEUED and combine_states(Q, R) is State.RUNNING
+    assert combine_states(C, Q) is State.RUNNING, "one is through, the others wait"
+    assert combine_states(C, C, C) is State.COMPLETED and combine_states(C, F, C) is State.FAILED
+    assert combine_states(C, Status(State.CANCELLED), Status(State.TIMEOUT)) is State.TIMEOUT
 
 
 def test_what_is_not_known_of_all_is_not_said() -> None:
-    assert state(C, C) is None and state() is None
+    assert combine_states(C, C) is None and combine_states() is None
     assert aggregate_array_status([C], 1) is C and aggregate_array_status([], 1) is None
 
 

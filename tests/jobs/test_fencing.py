@@ -22,12 +22,12 @@ TOOL = Path(helper.__file__).with_name("checkpoint.sh")
 SHELLCHECK = Path(sysconfig.get_path("scripts")) / "shellcheck"
 
 
-def shell(folder: Path, epoch: int, *words: str) -> subprocess.CompletedProcess[str]:
+def run_tool(folder: Path, epoch: int, *words: str) -> subprocess.CompletedProcess[str]:
     env = {"PATH": "/usr/bin:/bin", "SUPERCLOUD_CHECKPOINT": str(folder), "SUPERCLOUD_EPOCH": str(epoch)}
     return subprocess.run(["sh", str(TOOL), *words], env=env, capture_output=True, text=True)
 
 
-def by_python(folder: Path, epoch: int, name: str) -> bool:
+def commit_by_python(folder: Path, epoch: int, name: str) -> bool:
     try:
         with fencing.commit(name, folder, epoch) as fresh:
             (fresh / "epoch").write_text(str(epoch))
@@ -36,31 +36,31 @@ def by_python(folder: Path, epoch: int, name: str) -> bool:
         return False
 
 
-def by_shell(folder: Path, epoch: int, name: str) -> bool:
+def commit_by_shell(folder: Path, epoch: int, name: str) -> bool:
     source = folder / f"new.{epoch}.{name}"
     source.mkdir(parents=True)
     (source / "epoch").write_text(str(epoch))
-    done = shell(folder, epoch, "commit", name, str(source))
+    done = run_tool(folder, epoch, "commit", name, str(source))
     assert done.returncode in (0, 76), done.stderr
     return done.returncode == 0
 
 
-def latest_by_python(folder: Path, epoch: int) -> str | None:
+def find_latest_by_python(folder: Path, epoch: int) -> str | None:
     found = fencing.find_latest(folder, epoch)
     return found.name if found else None
 
 
-def latest_by_shell(folder: Path, epoch: int) -> str | None:
-    return Path(said).name if (said := shell(folder, epoch, "latest").stdout.strip()) else None
+def find_latest_by_shell(folder: Path, epoch: int) -> str | None:
+    return Path(said).name if (said := run_tool(folder, epoch, "latest").stdout.strip()) else None
 
 
 WAYS = pytest.mark.parametrize(
     "commit, latest",
     [
-        (by_python, latest_by_python),
-        (by_shell, latest_by_shell),
-        (by_python, latest_by_shell),
-        (by_shell, latest_by_python),
+        (commit_by_python, find_latest_by_python),
+        (commit_by_shell, find_latest_by_shell),
+        (commit_by_python, find_latest_by_shell),
+        (commit_by_shell, find_latest_by_python),
     ],
 )
 Commit = Callable[[Path, int, str], bool]
@@ -92,7 +92,7 @@ def test_ten_thousand_checkpoints_keep_their_order(tmp_path: Path) -> None:
     fencing.find_latest(tmp_path, 1)
     for number in (7, 8, 9, 10, 99):
         (tmp_path / f"0000000001-{number:08d}-x").mkdir(exist_ok=True)
-    assert by_shell(tmp_path, 1, "y") and latest_by_python(tmp_path, 1) == "0000000001-00000100-y"
+    assert commit_by_shell(tmp_path, 1, "y") and find_latest_by_python(tmp_path, 1) == "0000000001-00000100-y"
 
 
 def test_a_checkpoint_that_failed_leaves_nothing(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_checkpoint_that_failed_leaves_nothing(tmp_path: Path) -> None:
 def test_names_are_plain(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="not a valid checkpoint name: use"), fencing.commit(name, tmp_path, 1):
         pass
-    assert shell(tmp_path, 1, "commit", name, str(tmp_path)).returncode != 0
+    assert run_tool(tmp_path, 1, "commit", name, str(tmp_path)).returncode != 0
     assert not (tmp_path / "x").exists()
 
 
@@ -150,11 +150,11 @@ def test_two_copies_race(tmp_path: Path) -> None:
     assert codes == [76] * 5 + [-signal.SIGKILL], "every old copy was told to stop"
     found = fencing.find_latest(folder, 30_001)
     assert found is not None
-    chain = committed(folder, found.name)
+    chain = list_committed_epochs(folder, found.name)
     assert chain == list(range(1, len(chain) + 1)), "one line of steps, without a gap, a repetition or a step back"
 
 
-def committed(folder: Path, last: str) -> list[int]:
+def list_committed_epochs(folder: Path, last: str) -> list[int]:
     """The steps that lead to a checkpoint, by the epochs that went on from one another."""
     steps: list[int] = []
     while last:

@@ -70,7 +70,7 @@ def test_a_wait_that_began_while_the_disk_was_full_ends_once_there_is_space(
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     looks: list[float] = []
 
-    def frees_space(seconds: float) -> None:
+    def free_space_while_waiting(seconds: float) -> None:
         looks.append(seconds)
         if len(looks) == 3:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -79,7 +79,7 @@ def test_a_wait_that_began_while_the_disk_was_full_ends_once_there_is_space(
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))  # no file of this process can grow
         with Store(store.folder) as full:
             assert full.write_error
-            monkeypatch.setattr(futures_module.time, "sleep", frees_space)
+            monkeypatch.setattr(futures_module.time, "sleep", free_space_while_waiting)
             done, _ = wait([api.get(1, full)], 60)
             assert [job.record.state for job in done] == ["COMPLETED"] and len(looks) >= 3
     finally:
@@ -95,14 +95,14 @@ def test_who_follows_one_job_on_a_full_disk_is_told_so_and_sees_its_end_once_the
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     poll, looks = FakeEngine.poll, [0]
 
-    def quiet(self: FakeEngine, refs: Any) -> Any:  # its file cannot be written either: nothing new
+    def poll_running(self: FakeEngine, refs: Any) -> Any:  # its file cannot be written either: nothing new
         looks[0] += 1
         if looks[0] < 3:
             return {ref: Status(State.RUNNING) for ref in refs}
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         return poll(self, refs) if looks[0] > 3 else {ref: Status(State.RUNNING) for ref in refs}
 
-    monkeypatch.setattr(FakeEngine, "poll", quiet)
+    monkeypatch.setattr(FakeEngine, "poll", poll_running)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
         with Store(store.folder) as full:
@@ -213,12 +213,12 @@ def test_a_wait_goes_on_where_another_process_keeps_the_store(
             other.execute("PRAGMA locking_mode = EXCLUSIVE")
             other.execute("BEGIN EXCLUSIVE")
 
-            def lets_go(seconds: float) -> None:
+            def release_lock(seconds: float) -> None:
                 looks.append(seconds)
                 if len(looks) == 3:
                     other.close()
 
-            monkeypatch.setattr(futures_module.time, "sleep", lets_go)
+            monkeypatch.setattr(futures_module.time, "sleep", release_lock)
             assert wait([job], 60).done == {job} and len(looks) >= 3
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -244,13 +244,13 @@ def test_an_engine_may_be_silent_for_a_while(submit: Callable[..., api.Job], mon
     job = submit("COMPLETED")
     poll, left = FakeEngine.poll, [3]
 
-    def moody(self: FakeEngine, refs: Any) -> Any:
+    def poll_with_errors(self: FakeEngine, refs: Any) -> Any:
         left[0] -= 1
         if left[0] >= 0:
             raise EngineError("no answer")
         return poll(self, refs)
 
-    monkeypatch.setattr(FakeEngine, "poll", moody)
+    monkeypatch.setattr(FakeEngine, "poll", poll_with_errors)
     assert wait([job], 10).done == {job}
     monkeypatch.setattr(futures_module, "UNRESPONSIVE_TIMEOUT", 0.0)
     left[0] = 10**6

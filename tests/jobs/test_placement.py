@@ -25,13 +25,13 @@ CATALOG = Catalog.load_default()
 Make = Callable[..., JobSpec]
 
 
-def found(job: JobSpec, plan: Plan) -> Placement:
+def place_job(job: JobSpec, plan: Plan) -> Placement:
     answer = place(job, plan, CATALOG)
     assert isinstance(answer, Placement), answer
     return answer
 
 
-def refusal(job: JobSpec, plan: Plan, pool: str = "train") -> Refusal:
+def get_refusal(job: JobSpec, plan: Plan, pool: str = "train") -> Refusal:
     answer = why_not(job, plan, CATALOG)[pool]
     assert isinstance(answer, Refusal), answer
     return answer
@@ -78,7 +78,7 @@ def test_the_order_of_accelerators(wish: str, accelerator: str, steps: int | Non
 def test_shapes(
     job: Make, plan: Plan, accelerators: dict[str, Any], more: dict[str, Any], nodes: int, each: int
 ) -> None:
-    at = found(job(accelerators={"type": "h100"} | accelerators, **more), plan)
+    at = place_job(job(accelerators={"type": "h100"} | accelerators, **more), plan)
     assert (at.pool, at.nodes, at.accelerators_per_node) == ("train", nodes, each)
 
 
@@ -118,7 +118,7 @@ def test_shapes(
 def test_refusals_name_the_reason_and_the_smallest_change(
     job: Make, plan: Plan, fields: dict[str, Any], reason: str, suggestion: str
 ) -> None:
-    said = refusal(job(**fields), plan)
+    said = get_refusal(job(**fields), plan)
     assert reason in said.reason
     assert suggestion in said.suggestion
 
@@ -133,29 +133,31 @@ def test_every_pool_answers(job: Make, plan: Plan) -> None:
 
 
 def test_a_job_takes_the_least_that_will_do(job: Make, plan: Plan) -> None:
-    assert found(job(accelerators={"count": 8}), plan).pool == "old"
-    assert found(job(accelerators={"count": 8, "type": ">=a100"}), plan).pool == "old"
-    assert found(job(accelerators={"count": 8, "type": ["h100", "a100"]}), plan).pool == "train"
-    assert found(job(tenant="llm"), plan).pool == "cpu"
+    assert place_job(job(accelerators={"count": 8}), plan).pool == "old"
+    assert place_job(job(accelerators={"count": 8, "type": ">=a100"}), plan).pool == "old"
+    assert place_job(job(accelerators={"count": 8, "type": ["h100", "a100"]}), plan).pool == "train"
+    assert place_job(job(tenant="llm"), plan).pool == "cpu"
 
 
 def test_partitions(job: Make, plan: Plan) -> None:
-    at = found(job(accelerators={"count": 8, "type": "h100"}), plan)
+    at = place_job(job(accelerators={"count": 8, "type": "h100"}), plan)
     assert isinstance(at.request, SlurmRequest)
     assert (at.request.partition, at.request.constraint, at.request.qos) == ("batch", "train", "normal")
-    assert refusal(job(), plan, "cpu").reason == "partition cpus is for tenant llm"
-    request = found(job(tenant="llm"), plan).request
+    assert get_refusal(job(), plan, "cpu").reason == "partition cpus is for tenant llm"
+    request = place_job(job(tenant="llm"), plan).request
     assert isinstance(request, SlurmRequest) and request.account == "llm"
 
 
 def test_nearness_of_a_tree(job: Make, plan: Plan) -> None:
-    preferred = found(job(accelerators={"count": 64, "type": "h100"}), plan).locality
+    preferred = place_job(job(accelerators={"count": 64, "type": "h100"}), plan).locality
     assert (preferred.level, preferred.required, preferred.switches) == ("su", False, 1)
-    insisted = found(job(accelerators={"count": 64, "type": "h100"}, place={"near": "leaf"}), plan).locality
+    insisted = place_job(job(accelerators={"count": 64, "type": "h100"}, place={"near": "leaf"}), plan).locality
     assert (insisted.required, insisted.switches) == (True, 1)
-    assert found(job(accelerators={"count": 512, "type": "h100"}), plan).locality.switches == 2
-    assert found(job(accelerators={"count": 8, "type": "h100"}), plan).locality.switches == 0
-    assert found(job(accelerators={"count": 64, "type": "h100"}, place={"near": "any"}), plan).locality.switches == 0
+    assert place_job(job(accelerators={"count": 512, "type": "h100"}), plan).locality.switches == 2
+    assert place_job(job(accelerators={"count": 8, "type": "h100"}), plan).locality.switches == 0
+    assert (
+        place_job(job(accelerators={"count": 64, "type": "h100"}, place={"near": "any"}), plan).locality.switches == 0
+    )
 
 
 BLOCKS = """
@@ -169,16 +171,16 @@ fabrics: [{name: compute, kind: infiniband, shape: rail-optimized, switch: nvidi
 
 def test_nearness_of_blocks(job: Make) -> None:
     nvl = resolve(loads(BLOCKS))
-    inside = found(job(accelerators={"count": 64}), nvl).locality
+    inside = place_job(job(accelerators={"count": 64}), nvl).locality
     assert (inside.level, inside.segment) == ("scale-up", 16)
-    assert found(job(accelerators={"count": 256}), nvl).locality.segment == 0
+    assert place_job(job(accelerators={"count": 256}), nvl).locality.segment == 0
     grouped = job(parallelism={"tensor": 32, "data": 8})
-    assert found(grouped, nvl).locality.segment == 8
-    assert "holds 18" in refusal(job(accelerators={"count": 76}, place={"near": "scale-up"}), nvl).reason
+    assert place_job(grouped, nvl).locality.segment == 8
+    assert "holds 18" in get_refusal(job(accelerators={"count": 76}, place={"near": "scale-up"}), nvl).reason
 
 
 def test_placements_are_kept_as_text(job: Make, plan: Plan) -> None:
-    at = found(job(accelerators={"count": 16, "type": "h100"}, place={"nodes": ["train-[0001-0002]"]}), plan)
+    at = place_job(job(accelerators={"count": 16, "type": "h100"}, place={"nodes": ["train-[0001-0002]"]}), plan)
     assert at.hosts == ("train-0001", "train-0002")
     assert Placement.from_json(at.to_json()) == at
     assert str(at) == "2 nodes of pool train, 8 × h100-sxm each, within one su"

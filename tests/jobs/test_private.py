@@ -28,7 +28,7 @@ from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
 
-def mode(path: Path) -> int:
+def get_mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
@@ -37,13 +37,13 @@ def test_files_of_the_store_are_for_their_user_alone(tmp_path: Path) -> None:
     try:
         with Store(tmp_path / "new/state") as store:
             store.record(NewJob(key="k", name="job", spec="{}"))
-            assert {mode(path) for path in (tmp_path / "new/state").iterdir()} == {0o600}
+            assert {get_mode(path) for path in (tmp_path / "new/state").iterdir()} == {0o600}
     finally:
         os.umask(before)
-    assert mode(tmp_path / "new/state") == 0o700
+    assert get_mode(tmp_path / "new/state") == 0o700
     (tmp_path / "new/state/jobs.db").chmod(0o644)
     Store(tmp_path / "new/state").close()
-    assert mode(tmp_path / "new/state/jobs.db") == 0o600, "what an earlier version left open is closed"
+    assert get_mode(tmp_path / "new/state/jobs.db") == 0o600, "what an earlier version left open is closed"
 
 
 @pytest.mark.parametrize("bits", [0o777, 0o1777, 0o770, 0o702])
@@ -83,10 +83,10 @@ def test_what_a_job_of_this_machine_leaves_is_for_its_user_alone(tmp_path: Path,
         os.umask(before)
     assert int((tmp_path / "mask").read_text(), 8) == 0o022
     local = store.folder / "local"
-    files = {path.name: mode(path) for path in local.rglob("*") if path.is_file()}
+    files = {path.name: get_mode(path) for path in local.rglob("*") if path.is_file()}
     assert {"agent.log", "log", "script", "started", "exit", "held"} <= files.keys()
     assert set(files.values()) == {0o600}, files
-    assert {mode(local), mode(local / "runs")} == {0o700}
+    assert {get_mode(local), get_mode(local / "runs")} == {0o700}
 
 
 @pytest.mark.parametrize("bits", [0o700, 0o777])
@@ -108,7 +108,7 @@ def test_a_result_that_is_a_link_is_not_read(tmp_path: Path, plan: Plan, store: 
         call = executor.submit(called.add, 1)
         assert call.result(60) == 3
     path = build_result_path(store.folder / "local", call.record.engine_key)
-    assert mode(path) == 0o600
+    assert get_mode(path) == 0o600
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(EngineError, match="cannot be read"):
@@ -142,6 +142,6 @@ def test_a_log_that_is_a_link_or_a_fifo_is_not_read(tmp_path: Path, where: str, 
 
 @pytest.mark.slow
 def test_arguments_of_functions_are_in_no_list_of_processes(plan: Plan, store: Store) -> None:
-    assert re.fullmatch("eJ[A-Za-z0-9_-]{40,}=*", pack_call(called.packed_arguments, (), {}))
+    assert re.fullmatch("eJ[A-Za-z0-9_-]{40,}=*", pack_call(called.find_packed_arguments, (), {}))
     with Executor(plan, engine="local", store=store) as executor:
-        assert executor.submit(called.packed_arguments).result(60) == []
+        assert executor.submit(called.find_packed_arguments).result(60) == []

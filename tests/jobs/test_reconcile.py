@@ -107,10 +107,10 @@ def test_an_engine_that_is_down_changes_nothing(
     held = submit(job(["fake", "RUNNING"]), plan, store)
     assert held.get_state() is State.RUNNING
 
-    def down(self: FakeEngine, refs: object) -> object:
+    def refuse_to_answer(self: FakeEngine, refs: object) -> object:
         raise SubmissionUnknownError("no answer")
 
-    monkeypatch.setattr(FakeEngine, "poll", down)
+    monkeypatch.setattr(FakeEngine, "poll", refuse_to_answer)
     assert [str(problem) for problem in reconcile(store)] == ["no answer"]
     assert store.get(held.id).state is State.RUNNING
 

@@ -84,11 +84,11 @@ def test_exit_codes_for_scripts(shell: Shell) -> None:
     dear = "{name: dear, command: [a], tenant: llm, accelerators: {count: 8}, time_limit: 8 h}"
     assert "of its 1 USD left this day" in shell("submit", shell.job(dear), "--on", "fleet.yaml", code=2)
     assert "has a connection" in shell(
-        "submit", shell.job("{name: a, command: [a], time_limit: 1 min}"), "--on", unconnected(shell), code=2
+        "submit", shell.job("{name: a, command: [a], time_limit: 1 min}"), "--on", write_unconnected_plan(shell), code=2
     )
 
 
-def unconnected(shell: Shell) -> str:
+def write_unconnected_plan(shell: Shell) -> str:
     (shell.folder / "plain.yaml").write_text("name: plain\nclusters: [{spec: own.yaml}]\n")
     return "plain.yaml"
 
@@ -114,12 +114,12 @@ def test_one_list_cut_down(shell: Shell) -> None:
         )
     shell("wait", "1", "2", "3", code=1)
 
-    def rows(*words: str) -> list[int]:
+    def list_ids(*words: str) -> list[int]:
         return [row["id"] for row in json.loads(shell("jobs", "--json", *words))]
 
-    assert rows() == [3, 2, 1] and rows("--limit", "2") == [3, 2]
-    assert rows("--state", "failed") == [3, 2, 1] and rows("--state", "COMPLETED", "--state", "held") == []
-    assert rows("--tenant", "llm") == [2, 1] and rows("--name", "a") == [3, 1]
-    assert rows("--name", "a", "--tenant", "llm") == [1] and rows("--live", "--state", "failed") == []
+    assert list_ids() == [3, 2, 1] and list_ids("--limit", "2") == [3, 2]
+    assert list_ids("--state", "failed") == [3, 2, 1] and list_ids("--state", "COMPLETED", "--state", "held") == []
+    assert list_ids("--tenant", "llm") == [2, 1] and list_ids("--name", "a") == [3, 1]
+    assert list_ids("--name", "a", "--tenant", "llm") == [1] and list_ids("--live", "--state", "failed") == []
     assert "did you mean FAILED" in shell("jobs", "--state", "fialed", code=2)
     assert shell("jobs", "--tenant", "nobody") == ""

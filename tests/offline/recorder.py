@@ -20,7 +20,7 @@ from pulumi.runtime.proto import engine_pb2
 from pulumi.runtime.settings import Settings, configure, set_root_resource
 
 from .graph import Graph
-from .monitor import Answers, Monitor, disabled_defaults
+from .monitor import Answers, Monitor, list_disabled_defaults
 from .sdks import expect_warnings
 
 
@@ -58,18 +58,18 @@ def record(
         ProgramRefused: everything the engine or a provider's schema would refuse.
         Exception: whatever the program itself raises.
     """
-    settings = {_key(key, project): _text(value) for key, value in (config or {}).items()}
-    monitor = Monitor(project, stack, preview, invokes or {}, disabled_defaults(settings))
+    settings = {_qualify_key(key, project): _format_value(value) for key, value in (config or {}).items()}
+    monitor = Monitor(project, stack, preview, invokes or {}, list_disabled_defaults(settings))
     with patch.dict(os.environ, PULUMI_ERROR_OUTPUT_STRING="true"), warnings.catch_warnings():
         expect_warnings()
-        secrets = {_key(key, project) for key in secret_config}
+        secrets = {_qualify_key(key, project) for key in secret_config}
         log = contextvars.copy_context().run(_run, program, monitor, settings, secrets)
     if monitor.errors:
         raise ProgramRefused(sorted(monitor.errors))
     return Graph(monitor.entries, monitor.exports, tuple(sorted(monitor.warnings)), tuple(log))
 
 
-def program_at(folder: Path) -> Callable[[], Any]:
+def load_program(folder: Path) -> Callable[[], Any]:
     """The program in a folder (``__main__.py``) or a file, as a function."""
     file = folder / "__main__.py" if folder.is_dir() else folder
     return lambda: runpy.run_path(str(file), run_name="__main__") and None
@@ -86,11 +86,11 @@ class Log(mocks.MockEngine):
             self.said.append(f"{engine_pb2.LogSeverity.Name(request.severity).lower()}: {request.message}")
 
 
-def _key(key: str, project: str) -> str:
+def _qualify_key(key: str, project: str) -> str:
     return key if ":" in key else f"{project}:{key}"
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 

@@ -46,7 +46,7 @@ STABLE = ("storage", "rails", "kubernetes", "many-pools", "small-subnet", "bridg
 
 
 @cache
-def planned(name: str, more: int = 0) -> Plan:
+def build_plan(name: str, more: int = 0) -> Plan:
     fabrics, nodes, others = SPECS[name]
     joined = [item["name"] for item in fabrics]
     pools = [
@@ -71,7 +71,7 @@ def planned(name: str, more: int = 0) -> Plan:
     return plan
 
 
-def facts(plan: Plan) -> Iterator[tuple[tuple[str, object], object]]:
+def iter_facts(plan: Plan) -> Iterator[tuple[tuple[str, object], object]]:
     """((what diff calls it, which one), its name, address or place)."""
     networks, layout = plan.networks, plan.layout
     assert networks and layout
@@ -122,19 +122,19 @@ def facts(plan: Plan) -> Iterator[tuple[tuple[str, object], object]]:
 
 def find_moved(old: Plan, new: Plan) -> set[str]:
     """What diff calls the things that both plans have and that are called, addressed or placed otherwise."""
-    before, after = dict(facts(old)), dict(facts(new))
+    before, after = dict(iter_facts(old)), dict(iter_facts(new))
     return {key[0] for key in before.keys() & after.keys() if before[key] != after[key]}
 
 
-def find_said(changes: list[Change]) -> set[str]:
+def find_reported(changes: list[Change]) -> set[str]:
     return {change.path for change in changes if change.impact in ("replaces", "recables")}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
 def test_growth_renumbers_nobody_or_diff_says_whom(name: str) -> None:
-    old, new = planned(name), planned(name, 1)
-    moved, said = find_moved(old, new), find_said(diff_plans(old, new))
+    old, new = build_plan(name), build_plan(name, 1)
+    moved, said = find_moved(old, new), find_reported(diff_plans(old, new))
     unsaid = {path for path in moved if not any(item.startswith(path) for item in said)}
     assert not unsaid
     nodes = {path for path in moved if path.startswith(("networks.nodes", "pools", "networks.bmcs"))}
@@ -149,13 +149,17 @@ def test_growth_renumbers_nobody_or_diff_says_whom(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in SPECS if name not in STABLE])
 def test_only_those_behind_the_pool_that_grows_move(name: str) -> None:
-    moved = find_moved(planned(name), planned(name, 1))
+    moved = find_moved(build_plan(name), build_plan(name, 1))
     assert not any("/a]" in path or path.startswith("pools[a]") for path in moved)
 
 
 @pytest.mark.parametrize("name", SPECS)
 def test_no_two_nodes_have_one_address(name: str) -> None:
-    found = [value for key, value in facts(planned(name)) if key[0].startswith(("networks.nodes", "networks.servers"))]
+    found = [
+        value
+        for key, value in iter_facts(build_plan(name))
+        if key[0].startswith(("networks.nodes", "networks.servers"))
+    ]
     assert len(set(found)) == len(found)
 
 
@@ -168,7 +172,7 @@ def test_no_two_nodes_have_one_address(name: str) -> None:
     ],
 )
 def test_the_scripts_of_hosts_give_the_addresses_of_the_plan(name: str, fabric: str, script: str) -> None:
-    plan = planned(name)
+    plan = build_plan(name)
     assert plan.networks
     links = next(item for item in plan.networks.joined(fabric) if item.pool == "b")
     target, _, path = script.partition(":")
@@ -182,9 +186,9 @@ def test_the_scripts_of_hosts_give_the_addresses_of_the_plan(name: str, fabric: 
 
 def test_nodes_that_go_to_the_pool_behind_move_cables() -> None:
     """The wiring is the same one, with other nodes at its ends."""
-    old = planned("storage")
+    old = build_plan("storage")
     spec = old.spec.model_dump(exclude_unset=True)
     spec["pools"][0]["nodes"], spec["pools"][1]["nodes"] = 5, 3
     new = resolve(ClusterSpec.model_validate(spec))
     assert old.fabrics[0].wiring == new.fabrics[0].wiring
-    assert "fabrics[storage].node_links" in find_said(diff_plans(old, new))
+    assert "fabrics[storage].node_links" in find_reported(diff_plans(old, new))

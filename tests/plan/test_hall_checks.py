@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from halls import DGX, LIQUID, hall
+from halls import DGX, LIQUID, build_hall
 
 # name -> check, level, facility, what it says, what it advises
 CASES: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
@@ -220,13 +220,13 @@ WET: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_bad_halls(tmp_path: Path, case: str) -> None:
     check, level, facility, said, advice = CASES[case]
-    _expect(hall(tmp_path, **facility), check, level, said, advice)
+    _expect(build_hall(tmp_path, **facility), check, level, said, advice)
 
 
 @pytest.mark.parametrize("case", WET)
 def test_bad_water(tmp_path: Path, case: str) -> None:
     check, level, cooling, said, advice = WET[case]
-    plan = hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=LIQUID | cooling)
+    plan = build_hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=LIQUID | cooling)
     if check == "unknown-name":
         finding = next(item for item in plan.findings if item.path == "facility.cooling.cdu")
         assert finding.level == level and said in finding.problem and advice in finding.hint
@@ -244,7 +244,7 @@ def _expect(plan: Any, check: str, level: str, said: str, advice: str) -> None:
 
 
 def test_a_good_hall_says_nothing(tmp_path: Path) -> None:
-    plan = hall(
+    plan = build_hall(
         tmp_path,
         rack=DGX | {"pdus": 3, "pdu": "raritan-px3-5878i2r"},
         reach="100 m",

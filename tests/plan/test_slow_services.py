@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from plan.test_resolve import planned
+from plan.test_resolve import plan_spec
 
 from supercloud.targets import render
 
@@ -14,6 +14,6 @@ STORAGE = {"name": "storage", "kind": "infiniband", "shape": "rail-optimized", "
 def test_slow_links_share_a_port_as_far_as_splitters_go(speed: str, split: int) -> None:
     service = {"name": "home", "count": 3, "links": 31, "speed": speed}
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 32, "fabrics": ["storage"]}]
-    plan = planned(pools=pools, fabrics=[STORAGE | {"services": [service]}])
+    plan = plan_spec(pools=pools, fabrics=[STORAGE | {"services": [service]}])
     assert plan.fabrics[0].services[0].split == split
     assert render(plan, "bom").files

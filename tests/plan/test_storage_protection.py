@@ -15,7 +15,7 @@ from supercloud.spec.loader import load
 CATALOG = Path(__file__).parents[2] / "examples" / "07-storage" / "catalog"
 
 
-def store(folder: Path, kind: str, count: int | None = None, **protection: int) -> Plan:
+def build_plan(folder: Path, kind: str, count: int | None = None, **protection: int) -> Plan:
     servers: dict[str, Any] = {"machine": "flash-24"} | ({"count": count} if count else {})
     data = {
         "name": "t",
@@ -29,7 +29,7 @@ def store(folder: Path, kind: str, count: int | None = None, **protection: int) 
     return resolve(load(folder / "cluster.yaml"))
 
 
-def errors(plan: Plan) -> list[tuple[str, str, str]]:
+def list_errors(plan: Plan) -> list[tuple[str, str, str]]:
     return [(item.check, item.problem, item.hint) for item in plan.errors]
 
 
@@ -50,7 +50,7 @@ def errors(plan: Plan) -> list[tuple[str, str, str]]:
     ],
 )
 def test_as_many_servers_as_parts(tmp_path: Path, kind: str, protection: dict[str, int], servers: int) -> None:
-    plan = store(tmp_path, kind, **protection)
+    plan = build_plan(tmp_path, kind, **protection)
     assert not plan.errors and plan.servers[-1].count == servers
 
 
@@ -73,10 +73,10 @@ def test_as_many_servers_as_parts(tmp_path: Path, kind: str, protection: dict[st
 def test_what_the_product_does_not_make(
     tmp_path: Path, kind: str, protection: dict[str, int], said: str, cure: dict[str, int]
 ) -> None:
-    ((check, problem, hint),) = errors(store(tmp_path, kind, **protection))
+    ((check, problem, hint),) = list_errors(build_plan(tmp_path, kind, **protection))
     name = next(iter(protection))
     assert (check, problem, hint) == ("storage-protection", said, f"set {name}: {cure[name]}, or omit it")
-    assert not errors(store(tmp_path, kind, **cure))
+    assert not list_errors(build_plan(tmp_path, kind, **cure))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_what_the_product_does_not_make(
 def test_below_its_minimum_and_the_cure(
     tmp_path: Path, kind: str, count: int, protection: dict[str, int], needed: int
 ) -> None:
-    ((check, problem, hint),) = errors(store(tmp_path, kind, count, **protection))
+    ((check, problem, hint),) = list_errors(build_plan(tmp_path, kind, count, **protection))
     assert check == "storage-minimum" and f"requires {needed}: {needed - count} too few" in problem
     assert hint == f"set count: {needed}, or omit it"
-    assert not errors(store(tmp_path, kind, needed, **protection))
+    assert not list_errors(build_plan(tmp_path, kind, needed, **protection))

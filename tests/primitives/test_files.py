@@ -62,25 +62,25 @@ def test_text_has_no_mark_of_the_byte_order_and_a_limit(tmp_path: Path) -> None:
         read_text(tmp_path / "x", 5)
 
 
-def _guids(folder: Path) -> Any:
-    return _changed("01-minimal", folder, lambda spec: spec["fabrics"][0].update(guids="x"))
+def _plan_guids(folder: Path) -> Any:
+    return _plan_changed_example("01-minimal", folder, lambda spec: spec["fabrics"][0].update(guids="x"))
 
 
-def _macs(folder: Path) -> Any:
-    return _changed("01-minimal", folder, lambda spec: spec.setdefault("network", {}).update(macs="x"))
+def _plan_macs(folder: Path) -> Any:
+    return _plan_changed_example("01-minimal", folder, lambda spec: spec.setdefault("network", {}).update(macs="x"))
 
 
-def _weather(folder: Path) -> Any:
-    return _changed("02-superpod", folder, lambda spec: spec["facility"]["cooling"].update(weather="x"))
+def _plan_weather(folder: Path) -> Any:
+    return _plan_changed_example("02-superpod", folder, lambda spec: spec["facility"]["cooling"].update(weather="x"))
 
 
-def _carbon(folder: Path) -> Any:
-    return _changed(
+def _plan_carbon(folder: Path) -> Any:
+    return _plan_changed_example(
         "02-superpod", folder, lambda spec: spec["facility"].setdefault("energy", {}).update(carbon_hours="x")
     )
 
 
-def _changed(name: str, folder: Path, change: Callable[[Any], object]) -> Any:
+def _plan_changed_example(name: str, folder: Path, change: Callable[[Any], object]) -> Any:
     spec = yaml.safe_load(next(path for path in EXAMPLES if path.parent.name == name).read_text())
     change(spec)
     (folder / "cluster.yaml").write_text(yaml.safe_dump(spec))
@@ -88,19 +88,19 @@ def _changed(name: str, folder: Path, change: Callable[[Any], object]) -> Any:
 
 
 READERS: dict[str, Callable[[Path], Any]] = {
-    "guids": _guids,
-    "macs": _macs,
-    "weather": _weather,
-    "carbon": _carbon,
+    "guids": _plan_guids,
+    "macs": _plan_macs,
+    "weather": _plan_weather,
+    "carbon": _plan_carbon,
     "spec": lambda folder: load(folder / "x"),
-    "spec as json": lambda folder: load(_named(folder, "x.json")),
+    "spec as json": lambda folder: load(_join_name(folder, "x.json")),
     "job": lambda folder: load_job(folder / "x"),
     "fleet": lambda folder: load_fleet(folder / "x"),
     "cabling": lambda folder: read_output(folder / "x"),
 }
 
 
-def _named(folder: Path, name: str) -> Path:
+def _join_name(folder: Path, name: str) -> Path:
     if os.path.lexists(folder / "x"):
         (folder / "x").rename(folder / name)
     return folder / name

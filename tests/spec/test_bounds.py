@@ -41,12 +41,12 @@ def test_of_400_000_unknown_keys_only_a_bounded_number_is_looked_for() -> None:
         ClusterSpec.model_validate(data)
     asked = 0
 
-    def line(place: tuple[str | int, ...]) -> int:
+    def get_line(place: tuple[str | int, ...]) -> int:
         nonlocal asked
         asked += 1
         return 1
 
-    found = [finding for _, finding in build_findings(caught.value, data, ClusterSpec, find_line=line)]
+    found = [finding for _, finding in build_findings(caught.value, data, ClusterSpec, find_line=get_line)]
     assert len(found) == 201 and asked <= 10_000
     assert found[-1].problem == f"{caught.value.error_count() - 200} more problems"
 

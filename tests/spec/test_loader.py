@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from spec.spec_texts import GOOD, problems
+from spec.spec_texts import GOOD, list_problems
 
 from supercloud.errors import SpecError
 from supercloud.spec.loader import load, load_job, loads
@@ -27,7 +27,7 @@ scheduler:
     - {name: c, pools: [train], default: true}
 pools: [{name: train, machine: dgx-h100, nodes: 4}]
 """
-    assert problems(text) == [
+    assert list_problems(text) == [
         (
             9,
             "scheduler.partitions[2].default",
@@ -44,7 +44,7 @@ site: {kind: onprem, location: stockholm}
 scheduler: {kind: kubernetes, version: "1.36", levels: [su, fabric, su]}
 pools: [{name: train, machine: dgx-h100, nodes: 4}]
 """
-    assert problems(text) == [(3, "scheduler.levels[2]", "duplicate level 'su', at line 3", "remove it")]
+    assert list_problems(text) == [(3, "scheduler.levels[2]", "duplicate level 'su', at line 3", "remove it")]
 
 
 def test_a_path_has_no_member_of_a_union() -> None:
@@ -55,7 +55,7 @@ def test_a_path_has_no_member_of_a_union() -> None:
 
 
 def test_everything_wrong_is_said_at_once_with_its_place() -> None:
-    found = problems(
+    found = list_problems(
         """\
 nam: pod1
 site: {kind: onprm, location: stockholm}
@@ -93,9 +93,9 @@ def test_a_release_is_its_text_and_not_a_number() -> None:
 
 
 def test_names_are_unique() -> None:
-    assert "duplicate name" in problems(GOOD + "  - {name: train, machine: b200, nodes: 1}\n")[0][2]
+    assert "duplicate name" in list_problems(GOOD + "  - {name: train, machine: b200, nodes: 1}\n")[0][2]
     twice = GOOD + "  - {name: other, machine: b200, nodes: 1, hostname: train}\n"
-    assert "another hostname" in problems(twice)[0][2]
+    assert "another hostname" in list_problems(twice)[0][2]
 
 
 CONTROLLERS = (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from spec.spec_texts import GOOD, problems
+from spec.spec_texts import GOOD, list_problems
 
 from supercloud.errors import SpecError
 from supercloud.jobs.fleet.state import load_fleet_state
@@ -47,8 +47,8 @@ def test_what_a_mapping_holds_is_not_shown(tmp_path: Path) -> None:
 
 
 def test_a_misspelled_key_of_a_spec_is_shown() -> None:
-    assert "'my pools'" in problems(GOOD + "my pools: []\n")[0][2]
-    assert "unknown field 'poolz'" in [item[2] for item in problems("poolz: []\n")]
+    assert "'my pools'" in list_problems(GOOD + "my pools: []\n")[0][2]
+    assert "unknown field 'poolz'" in [item[2] for item in list_problems("poolz: []\n")]
 
 
 A_CLUSTER = "{name: a, site: {kind: onprem, location: stockholm}, pools: [{name: t, machine: dgx-h100, nodes: 1}]}"

@@ -24,7 +24,7 @@ SPEC: dict[str, Any] = {
 }
 
 
-def slurm(pools: list[dict[str, Any]] = SPEC["pools"]) -> set[int]:
+def list_slurm_codes(pools: list[dict[str, Any]] = SPEC["pools"]) -> set[int]:
     """Codes for which the health check drains a node."""
     spec = SPEC | {"scheduler": {"kind": "slurm", "version": "25.11"}, "pools": pools}
     text = render(resolve(ClusterSpec.model_validate(spec)), "slurm")["health-check.sh"]
@@ -38,7 +38,7 @@ def kubernetes() -> Any:
     return render(resolve(ClusterSpec.model_validate(spec)), "kubernetes")
 
 
-def monitor(bundle: Any, kind: str) -> set[int]:
+def list_monitor_codes(bundle: Any, kind: str) -> set[int]:
     """Codes for which the node problem detector sets its condition (permanent), or writes an event (temporary)."""
     values = yaml.safe_load(bundle["charts/node-problem-detector.yaml"])
     [text] = values["settings"]["custom_monitor_definitions"].values()
@@ -51,7 +51,7 @@ def monitor(bundle: Any, kind: str) -> set[int]:
     return {code for code in found if all(found[code])}
 
 
-def alerts(bundle: Any) -> dict[int, str]:
+def list_alerts(bundle: Any) -> dict[int, str]:
     """Code -> severity of its alert."""
     found: dict[int, str] = {}
     for path, text in bundle.items():
@@ -66,10 +66,10 @@ def alerts(bundle: Any) -> dict[int, str]:
 
 @pytest.mark.slow
 def test_slurm_and_kubernetes_agree_on_every_code(kubernetes: Any) -> None:
-    assert slurm() == monitor(kubernetes, "permanent") == set(XIDS.list_codes("critical"))
-    assert monitor(kubernetes, "temporary") == set(XIDS.list_codes("warning"))
+    assert list_slurm_codes() == list_monitor_codes(kubernetes, "permanent") == set(XIDS.list_codes("critical"))
+    assert list_monitor_codes(kubernetes, "temporary") == set(XIDS.list_codes("warning"))
     said = {code: item.severity for item in XIDS.classes for code in item.codes}
-    assert alerts(kubernetes) == said and len(said) == sum(len(item.codes) for item in XIDS.classes)
+    assert list_alerts(kubernetes) == said and len(said) == sum(len(item.codes) for item in XIDS.classes)
 
 
 def test_no_program_has_a_list_of_its_own() -> None:
@@ -91,4 +91,4 @@ def test_no_program_has_a_list_of_its_own() -> None:
 
 
 def test_other_makers_have_none() -> None:
-    assert slurm([{"name": "mi", "machine": "mi300x-8gpu", "nodes": 4}]) == set()
+    assert list_slurm_codes([{"name": "mi", "machine": "mi300x-8gpu", "nodes": 4}]) == set()

@@ -135,11 +135,11 @@ def test_cages_that_are_counted_are_found(nodes, uplinks, rails, first, kept, wa
     needed = sum(-(-ask.ports // ask.ports_per_cage) * ask.ports_per_cage for ask in asks)
     assume(asks and count_free_ports(ports) >= needed)
 
-    def refusal(ask):
+    def get_refusal(ask):
         try:
             ask(ports)
         except TopologyError as error:
             return str(error)
         return ""
 
-    assert refusal(check_reserved) == refusal(assign_reserved_ports)
+    assert get_refusal(check_reserved) == get_refusal(assign_reserved_ports)

@@ -42,7 +42,7 @@ def test_open_cluster_designs_of_64_128_and_256_accelerators() -> None:
     assert counts == [{"leaf": 1, "spine": 1}, {"leaf": 2, "spine": 1}, {"leaf": 4, "spine": 2}]
 
 
-def fewest_by_trying(nodes: int, rails: int, radix: int, ratio: float, reserved: int) -> int | None:
+def find_fewest(nodes: int, rails: int, radix: int, ratio: float, reserved: int) -> int | None:
     """Every way to share rails, every unit, every number of uplinks and spines, tried one by one."""
     found = [1] if nodes * rails + reserved <= radix else []
     for sharing in (number for number in range(1, rails + 1) if rails % number == 0):
@@ -71,7 +71,7 @@ def test_no_allowed_arrangement_takes_fewer_switches(
     nodes: int, rails: int, radix: int, ratio: float, reserved: int
 ) -> None:
     found = compute_arrangements(nodes, rails, LeafRequirements(radix, radix, ratio, reserved))
-    assert (found[0].switch_count if found else None) == fewest_by_trying(nodes, rails, radix, ratio, reserved)
+    assert (found[0].switch_count if found else None) == find_fewest(nodes, rails, radix, ratio, reserved)
     for best in found[:1]:
         fabric = build_rail_optimized(
             nodes,

@@ -16,7 +16,7 @@ several = settings(deadline=None, suppress_health_check=[HealthCheck.filter_too_
 ratios = st.sampled_from([0.5, 8 / 9, 1.0, 4 / 3, 2.0, 7.0])
 
 
-def seldom(strategy):
+def draw_seldom(strategy):
     """None three times out of four: every number given by hand is one more reason for a refusal."""
     return st.integers(0, 3).flatmap(lambda dice: st.none() if dice else strategy)
 
@@ -24,40 +24,42 @@ def seldom(strategy):
 shared = {
     "radix": radixes | st.tuples(*[st.integers(12, 48)] * 3),
     "planes": st.integers(1, 3),
-    "tiers": seldom(st.integers(1, 3)),
+    "tiers": draw_seldom(st.integers(1, 3)),
     "oversubscription": st.just(1.0) | ratios | st.tuples(ratios, ratios),
     "reserved": st.just(0) | st.integers(0, 5),
-    "uplinks": seldom(st.integers(1, 20)),
+    "uplinks": draw_seldom(st.integers(1, 20)),
 }
 rail = {
     "rails": st.integers(1, 9),
-    "unit_nodes": seldom(st.integers(1, 40)),
-    "units": seldom(st.integers(5, 20)),
-    "down": seldom(st.integers(1, 20)),
+    "unit_nodes": draw_seldom(st.integers(1, 40)),
+    "units": draw_seldom(st.integers(5, 20)),
+    "down": draw_seldom(st.integers(1, 20)),
     "ports_per_rail": st.just(1) | st.integers(1, 2),
     "rails_per_leaf": st.just(1) | st.integers(1, 4),
     "pod": st.sampled_from(["su", "rail"]),
-    "pod_units": seldom(st.integers(1, 4)),
+    "pod_units": draw_seldom(st.integers(1, 4)),
 }
 tree = {
     "nics": st.integers(1, 9),
-    "down": seldom(st.integers(1, 20)),
-    "leaves": seldom(st.integers(10, 40)),
-    "pod_leaves": seldom(st.integers(1, 8)),
+    "down": draw_seldom(st.integers(1, 20)),
+    "leaves": draw_seldom(st.integers(10, 40)),
+    "pod_leaves": draw_seldom(st.integers(1, 8)),
 }
 racks = {
     "nics": st.integers(1, 4),
     "rack_nodes": st.integers(1, 4),
-    "racks": seldom(st.integers(20, 90)),
-    "racks_per_pod": seldom(st.integers(1, 8)),
+    "racks": draw_seldom(st.integers(20, 90)),
+    "racks_per_pod": draw_seldom(st.integers(1, 8)),
 }
 
 
-def built(builder, **numbers):
+def draw_built(builder, **numbers):
     return st.fixed_dictionaries({"nodes": st.integers(1, 150), **shared, **numbers}).map(lambda n: (builder, n))
 
 
-recipes = built(build_rail_optimized, **rail) | built(build_fat_tree, **tree) | built(build_clos, **racks)
+recipes = (
+    draw_built(build_rail_optimized, **rail) | draw_built(build_fat_tree, **tree) | draw_built(build_clos, **racks)
+)
 
 
 def build(recipe) -> Fabric:
@@ -72,7 +74,7 @@ def build(recipe) -> Fabric:
     return fabric
 
 
-def sizes(fabric):
+def count_sizes(fabric):
     """Devices and ports by kind."""
     found = {tier.name: (tier.count, tier.radix) for tier in fabric.tiers}
     found["node"] = (fabric.nodes, fabric.node_ports)
@@ -92,7 +94,7 @@ def test_ports_and_counts(recipe):
         used[link.target_kind, link.target, link.target_port] += 1
     assert max(used.values()) == 1, "a port is used twice"
     for kind, device, port in used:
-        devices, ports = sizes(fabric)[kind]
+        devices, ports = count_sizes(fabric)[kind]
         assert 0 <= device < devices and 0 <= port < ports
     assert sum(kind == "node" for kind, _, _ in used) == fabric.nodes * fabric.node_ports
     ups = Counter((link.source_kind, link.source) for link in links)

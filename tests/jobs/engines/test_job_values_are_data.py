@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from jobs.engines.kubernetes_jobs import PLAN
-from test_values_are_data import fields, planted, takes, texts
+from test_values_are_data import iter_texts, list_fields, plant_text, takes
 
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.local.engine import LocalEngine
@@ -35,7 +35,7 @@ AT = Placement("c", "train", 1, 8, 8, "h100", request=SlurmRequest("h100", "batc
 KEY = "key"
 
 
-def canary_of(about: Any) -> str | None:
+def find_canary(about: Any) -> str | None:
     return next((value for value in CANARIES if takes(about, value)), None)
 
 
@@ -53,11 +53,11 @@ def make_job(sandbox: Path, **more: Any) -> JobSpec:
     } | more
     schema = JobSpec.model_json_schema()
     done = []
-    for where, about in texts(schema, schema["$defs"]):
-        value = canary_of(about)
+    for where, about in iter_texts(schema, schema["$defs"]):
+        value = find_canary(about)
         if where == ("image",) and "image" not in more:
             continue
-        if value and where[0] not in ("command", "script", "workdir", "after") and planted(data, where, value):
+        if value and where[0] not in ("command", "script", "workdir", "after") and plant_text(data, where, value):
             done.append(where)
     assert {("env", "*"), ("secrets", "[]", "name")} <= set(done), done
     folder = sandbox / "work"
@@ -89,7 +89,7 @@ def run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def parses(text: str) -> bool:
+def is_valid_shell(text: str) -> bool:
     return subprocess.run(["bash", "-n"], input=text.encode(), capture_output=True).returncode == 0
 
 
@@ -108,7 +108,7 @@ def test_the_batch_script_of_slurm(more: dict[str, Any], run: Run, tmp_path: Pat
     job = make_job(tmp_path, **more)
     engine = SlurmEngine(Connection(engine="slurm"), tmp_path / "state")
     submission = engine.prepare(job, AT, KEY)
-    assert parses(submission.stdin)
+    assert is_valid_shell(submission.stdin)
     secrets = tmp_path / "secrets"
     (secrets / job.secrets[0].name.strip("/")).parent.mkdir(parents=True, exist_ok=True)
     (secrets / job.secrets[0].name).write_text("hidden")
@@ -170,7 +170,7 @@ def test_a_fleet_has_no_text_that_a_program_takes_for_an_option(tmp_path: Path) 
         with pytest.raises(ValueError):
             engine = SlurmEngine(Connection(engine="slurm", via=f"ssh:{host}"), tmp_path)
             engine.require_reachable()
-    planted_texts = {value for place, value in fields(FleetSpec) if place[-1] == "via"}
+    planted_texts = {value for place, value in list_fields(FleetSpec) if place[-1] == "via"}
     assert all(value.startswith("https://") for value in planted_texts), "an address is opened, and no shell reads it"
     plan, context = resolve(loads(PLAN)), CANARIES[1]
     job = JobSpec(name="job", command=("x",), image="x", tenant="llm")

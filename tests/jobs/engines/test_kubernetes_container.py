@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jobs.engines.kubernetes_jobs import main_of
+from jobs.engines.kubernetes_jobs import find_main_container
 
 from supercloud.jobs.engines.kubernetes.container import (
     _MULTI_TASK_SCRIPT,
@@ -20,7 +20,7 @@ from supercloud.jobs.engines.kubernetes.container import (
 )
 
 
-def expanded(text: str, known: dict[str, str]) -> str:
+def expand(text: str, known: dict[str, str]) -> str:
     """What the kubelet makes of a text: its rules, in the words of the API's documentation."""
     out, at = "", 0
     while at < len(text):
@@ -36,7 +36,7 @@ def expanded(text: str, known: dict[str, str]) -> str:
 @pytest.mark.slow
 @given(st.text(st.sampled_from("$()ab{}`'\" \\;|&"), max_size=30))
 def test_no_text_is_filled_in_by_the_kubelet(text: str) -> None:
-    assert expanded(escape_dollars(text), {"a": "FILLED", "b": "FILLED"}) == text
+    assert expand(escape_dollars(text), {"a": "FILLED", "b": "FILLED"}) == text
 
 
 def run(shell: str, argv: list[str], **env: str) -> subprocess.CompletedProcess[str]:
@@ -59,12 +59,15 @@ def test_an_epoch_counts_launches_restarts_and_what_its_queue_resumed(starts: st
 
 @pytest.mark.slow
 def test_what_commits_checkpoints_is_brought_along(made: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
-    env = {item["name"]: item.get("value", "") for item in main_of(made(checkpoint={"path": "/scratch/a"}))["env"]}
+    env = {
+        item["name"]: item.get("value", "")
+        for item in find_main_container(made(checkpoint={"path": "/scratch/a"}))["env"]
+    }
     assert env["SUPERCLOUD_COMMIT"].startswith("/dev/shm/")
     said = {
         "SUPERCLOUD_COMMIT": str(tmp_path / "commit"),
         "SUPERCLOUD_CHECKPOINT": str(tmp_path / "saved"),
-        "SUPERCLOUD_COMMIT_TEXT": expanded(env["SUPERCLOUD_COMMIT_TEXT"], env),
+        "SUPERCLOUD_COMMIT_TEXT": expand(env["SUPERCLOUD_COMMIT_TEXT"], env),
     }
     script = 'echo state >"$1/new"; "$SUPERCLOUD_COMMIT" commit step "$1/new"; echo "${SUPERCLOUD_COMMIT_TEXT-none}"'
     done = run(_START_SCRIPT + _SINGLE_TASK_SCRIPT, ["sh", "-c", script, "sh", str(tmp_path)], **said)

@@ -96,14 +96,14 @@ def fail_posts(monkeypatch: pytest.MonkeyPatch, answers: dict[str, tuple[int, An
     """Answer so in place of creating the objects whose names end so."""
 
     def send(engine_send: Callable[..., tuple[int, bytes]]) -> Callable[..., tuple[int, bytes]]:
-        def sent(pools: Any, method: str, url: str, body: bytes | None, headers: Any) -> tuple[int, bytes]:
+        def send_once(pools: Any, method: str, url: str, body: bytes | None, headers: Any) -> tuple[int, bytes]:
             name = json.loads(body)["metadata"]["name"] if method == "POST" and body else ""
             for ending, (code, said) in answers.items():
                 if name.endswith(ending):
                     return code, json.dumps(said).encode()
             return engine_send(pools, method, url, body, headers)
 
-        return sent
+        return send_once
 
     monkeypatch.setattr(connection, "send", send(connection.send))
 

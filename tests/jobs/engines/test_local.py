@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from jobs.namespaces import are_allowed
-from jobs.waiting import eventually, stop_agent
+from jobs.waiting import stop_agent, wait_for
 
 from supercloud.errors import EngineError, JobFailedError, StoreError
 from supercloud.jobs import api
@@ -52,12 +52,12 @@ def run(job: JobSpec, plan: Plan, store: Store) -> api.Job:
     return held
 
 
-def place_of(held: api.Job, store: Store, attempt: int = 1, rank: int = 0) -> runs.Run:
+def get_place(held: api.Job, store: Store, attempt: int = 1, rank: int = 0) -> runs.Run:
     return runs.Run(store.folder / "local", held.key, attempt, rank)
 
 
-def process_of(held: api.Job, store: Store, attempt: int = 1) -> ProcessId:
-    process = eventually(place_of(held, store, attempt).read_process)
+def get_process(held: api.Job, store: Store, attempt: int = 1) -> ProcessId:
+    process = wait_for(get_place(held, store, attempt).read_process)
     assert isinstance(process, ProcessId)
     return process
 
@@ -103,39 +103,39 @@ def test_time_limits_end_everything(job: Make, plan: Plan, store: Store) -> None
     stubborn = "trap '' TERM; (setsid sleep 61 &) ; sleep 61"
     held = run(job(["sh", "-c", stubborn], time_limit="300 ms"), plan, store)
     assert (held.record.state, held.record.exit_code) == (State.TIMEOUT, None)
-    place = place_of(held, store)
-    eventually(lambda: not runs.signal_all(place.folder, held.key, 1, 0))  # not even what left the session is there
+    place = get_place(held, store)
+    wait_for(lambda: not runs.signal_all(place.folder, held.key, 1, 0))  # not even what left the session is there
 
 
 def test_cancel_ends_everything(job: Make, plan: Plan, store: Store) -> None:
     held = api.submit(job(["sh", "-c", "sleep 62 & sleep 62"]), plan, engine="local", store=store)
-    process_of(held, store)
+    get_process(held, store)
     held.cancel()
     assert held.wait(10) is State.CANCELLED
-    eventually(lambda: not runs.signal_all(store.folder / "local", held.key, 1, 0))
+    wait_for(lambda: not runs.signal_all(store.folder / "local", held.key, 1, 0))
 
 
 def test_what_a_program_leaves_behind_is_ended(job: Make, plan: Plan, store: Store) -> None:
     held = run(job(["sh", "-c", "sleep 63 & exit 0"]), plan, store)
     assert held.record.state is State.COMPLETED
-    eventually(lambda: not runs.signal_all(store.folder / "local", held.key, 1, 0))  # the kernel takes a moment
+    wait_for(lambda: not runs.signal_all(store.folder / "local", held.key, 1, 0))  # the kernel takes a moment
 
 
 def test_a_waiting_job_is_cancelled_without_having_run(job: Make, plan: Plan, store: Store) -> None:
     whole = {"type": "h100", "count": 8}
     first = api.submit(job(["sleep", "64"], accelerators=whole), plan, engine="local", store=store)
-    process_of(first, store)
+    get_process(first, store)
     second = api.submit(job(accelerators=whole), plan, engine="local", store=store)
     assert second.get_state() is State.QUEUED
     second.cancel()
     assert second.wait(10) is State.CANCELLED and "before it started" in second.record.reason
-    assert not place_of(second, store).task_folder.exists()
+    assert not get_place(second, store).task_folder.exists()
     first.cancel()
 
 
 def test_a_killed_agent_changes_nothing(job: Make, plan: Plan, store: Store, tmp_path: Path) -> None:
     held = api.submit(job(["sh", "-c", "echo begun; sleep 0.5; echo done"]), plan, engine="local", store=store)
-    process_of(held, store)
+    get_process(held, store)
     assert stop_agent(store.folder)
     assert held.wait(10) is State.COMPLETED
     assert "".join(held.logs()) == "begun\ndone\n"
@@ -143,9 +143,9 @@ def test_a_killed_agent_changes_nothing(job: Make, plan: Plan, store: Store, tmp
 
 def test_a_job_that_ended_while_nobody_looked(job: Make, plan: Plan, store: Store) -> None:
     held = api.submit(job(["sh", "-c", "sleep 0.2; exit 5"]), plan, engine="local", store=store)
-    process = process_of(held, store)
+    process = get_process(held, store)
     assert stop_agent(store.folder)
-    eventually(lambda: not process.is_alive)
+    wait_for(lambda: not process.is_alive)
     assert held.wait(10) is State.FAILED and held.record.exit_code == 5
 
 
@@ -154,7 +154,7 @@ def test_a_job_that_ended_while_nobody_looked(job: Make, plan: Plan, store: Stor
 def test_a_lost_job(job: Make, plan: Plan, store: Store, retries: int, end: State, attempts: int, agent: str) -> None:
     text = 'echo $SUPERCLOUD_EPOCH; test "$SUPERCLOUD_EPOCH" = 2 || sleep 65'
     held = api.submit(job(["sh", "-c", text], retries=retries), plan, engine="local", store=store)
-    process = process_of(held, store)
+    process = get_process(held, store)
     if agent == "was killed":
         stop_agent(store.folder)
     os.kill(process.pid, signal.SIGKILL)  # its wrapper: the program itself is left, and must not go on beside the next
@@ -195,7 +195,7 @@ def test_too_much_for_one_command_line(job: Make, plan: Plan, store: Store) -> N
 def test_an_idle_agent_exits(job: Make, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LocalEngine, "idle_timeout", 0.1)
     run(job(), plan, store)
-    eventually(lambda: not stop_agent(store.folder, 0))
+    wait_for(lambda: not stop_agent(store.folder, 0))
     assert run(job(), plan, store).record.state is State.COMPLETED, "the next job finds another"
 
 
@@ -230,7 +230,7 @@ def test_more_than_this_machine_can_play(job: Make, tmp_path: Path, monkeypatch:
         engine.prepare(job(), Placement("c", "p", 1, 8, 8), "k")
 
 
-def a_task(ref: int, nodes: int = 1, each: int = 0, held: tuple[int, ...] = (), **more: Any) -> Task:
+def build_task(ref: int, nodes: int = 1, each: int = 0, held: tuple[int, ...] = (), **more: Any) -> Task:
     settings = {"nodes": nodes, "accelerators_per_node": each, "node_accelerators": 8}
     return Task(
         ref,
@@ -252,13 +252,17 @@ def a_task(ref: int, nodes: int = 1, each: int = 0, held: tuple[int, ...] = (), 
 
 def test_slots_go_to_those_who_came_first() -> None:
     places = slots.Capacity(8, False, 4)
-    running = [a_task(1, 1, 4, (0, 1, 2, 3))]
-    waiting = [a_task(2, 1, 2), a_task(3, 1, 4), a_task(4, 1, 1), a_task(5)]
+    running = [build_task(1, 1, 4, (0, 1, 2, 3))]
+    waiting = [build_task(2, 1, 2), build_task(3, 1, 4), build_task(4, 1, 1), build_task(5)]
     leases, hopeless = slots.lease_slots(running, waiting, places)
     assert [(task.ref, given) for task, given in leases] == [(2, [4, 5]), (5, [])], "4 must not overtake 3 for ever"
     assert not hopeless
-    assert [task.ref for task, _ in slots.lease_slots([], [a_task(6, 1, 16), a_task(7, 4, 8)], places)[1]] == [6]
-    assert slots.lease_slots([], [a_task(7, 4, 8)], places)[0][0][1] == list(range(8)), "four nodes share what there is"
+    assert [task.ref for task, _ in slots.lease_slots([], [build_task(6, 1, 16), build_task(7, 4, 8)], places)[1]] == [
+        6
+    ]
+    assert slots.lease_slots([], [build_task(7, 4, 8)], places)[0][0][1] == list(range(8)), (
+        "four nodes share what there is"
+    )
 
 
 def test_real_accelerators_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,7 +270,7 @@ def test_real_accelerators_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert slots.count_real_accelerators() == 2
     monkeypatch.setenv("SUPERCLOUD_ACCELERATORS", "5")
     assert slots.count_real_accelerators() == 5
-    assert slots.compute_capacity([a_task(1, 2, 8)]) == slots.Capacity(5, False, max(4, 2 * (os.cpu_count() or 1)))
+    assert slots.compute_capacity([build_task(1, 2, 8)]) == slots.Capacity(5, False, max(4, 2 * (os.cpu_count() or 1)))
 
 
 def test_real_accelerators_are_leased(job: Make, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

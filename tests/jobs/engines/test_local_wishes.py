@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jobs.waiting import eventually
+from jobs.waiting import wait_for
 
 from supercloud.errors import EngineError, InputError
 from supercloud.jobs import api
@@ -35,14 +35,14 @@ def submit(job: Make, plan: Plan, store: Store) -> Callable[..., api.Job]:
     return lambda text, **fields: api.submit(job(["sh", "-c", text], **fields), plan, engine="local", store=store)
 
 
-def said(held: api.Job) -> list[str]:
+def read_log_lines(held: api.Job) -> list[str]:
     return sorted("".join(held.logs()).split("\n")[:-1])
 
 
 def test_an_array_runs_as_often_as_it_says(submit: Callable[..., api.Job]) -> None:
     held = submit('echo "$SUPERCLOUD_ARRAY_INDEX of $SUPERCLOUD_ARRAY_COUNT at $MASTER_PORT"', array=5)
     assert held.result(30).exit_code == 0
-    lines = said(held)
+    lines = read_log_lines(held)
     assert [line.split(" at ")[0] for line in lines] == [f"{index} of 5" for index in range(5)]
     assert len({line.split(" at ")[1] for line in lines}) == 5, "each has a port of its own"
     bad = submit("exit $SUPERCLOUD_ARRAY_INDEX", array=3)
@@ -51,7 +51,7 @@ def test_an_array_runs_as_often_as_it_says(submit: Callable[..., api.Job]) -> No
 
 def test_an_array_is_cancelled_whole(submit: Callable[..., api.Job], store: Store) -> None:
     held = submit("sleep 60", array=30)
-    eventually(lambda: held.get_state() is State.RUNNING)
+    wait_for(lambda: held.get_state() is State.RUNNING)
     held.cancel()
     assert held.wait(30) is State.CANCELLED
 
@@ -95,7 +95,7 @@ def test_another_try_by_exit_code(submit: Callable[..., api.Job]) -> None:
     text = 'echo $SUPERCLOUD_EPOCH; [ "$SUPERCLOUD_EPOCH" -ge 3 ] || exit 42; exit 7'
     held = submit(text, retries=9, retry_rules=rules)
     assert held.wait(30) is State.FAILED and held.record.exit_code == 7 and held.record.attempt == 3
-    assert said(held) == ["1", "2", "3"]
+    assert read_log_lines(held) == ["1", "2", "3"]
     tired = submit("exit 42", retries=2, retry_rules=rules)
     assert tired.wait(30) is State.FAILED and tired.record.attempt == 3
 
@@ -204,7 +204,7 @@ def test_an_image_needs_something_that_runs_it(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     held = submit("echo inside", image="nvcr.io/pytorch:26.01")
     assert held.wait(20) is State.COMPLETED
-    assert said(held)[1] == "inside" and said(held)[0].startswith("exec --bind ")
+    assert read_log_lines(held)[1] == "inside" and read_log_lines(held)[0].startswith("exec --bind ")
 
 
 def test_a_job_is_recalled_only_before_it_starts(job: Make, tmp_path: Path) -> None:
@@ -236,5 +236,5 @@ def test_the_helper_is_there_when_it_is_needed(
 ) -> None:
     held = submit('[ -x "${SUPERCLOUD_COMMIT:-/nowhere}" ] && echo yes || echo no', **{field: value})
     assert held.wait(20) is State.COMPLETED
-    assert said(held) == (["yes"] if field == "checkpoint" else ["no"])
+    assert read_log_lines(held) == (["yes"] if field == "checkpoint" else ["no"])
     assert os.path.exists(tmp_path)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jobs.engines.kubernetes_jobs import list_of
+from jobs.engines.kubernetes_jobs import build_list
 
 from supercloud.errors import EngineError
 from supercloud.jobs import api
@@ -104,7 +104,7 @@ def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     thread.join()
 
 
-def questions(engine: Any) -> list[Callable[[], Any]]:
+def list_questions(engine: Any) -> list[Callable[[], Any]]:
     """Everything that is asked of an engine."""
     ref = "1" if isinstance(engine, SlurmEngine) else "jobset/llm/a/1"
     return [
@@ -132,7 +132,7 @@ def test_odd_answers_of_slurmrestd(address: str, body: bytes, tmp_path: Path) ->
     Server.body = body
     for code in (200, 500):
         Server.code = code
-        for question in questions(engine):
+        for question in list_questions(engine):
             ask(question)
     Server.code = 200
     said = ask(engine.list_nodes), ask(lambda: engine.poll(["1"]))
@@ -154,12 +154,12 @@ def test_recorded_answers_with_something_wrong_in_them(address: str, tmp_path: P
     for name in ("jobs", "nodes", "accounts"):
         whole = json.loads((RECORDINGS / f"rest-{name}-26.05.json").read_text())
         for _ in range(60):
-            Server.body = json.dumps(with_something_odd(copy.deepcopy(whole), chance)).encode()
-            for question in questions(engine)[:4]:
+            Server.body = json.dumps(replace_one_value(copy.deepcopy(whole), chance)).encode()
+            for question in list_questions(engine)[:4]:
                 ask(question)
 
 
-def with_something_odd(value: Any, chance: random.Random) -> Any:
+def replace_one_value(value: Any, chance: random.Random) -> Any:
     """The same with one value, anywhere in it, of another type."""
     place = value
     while True:
@@ -179,7 +179,7 @@ def test_odd_answers_of_kubernetes(body: bytes, tmp_path: Path) -> None:
             return 200, body
 
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, Odd())
-    for question in questions(engine):
+    for question in list_questions(engine):
         ask(question)
     assert "GET /api" in ask(engine.list_nodes) and "GET /apis" in ask(lambda: engine.poll(["jobset/llm/a/1"]))
     assert ask(lambda: engine.cancel("jobset/llm/a/1")), "it was not asked for"
@@ -303,7 +303,7 @@ def test_numbers_and_texts_of_kubernetes_are_an_error_or_made_valid(tmp_path: Pa
             item = {"spec": {"replicatedJobs": []}, **odd}
             item["metadata"] = {"name": "a", "uid": "u", "labels": {}, **odd.get("metadata", {})}
             place = path.partition("?")[0]
-            return 200, json.dumps(list_of(place, [item] if "/jobsets" in path else [])).encode()
+            return 200, json.dumps(build_list(place, [item] if "/jobsets" in path else [])).encode()
 
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, Odd())
     try:

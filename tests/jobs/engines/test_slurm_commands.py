@@ -26,7 +26,7 @@ SHELLCHECK = Path(sysconfig.get_path("scripts")) / "shellcheck"
 Make = Callable[..., JobSpec]
 
 
-def argv(job: JobSpec, plan: Plan) -> tuple[str, ...]:
+def build_argv(job: JobSpec, plan: Plan) -> tuple[str, ...]:
     at = place(job, plan)
     assert isinstance(at, Placement)
     return commands.build_sbatch(job, at, "k", "/state/100%/log")
@@ -42,7 +42,7 @@ def test_a_training_job(job: Make, plan: Plan) -> None:
         workdir="/scratch",
         place={"near": "leaf"},
     )
-    assert argv(asked, plan) == (
+    assert build_argv(asked, plan) == (
         "sbatch",
         "--parsable",
         "--job-name=job",
@@ -65,17 +65,17 @@ def test_a_training_job(job: Make, plan: Plan) -> None:
 
 
 def test_options_that_are_not_requested_are_omitted(job: Make, plan: Plan) -> None:
-    small = argv(job(accelerators={"type": "h100", "count": 2}), plan)
+    small = build_argv(job(accelerators={"type": "h100", "count": 2}), plan)
     for option in ("--exclusive", "--time", "--account", "--switches", "--nodelist", "--chdir", "--segment"):
         assert not any(item.startswith(option) for item in small)
     assert "--no-requeue" in small
-    several = argv(job(accelerators={"type": "h100", "count": 16}), plan)
+    several = build_argv(job(accelerators={"type": "h100", "count": 16}), plan)
     assert "--switches=1@0-00:05:00" in several, "a preference does not wait for ever"
 
 
 def test_pinned_nodes(job: Make, plan: Plan) -> None:
     pinned = job(accelerators={"type": "h100", "count": 16}, place={"nodes": ["train-[0001-0002]"]})
-    assert "--nodelist=train-0001,train-0002" in argv(pinned, plan)
+    assert "--nodelist=train-0001,train-0002" in build_argv(pinned, plan)
 
 
 def test_accelerators_slurm_cannot_count(job: Make, tmp_path: Path) -> None:

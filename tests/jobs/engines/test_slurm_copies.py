@@ -166,7 +166,7 @@ def test_the_record_of_a_job_whose_submitter_was_killed_says_what_is_known_of_it
         assert store.get(1).state is State.SUBMITTING
 
 
-def submitted_twice(address: str, plan: Plan, store: Store) -> Job:
+def submit_twice(address: str, plan: Plan, store: Store) -> Job:
     """A job whose first submission got no answer, and which was submitted again when its time was up."""
     Scheduler.refusing, Scheduler.said = True, [LOST]
     with pytest.raises(SubmissionUnknownError):
@@ -182,7 +182,7 @@ def test_a_job_that_ended_while_another_of_its_key_lives_says_so_and_cancel_ends
     address: str, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch, is_forgotten: bool
 ) -> None:
     """Whether the controller still lists the one that ended or only the accounts know it."""
-    first = submitted_twice(address, plan, store)
+    first = submit_twice(address, plan, store)
     queue = Queue({1: "COMPLETED", 2: "RUNNING", 3: "PENDING"}, Scheduler.jobs[0]["comment"])
     if is_forgotten:
         queue.forgotten = {1: queue.jobs.pop(1)}
@@ -212,7 +212,7 @@ def test_cancel_ends_no_job_of_the_same_key_and_spec_that_it_did_not_submit(
     kept: int,
 ) -> None:
     """A runner of CI that is set up for every run has a store of its own, and may use the same key every night."""
-    mine = submitted_twice(address, plan, store)
+    mine = submit_twice(address, plan, store)
     with Store(tmp_path / "other") as other:
         theirs = api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=other)
         [own, comment] = [one["comment"] for one in Scheduler.jobs]

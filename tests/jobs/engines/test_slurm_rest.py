@@ -37,19 +37,19 @@ EXIT_CODES = {"22.05": None, "26.05": 3}  # 22.05 writes 0 for all that ended wi
 RELEASES = pytest.mark.parametrize("release", ["22.05", "26.05"])
 
 
-def recorded(name: str, release: str = "26.05") -> Any:
+def read_recording(name: str, release: str = "26.05") -> Any:
     return json.loads((RECORDINGS / f"rest-{name}-{release}.json").read_text())
 
 
-def by_name(jobs: list[dict[str, Any]]) -> dict[str, str]:
+def list_ids_by_name(jobs: list[dict[str, Any]]) -> dict[str, str]:
     """Name of a job -> its id, or that of its array."""
     return {job["name"]: bodies.read_job_id(job) for job in jobs}
 
 
 @RELEASES
 def test_its_list_of_jobs(release: str) -> None:
-    jobs = recorded("jobs", release)["jobs"]
-    ids, found = by_name(jobs), bodies.parse_queue(jobs)
+    jobs = read_recording("jobs", release)["jobs"]
+    ids, found = list_ids_by_name(jobs), bodies.parse_queue(jobs)
     assert [(task.state, task.exit_code) for task in found[ids["good"]]] == [(State.COMPLETED, 0)]
     assert [(task.state, task.exit_code) for task in found[ids["bad"]]] == [(State.FAILED, 3)]
     assert sorted(str(task.state) for task in found[ids["array"]]) == ["COMPLETED", "FAILED", "FAILED"]
@@ -63,8 +63,8 @@ def test_its_list_of_jobs(release: str) -> None:
 
 @RELEASES
 def test_its_accounts(release: str) -> None:
-    jobs = recorded("accounts", release)["jobs"]
-    ids, found = by_name(jobs), bodies.parse_accounts(jobs)
+    jobs = read_recording("accounts", release)["jobs"]
+    ids, found = list_ids_by_name(jobs), bodies.parse_accounts(jobs)
     assert [(task.state, task.exit_code) for task in found[ids["bad"]]] == [(State.FAILED, EXIT_CODES[release])]
     assert len(found[ids["array"]]) == 3 and {ids["good"], ids["bad"]} <= set(
         copies.select_latest(bodies.parse_jobs(jobs)).values()
@@ -73,7 +73,7 @@ def test_its_accounts(release: str) -> None:
 
 @RELEASES
 def test_its_nodes(release: str) -> None:
-    states = sorted((node.state, node.in_use) for node in bodies.parse_nodes(recorded("nodes", release)["nodes"]))
+    states = sorted((node.state, node.in_use) for node in bodies.parse_nodes(read_recording("nodes", release)["nodes"]))
     assert states == [("up", 0), ("up", 0), ("up", 0), ("up", 8)]
 
 
@@ -112,12 +112,19 @@ def test_a_node_of_22_05_that_is_drained_takes_no_work() -> None:
 
 
 def test_the_user_name_is_sent_with_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    def token(payload: object) -> str:
+    def format_token(payload: object) -> str:
         return f"e30.{base64.urlsafe_b64encode(json.dumps(payload).encode()).decode().rstrip('=')}.x"
 
     monkeypatch.setenv("LOGNAME", "ada")
-    assert tokens.read_user(token({"exp": 1, "sun": "grace"})) == "grace"
-    for odd in ("secret", "a.%%.c", token([]), token({"sun": 7}), token({"sun": "x\r\nHost: y"}), token({})):
+    assert tokens.read_user(format_token({"exp": 1, "sun": "grace"})) == "grace"
+    for odd in (
+        "secret",
+        "a.%%.c",
+        format_token([]),
+        format_token({"sun": 7}),
+        format_token({"sun": "x\r\nHost: y"}),
+        format_token({}),
+    ):
         assert tokens.read_user(odd) == "ada"
 
 
@@ -175,7 +182,7 @@ class Server(http.server.BaseHTTPRequestHandler):
             return
         body = body["job"]
         if Server.refuse:
-            self.answer(500, recorded("refused"))
+            self.answer(500, read_recording("refused"))
             return
         number = len(self.jobs) + 1
         self.jobs[number] = {
@@ -287,7 +294,7 @@ def test_a_job_without_the_name_of_its_user_is_told_by_the_number(engine: SlurmE
         engine.find(["k"], time.time())
 
 
-def array_of(*states: str) -> dict[int, dict[str, Any]]:
+def build_array(*states: str) -> dict[int, dict[str, Any]]:
     """The tasks of an array with the id 7, as the service lists them."""
     user = pwd.getpwuid(os.getuid()).pw_name
     like = {"array_job_id": 7, "comment": "supercloud:k", "state_reason": "Resources", "user_name": user}
@@ -296,28 +303,28 @@ def array_of(*states: str) -> dict[int, dict[str, Any]]:
 
 @pytest.mark.parametrize("complains", [False, True])
 def test_the_rest_of_an_array_that_has_begun_is_released(engine: SlurmEngine, complains: bool) -> None:
-    Server.complains, Server.jobs = complains, array_of("PENDING", "RUNNING", "PENDING")
+    Server.complains, Server.jobs = complains, build_array("PENDING", "RUNNING", "PENDING")
     engine.recall("7/3")
     assert Server.held == [True, False]
     assert [job["state_reason"] for job in Server.jobs.values()] == ["Resources"] * 3
-    Server.jobs = array_of("PENDING", "PENDING")
+    Server.jobs = build_array("PENDING", "PENDING")
     engine.recall("7/2")
     assert Server.jobs[7]["job_state"] == ["CANCELLED"] and Server.held == [True, False, True]
 
 
 def test_what_is_not_released_is_an_error_with_what_to_do(engine: SlurmEngine) -> None:
-    Server.stuck, Server.jobs = True, array_of("PENDING", "RUNNING")
+    Server.stuck, Server.jobs = True, build_array("PENDING", "RUNNING")
     with pytest.raises(EngineError, match="job 7 was held for a recall.*contact slurm.*scontrol release 7"):
         engine.recall("7/2")
 
 
 def test_another_job_of_the_key_does_not_hide_that_a_job_is_held(engine: SlurmEngine) -> None:
     """Its reason then begins with the other's id; 22.05 says by the reason alone whether it could hold or release."""
-    other = array_of("PENDING")[7] | {"array_job_id": 0, "job_id": 90}
-    Server.always_complains, Server.jobs = True, array_of("PENDING") | {90: dict(other)}
+    other = build_array("PENDING")[7] | {"array_job_id": 0, "job_id": 90}
+    Server.always_complains, Server.jobs = True, build_array("PENDING") | {90: dict(other)}
     engine.controller.recall("7")
     assert Server.jobs[7]["job_state"] == ["CANCELLED"] and Server.held == [True]
-    Server.stuck, Server.jobs = True, array_of("PENDING", "RUNNING") | {90: dict(other)}
+    Server.stuck, Server.jobs = True, build_array("PENDING", "RUNNING") | {90: dict(other)}
     with pytest.raises(EngineError, match="job 7 was held for a recall.*scontrol release 7"):
         engine.controller.recall("7/2")
 

@@ -45,7 +45,7 @@ def keep(folder: Path, name: str, text: str) -> Path:
     return folder / name
 
 
-def token(address: str, state: Path) -> str:
+def read_token(address: str, state: Path) -> str:
     """What the engine of a connection to this address would send."""
     engine = SlurmEngine(Connection(engine="slurm", via=address), state)
     assert engine._rest
@@ -55,25 +55,25 @@ def token(address: str, state: Path) -> str:
 def test_each_host_has_a_secret_of_its_own(folder: Path, tmp_path: Path) -> None:
     keep(folder, "slurm-jwt@ctl-a", "for-a\n")
     keep(folder, "slurm-jwt@ctl-a:7000", "for-port\n")
-    assert token(A, tmp_path) == token("https://CTL-A", tmp_path) == "for-a"
-    assert token("https://ctl-a:7000", tmp_path) == "for-port"
+    assert read_token(A, tmp_path) == read_token("https://CTL-A", tmp_path) == "for-a"
+    assert read_token("https://ctl-a:7000", tmp_path) == "for-port"
     keep(folder, "slurm-jwt", "for-all")
     for address in (B, "https://evil:6820", "https://ctl-a.evil:6820"):
         with pytest.raises(EngineError, match="no token for slurmrestd at"):
-            token(address, tmp_path)
+            read_token(address, tmp_path)
     with pytest.raises(EngineError, match="is not the address of a slurmrestd"):
-        token("https://ctl-a@evil:6820", tmp_path)
+        read_token("https://ctl-a@evil:6820", tmp_path)
 
 
 def test_a_token_without_a_host_goes_only_where_the_user_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_JWT", "plain")
     with pytest.raises(EngineError, match="SLURM_JWT is not used: it was not assigned to this address"):
-        token(A, tmp_path)
+        read_token(A, tmp_path)
     monkeypatch.setenv(tokens.ADDRESS_VARIABLE, A)
-    assert token(A, tmp_path) == "plain"
+    assert read_token(A, tmp_path) == "plain"
     for other in (B, "https://ctl-a:6821"):
         with pytest.raises(EngineError, match=f"SLURM_JWT is not used: it is only for {A}"):
-            token(other, tmp_path)
+            read_token(other, tmp_path)
 
 
 def test_the_address_named_last_on_the_command_line_has_the_token(
@@ -83,9 +83,9 @@ def test_the_address_named_last_on_the_command_line_has_the_token(
     monkeypatch.setenv("SUPERCLOUD_STATE", str(store.folder))
     for name, other in ((A, B), (B, A)):
         build_single_cluster_fleet(Cluster.from_plan(plan), Connection(engine="slurm", via=name))
-        assert token(name, store.folder) == "plain"
+        assert read_token(name, store.folder) == "plain"
         with pytest.raises(EngineError, match=f"it is only for {name}"):
-            token(other, store.folder)
+            read_token(other, store.folder)
 
 
 def test_an_error_without_a_token_names_what_was_looked_for(folder: Path, plan: Plan, store: Store) -> None:
@@ -104,7 +104,7 @@ def test_an_error_without_a_token_names_what_was_looked_for(folder: Path, plan: 
     assert store.select() == [], "nothing is recorded"
     keep(folder, "slurm-jwt@ctl-a", "t").chmod(0o640)
     with pytest.raises(EngineError, match="is readable by other users.*chmod 600"):
-        token(A, store.folder)
+        read_token(A, store.folder)
 
 
 PLAIN = ["http://ctl-a:6820", "http://192.0.2.1:6820", "http://x.localhost:6820", "http://127.0.0.1.example:6820"]
@@ -124,16 +124,16 @@ def test_no_token_goes_over_plain_http_unless_the_user_asks_for_it(
     with pytest.raises(
         EngineError, match=rf"{address} is plain http.* https, .*ssh tunnel.*--via {address} or .*http:"
     ):
-        token(address, store.folder)
+        read_token(address, store.folder)
     tokens.bind_tokens(address, state)
     tokens.bind_tokens(B, state)
-    assert token(address, store.folder) == "of-host", "it was named once, and jobs there are still asked for"
+    assert read_token(address, store.folder) == "of-host", "it was named once, and jobs there are still asked for"
     (state / ".token-address").unlink()
     monkeypatch.setenv(tokens.ADDRESS_VARIABLE, address)
-    assert token(address, store.folder) == "of-host"
+    assert read_token(address, store.folder) == "of-host"
     monkeypatch.delenv(tokens.ADDRESS_VARIABLE)
     keep(folder, f"slurm-jwt@http:{host}", "for-plain")
-    assert token(address, store.folder) == "for-plain"
+    assert read_token(address, store.folder) == "for-plain"
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_one_line_end_behind_a_token_is_no_part_of_it(
     monkeypatch.setenv("SLURM_JWT", text)
     (folder / "slurm-jwt@ctl-a").write_bytes(text.encode())
     (folder / "slurm-jwt@ctl-a").chmod(0o600)
-    assert token(A, tmp_path) == token(B, tmp_path) == "abc.def"
+    assert read_token(A, tmp_path) == read_token(B, tmp_path) == "abc.def"
 
 
 @pytest.mark.parametrize("text", ["abc.def\n\n", "abc\ndef", "abc.def\r\r", "abc\x00.def", "abc.d\u00e9f", "abc. def"])

@@ -27,7 +27,7 @@ Make = Callable[..., JobSpec]
 AT = Placement("c", "p", 2, 8, 8, "h100-sxm", request=SlurmRequest("h100"))
 
 
-def argv(job: JobSpec, at: Placement = AT) -> tuple[str, ...]:
+def build_argv(job: JobSpec, at: Placement = AT) -> tuple[str, ...]:
     return commands.build_sbatch(job, at, "k", "/state/k/log")
 
 
@@ -38,13 +38,13 @@ def test_options(job: Make) -> None:
         "--dependency=afterok:17:9",
         "--kill-on-invalid-dep=yes",
         "--deadline=now+7200seconds",
-    } <= set(argv(asked))
+    } <= set(build_argv(asked))
     part = Placement("c", "p", 1, 2, 8, "h100-sxm", slice="shard", request=SlurmRequest("shard"))
-    assert "--gres=shard:2" in argv(job(), part) and not any("gpus" in item for item in argv(job(), part))
+    assert "--gres=shard:2" in build_argv(job(), part) and not any("gpus" in item for item in build_argv(job(), part))
     cut = Placement("c", "p", 1, 2, 8, "h100-sxm", slice="mig", request=SlurmRequest("1g.10gb"))
-    assert "--gpus-per-node=1g.10gb:2" in argv(job(), cut)
-    assert "--begin=now+90seconds" in argv(job(), Placement("c", "p", 1, 0, begin=89.5))
-    assert "--licenses=mesher:1,solver:2" in argv(
+    assert "--gpus-per-node=1g.10gb:2" in build_argv(job(), cut)
+    assert "--begin=now+90seconds" in build_argv(job(), Placement("c", "p", 1, 0, begin=89.5))
+    assert "--licenses=mesher:1,solver:2" in build_argv(
         job(), Placement("c", "p", 1, 0, request=SlurmRequest(licenses="mesher:1,solver:2"))
     )
 
@@ -173,7 +173,7 @@ class Lists:
         return CommandResult(0, self.queue if "squeue" in argv else self.accounts)
 
 
-def row(ref: str, state: str, code: int = 0) -> str:
+def format_row(ref: str, state: str, code: int = 0) -> str:
     return f"{ref}|{state}|None|0|{code}|1795213461|1795213462|supercloud:k|\n"
 
 
@@ -183,13 +183,13 @@ def test_arrays_are_seen_as_one(tmp_path: Path) -> None:
         found = engine.poll(["9/3"])
         return found["9/3"].state if found else None
 
-    assert poll(row("9", "PENDING")) is State.QUEUED
-    assert poll(row("9", "RUNNING") + row("9", "PENDING")) is State.RUNNING
-    assert poll(row("9", "COMPLETED") * 3) is State.COMPLETED
-    assert poll(row("9", "COMPLETED") * 2 + row("9", "FAILED", 768)) is State.FAILED
+    assert poll(format_row("9", "PENDING")) is State.QUEUED
+    assert poll(format_row("9", "RUNNING") + format_row("9", "PENDING")) is State.RUNNING
+    assert poll(format_row("9", "COMPLETED") * 3) is State.COMPLETED
+    assert poll(format_row("9", "COMPLETED") * 2 + format_row("9", "FAILED", 768)) is State.FAILED
     forgotten = "".join(f"9_{n}|COMPLETED|0:0|1795213461|1795213462|None\n" for n in range(3))
-    assert poll(row("9", "COMPLETED"), forgotten) is State.COMPLETED, "the queue has forgotten two of them"
-    assert poll(row("9", "COMPLETED")) is None, "and so have the accounts"
+    assert poll(format_row("9", "COMPLETED"), forgotten) is State.COMPLETED, "the queue has forgotten two of them"
+    assert poll(format_row("9", "COMPLETED")) is None, "and so have the accounts"
 
 
 def test_only_a_waiting_job_is_recalled(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from boot_machines import CLOUD, BootMachine, plan
+from boot_machines import CLOUD, BootMachine, build_plan
 
 OFF = "network:root:off"
 UP = "ALLOCATED+CLOUD+POWERING_UP"
@@ -51,7 +51,7 @@ class Scaler(BootMachine):
     """A controller whose Slurm is ``$CLOUD/nodes``."""
 
     def __init__(self, folder: Path, version: str = "25.11"):
-        super().__init__(folder, "ctl1", plan(version))
+        super().__init__(folder, "ctl1", build_plan(version))
         self.steps("bundle")
         self.here = self.root / "opt/supercloud/boot"
         self.state = self.root / "var/spool/slurmctld/cloud"

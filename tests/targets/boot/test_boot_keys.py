@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from boot_machines import plan
+from boot_machines import build_plan
 
 from supercloud.targets import render
 
@@ -28,7 +28,7 @@ class Service:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        bundle = render(plan(), "boot")
+        bundle = render(build_plan(), "boot")
         for name in ("keys.py", "members.txt"):
             (folder / name).write_text(bundle[name])
         (folder / "etc/supercloud").mkdir(parents=True)

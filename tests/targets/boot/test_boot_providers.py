@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from boot_machines import plan
+from boot_machines import build_plan
 from scaler_machine import Scaler
 
 from supercloud.targets import render
@@ -17,7 +17,7 @@ class Provider:
 
     def __init__(self, folder: Path, name: str):
         self.folder, self.said = folder, folder / "said"
-        bundle = render(plan(provider=name), "boot")
+        bundle = render(build_plan(provider=name), "boot")
         (folder / "cloud.sh").write_text(bundle[f"clouds/{name}.sh"])
 
     def fake(self, name: str, script: str) -> None:

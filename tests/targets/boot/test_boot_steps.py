@@ -8,14 +8,14 @@ import re
 from pathlib import Path
 
 import pytest
-from boot_machines import BootMachine, plan
+from boot_machines import BootMachine, build_plan
 
 from supercloud.primitives.bundle import Bundle
 
 
 @pytest.fixture
 def controller(tmp_path: Path) -> BootMachine:
-    machine = BootMachine(tmp_path, "ctl1", plan())
+    machine = BootMachine(tmp_path, "ctl1", build_plan())
     machine.fake(
         "scontrol",
         'case $* in ping) echo "Slurmctld(primary) at ctl1 is UP" ;; *) echo "NodeName=x State=IDLE" ;; esac',
@@ -25,7 +25,7 @@ def controller(tmp_path: Path) -> BootMachine:
 
 @pytest.fixture
 def compute(tmp_path: Path) -> BootMachine:
-    machine = BootMachine(tmp_path, "train-spot", plan())
+    machine = BootMachine(tmp_path, "train-spot", build_plan())
     machine.fake(
         "scontrol",
         '[[ $* == *"show node "* ]] || echo "NodeName=train-0001 NodeAddr=x State=IDLE+POWERED_DOWN Z=1"\n'
@@ -188,7 +188,7 @@ def test_a_long_answer_of_sshd_is_read_whole(compute: BootMachine) -> None:
 @pytest.mark.slow
 def test_sackd_signs_until_slurmd_runs(tmp_path: Path) -> None:
     """With auth/slurm a node asks for its name before its slurmd runs; sackd ends before slurmd takes its socket."""
-    machine = BootMachine(tmp_path, "train-spot", plan("25.11", auth="slurm"))
+    machine = BootMachine(tmp_path, "train-spot", build_plan("25.11", auth="slurm"))
     machine.fake("scontrol", 'echo "NodeName=train-0003 NodeAddr=10.0.0.9 State=IDLE+CLOUD Extra=1"')
     done = machine.steps("identity", "bundle", "sackd", "join")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -217,7 +217,7 @@ def test_second_start_changes_nothing(compute: BootMachine) -> None:
 
 @pytest.mark.slow
 def test_older_releases_get_features_only(tmp_path: Path) -> None:
-    machine = BootMachine(tmp_path, "train-spot", plan("22.05"))
+    machine = BootMachine(tmp_path, "train-spot", build_plan("22.05"))
     machine.fake("scontrol", 'echo "NodeName=train-0003 NodeAddr=10.0.0.9 State=IDLE+CLOUD Extra=1"')
     machine.steps("identity", "bundle")
     done = machine.steps("identity", "join", "place")
@@ -257,7 +257,7 @@ def test_empty_secret_is_not_filled_by_nodes(compute: BootMachine) -> None:
 
 @pytest.mark.slow
 def test_managed_database(tmp_path: Path) -> None:
-    machine = BootMachine(tmp_path, "ctl1", plan(managed_database=True))
+    machine = BootMachine(tmp_path, "ctl1", build_plan(managed_database=True))
     (machine.cloud / "secrets/database").write_text('{"username": "admin", "password": "x#y"}')
     machine.steps("bundle")
     assert machine.steps("database").returncode == 0

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from boot_machines import BootMachine, plan
+from boot_machines import BootMachine, build_plan
 
 SACCTMGR = """case $* in
 *"show user "*) echo llm ;;
@@ -16,7 +16,7 @@ esac"""
 
 @pytest.fixture
 def login(tmp_path: Path) -> BootMachine:
-    machine = BootMachine(tmp_path, "login", plan())
+    machine = BootMachine(tmp_path, "login", build_plan())
     machine.fake("sacctmgr", SACCTMGR)
     machine.fake("id", "echo alice")
     machine.steps("users")

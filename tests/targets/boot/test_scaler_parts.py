@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from boot_machines import plan
+from boot_machines import build_plan
 
 from supercloud.targets import render
 from supercloud.targets.boot import scaler
@@ -28,14 +28,14 @@ SPOT = Group("spot", "train", 0, 8, 1, 2)
 DOMAINS = Group("block", "train", 1, 6, 4, 1)
 
 
-def view(states: dict[str, str], **more: object) -> ClusterView:
+def build_view(states: dict[str, str], **more: object) -> ClusterView:
     """Nodes of the pool ``train`` with states; an empty one is of a node that Slurm does not have."""
     planned = {name: PlannedNode(name, "train,h100", "") for name in states}
     slurm = {name: SlurmNode(state, "") for name, state in states.items() if state}
     return replace(ClusterView(Settings((SPOT, DOMAINS), 15, 300, 600), planned, slurm), **more)
 
 
-def program(folder: Path, name: str, script: str) -> None:
+def write_program(folder: Path, name: str, script: str) -> None:
     (folder / name).write_text(f"#!/bin/bash\n{script}\n")
     (folder / name).chmod(0o755)
 
@@ -73,13 +73,13 @@ def test_the_program_needs_nothing_but_the_standard_library() -> None:
 
 
 def test_the_bundle_has_the_program_as_it_stands() -> None:
-    bundle = render(plan(), "boot")
+    bundle = render(build_plan(), "boot")
     files = {path.removeprefix("scaler/"): text for path, text in bundle.items() if path.startswith("scaler/")}
     assert files == {path.name: path.read_text() for path in Path(scaler.__path__[0]).glob("*.py")}
 
 
 def test_settings_are_what_the_plan_has(tmp_path: Path) -> None:
-    found = plan()
+    found = build_plan()
     (tmp_path / "scale.json").write_text(render(found, "boot")["scale.json"])
     settings = read_settings(tmp_path / "scale.json", {})
     assert found.cloud is not None
@@ -98,7 +98,7 @@ def test_settings_are_what_the_plan_has(tmp_path: Path) -> None:
 
 
 def test_a_name_of_a_spec_stays_a_value_of_the_settings() -> None:
-    text = render(replace(plan(), name='a"b\\'), "boot")["scale.json"]
+    text = render(replace(build_plan(), name='a"b\\'), "boot")["scale.json"]
     assert json.loads(text)["comment"].endswith('from the spec a"b\\; edits are lost')
 
 
@@ -149,7 +149,7 @@ def test_states_in_which_an_instance_ends(state: str, leaving: bool) -> None:
 
 
 def test_nodes_that_wait_and_nodes_that_are_off() -> None:
-    found = view(
+    found = build_view(
         {
             "n1": "ALLOCATED+CLOUD+POWERING_UP",
             "n2": "MIXED+CLOUD+POWERING_UP",
@@ -168,15 +168,15 @@ def test_nodes_that_wait_and_nodes_that_are_off() -> None:
 
 def test_instances_on_their_way() -> None:
     instances = {"spot": [Instance("i-1", "10.0.0.1"), Instance("i-2", "")]}
-    found = view({}, instances=instances, sizes={"spot": 5})
+    found = build_view({}, instances=instances, sizes={"spot": 5})
     assert found.count_pending(SPOT) == 4  # three that are not there, and one without an address
     found.remove_instance("spot", "i-1")
     assert found.instances["spot"] == [Instance("i-2", "")] and found.sizes["spot"] == 4
 
 
 def test_nodes_that_stay_on_are_the_first_of_a_pool() -> None:
-    assert select_always_on(view({f"n{number}": "IDLE" for number in range(9)})) == ["n0", "n1", "n2"]  # 2 + 1
-    assert select_always_on(view({"n0": "IDLE"})) == ["n0"]
+    assert select_always_on(build_view({f"n{number}": "IDLE" for number in range(9)})) == ["n0", "n1", "n2"]  # 2 + 1
+    assert select_always_on(build_view({"n0": "IDLE"})) == ["n0"]
 
 
 def test_lines_of_nodes() -> None:
@@ -198,12 +198,12 @@ def test_nodes_of_slurm() -> None:
 
 @pytest.mark.parametrize("text", ["scontrol: No nodes in the system", "Node x not found"])
 def test_slurm_without_nodes_is_an_answer(scontrol: Path, text: str) -> None:
-    program(scontrol, "scontrol", f"echo '{text}' >&2; exit 1")
+    write_program(scontrol, "scontrol", f"echo '{text}' >&2; exit 1")
     assert list_nodes() == {}
 
 
 def test_slurm_that_does_not_answer_is_none(scontrol: Path) -> None:
-    program(scontrol, "scontrol", "echo slurm_load_node error >&2; exit 1")
+    write_program(scontrol, "scontrol", "echo slurm_load_node error >&2; exit 1")
     with pytest.raises(UnavailableError, match="slurmctld does not answer: slurm_load_node error"):
         list_nodes()
     with pytest.raises(UnavailableError):
@@ -213,7 +213,7 @@ def test_slurm_that_does_not_answer_is_none(scontrol: Path) -> None:
 
 @pytest.mark.parametrize("value, hosts", [("(null)", ""), ("train-[1-2]", "train-[1-2]"), ("", "")])
 def test_nodes_that_slurm_keeps_on(scontrol: Path, value: str, hosts: str) -> None:
-    program(scontrol, "scontrol", f"echo 'SuspendExcParts = x'; echo 'SuspendExcNodes         = {value}'")
+    write_program(scontrol, "scontrol", f"echo 'SuspendExcParts = x'; echo 'SuspendExcNodes         = {value}'")
     assert read_always_on() == hosts
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kube_specs import ELSEWHERE, EXAMPLES, VARIANTS, planned
+from kube_specs import ELSEWHERE, EXAMPLES, VARIANTS, build_plan
 
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
@@ -36,10 +36,10 @@ ALL: dict[str, Json | None] = {path.parent.name: None for path in EXAMPLES}
 ALL |= {"onprem": {}, **VARIANTS, **ELSEWHERE}
 
 
-def plan_of(name: str) -> Plan:
+def build_named_plan(name: str) -> Plan:
     if ALL[name] is None:
         return resolve(load(next(path for path in EXAMPLES if path.parent.name == name)))
-    return planned(ALL[name])
+    return build_plan(ALL[name])
 
 
 class Rules:
@@ -66,19 +66,19 @@ class Rules:
                 continue
             left = [asked] if asked.subnet_of(cidr) else [cidr]  # type: ignore[arg-type]
             for text in peer.get("except", ()):
-                left = [part for one in left for part in _without(one, ipaddress.ip_network(text))]
+                left = [part for one in left for part in _subtract(one, ipaddress.ip_network(text))]
             if left:
                 found |= ports or {0}
         return found
 
 
-def _without(block: Any, hole: Any) -> list[Any]:
+def _subtract(block: Any, hole: Any) -> list[Any]:
     if not block.overlaps(hole):
         return [block]
     return [] if block.subnet_of(hole) else list(block.address_exclude(hole))
 
 
-def site_blocks(plan: Plan) -> Iterator[tuple[str, str]]:
+def iter_site_blocks(plan: Plan) -> Iterator[tuple[str, str]]:
     """Everything that has an address of its own in a plan."""
     if plan.site.kind == "onprem":
         yield "cluster", plan.network.cidr
@@ -122,14 +122,14 @@ def check(plan: Plan) -> None:
     assert not plan.errors
     for name, items in tenants.build_files(plan).items():
         rules = Rules(items)
-        opened = {f"{what}: {block}" for what, block in site_blocks(plan) if rules.ports(block) - NAMES}
+        opened = {f"{what}: {block}" for what, block in iter_site_blocks(plan) if rules.ports(block) - NAMES}
         assert not opened, name
         assert all(rules.ports(address) == {0} for address in OUTSIDE), "the policy closes everything"
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_tenants_reach_no_network_of_the_plan(name: str) -> None:
-    check(plan_of(name))
+    check(build_named_plan(name))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -154,7 +154,7 @@ def test_tenants_reach_no_network_of_a_random_plan(seed: int) -> None:
         scheduler["controllers"] = controllers
     storage = [{"name": "data", "kind": "object", "servers": {"machine": "dgx-h100", "count": 4}}]
     check(
-        planned(
+        build_plan(
             {
                 "network": {"cidr": cidr, "fabrics": fabrics, "management": management},
                 "fabrics": [{"name": "compute", "kind": kind, "shape": "rail-optimized", "switch": switch, **own}],
@@ -189,10 +189,10 @@ AWS = VARIANTS["aws"]
 )
 def test_tenants_on_aws_reach_no_range_of_the_network(network: Json) -> None:
     """The ranges are those of the plan, added ones too; where the network is somebody's own, all private space."""
-    plan = planned(AWS | {"network": network})
+    plan = build_plan(AWS | {"network": network})
     for items in tenants.build_files(plan).values():
         rules = Rules(items)
-        assert not {f"{what}: {block}" for what, block in site_blocks(plan) if rules.ports(block) - NAMES}
+        assert not {f"{what}: {block}" for what, block in iter_site_blocks(plan) if rules.ports(block) - NAMES}
         assert rules.ports("1.1.1.1") == {0}
 
 
@@ -205,7 +205,7 @@ def test_tenants_on_aws_reach_no_range_of_the_network(network: Json) -> None:
     ],
 )
 def test_tenants_reach_no_service_of_the_provider_on_its_nodes(name: str, blocks: list[str]) -> None:
-    for items in tenants.build_files(plan_of(name)).values():
+    for items in tenants.build_files(build_named_plan(name)).values():
         assert not [block for block in blocks if Rules(items).ports(block) - NAMES]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from plan.test_resolve import planned, train
+from plan.test_resolve import build_pools, plan_spec
 from samples import EXAMPLES
 
 from supercloud.plan.model.plan import Plan
@@ -53,7 +53,7 @@ class Page(HTMLParser):
         self.attributes += [(tag, name, value or "") for name, value in attrs]
 
 
-def data_of(page: str) -> dict[str, Any]:
+def read_data(page: str) -> dict[str, Any]:
     (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
     return dict(json.loads(text))
 
@@ -93,7 +93,7 @@ def test_the_same_each_time(plan: Plan, page: str) -> None:
 def test_every_node_and_server_stands_once(plan: Plan, page: str) -> None:
     if plan.layout is None:
         return
-    drawn = "".join(rack["svg"] for rack in data_of(page)["racks"])
+    drawn = "".join(rack["svg"] for rack in read_data(page)["racks"])
     nodes = Counter(re.findall(r'data-node="([^"]*)"', drawn))
     assert nodes == Counter(host for pool in plan.pools for host in pool.hosts)
     servers = Counter(re.findall(r'data-server="([^"]*)"', drawn))
@@ -104,7 +104,7 @@ def test_every_node_and_server_stands_once(plan: Plan, page: str) -> None:
 
 
 def test_links_are_given_as_the_rules_of_the_topology(plan: Plan, page: str) -> None:
-    for fabric in data_of(page)["fabrics"]:
+    for fabric in read_data(page)["fabrics"]:
         wiring = next(item.wiring for item in plan.fabrics if item.name == fabric["name"])
         assert isinstance(wiring, Wiring)
         assert [group["count"] for group in fabric["groups"]] == [group.count for group in wiring.link_groups]
@@ -129,7 +129,7 @@ def test_every_picture_is_a_file_of_its_own(plan: Plan) -> None:
 
 def test_findings_are_shown_and_markup_in_them_is_text() -> None:
     suppress = [{"check": "power-budget", "reason": "</script><script>alert(1)</script><b>&"}]
-    plan = planned(facility={"power": {"budget": "1 MW"}}, suppress=suppress)
+    plan = plan_spec(facility={"power": {"budget": "1 MW"}}, suppress=suppress)
     page = render_report(plan)
     Page(page)
     assert "alert(1)" in page and "<script>alert" not in page and page.count("</script>") == 2
@@ -138,17 +138,17 @@ def test_findings_are_shown_and_markup_in_them_is_text() -> None:
 
 
 def test_a_plan_with_errors_is_drawn_with_its_errors() -> None:
-    page = render_report(planned(pools=train("dgx-h10", 4)))
+    page = render_report(plan_spec(pools=build_pools("dgx-h10", 4)))
     Page(page)
     assert 'class="finding error"' in page and "dgx-h10" in page
 
 
 @pytest.mark.slow
 def test_clouds_and_plans_without_racks() -> None:
-    page = render_report(planned(storage=[{"name": "s", "kind": "nfs", "mount": "/s"}]))
+    page = render_report(plan_spec(storage=[{"name": "s", "kind": "nfs", "mount": "/s"}]))
     Page(page)
     assert "set facility.rack" in page or 'id="racks"' in page
-    cloud = planned(site={"kind": "aws", "region": "us-east-1"}, fabrics=[{"name": "compute", "kind": "efa"}])
+    cloud = plan_spec(site={"kind": "aws", "region": "us-east-1"}, fabrics=[{"name": "compute", "kind": "efa"}])
     Page(render_report(cloud))
 
 
@@ -168,7 +168,7 @@ def test_what_is_not_known_is_not_drawn_as_zero() -> None:
         {"name": "rows", "machine": "dgx-gb300", "nodes": 36, "fabrics": ["compute"]},
     ]
     fabric = {"name": "compute", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-q3400-ra"}
-    plan = planned(pools=pools, fabrics=[fabric], facility={"rack": {"type": "eia-48u", "nodes": 2}})
+    plan = plan_spec(pools=pools, fabrics=[fabric], facility={"rack": {"type": "eia-48u", "nodes": 2}})
     assert plan.layout
     root = ElementTree.fromstring(render_pictures(plan)["rows.svg"])
     shown = [item.text for item in root.iter("{http://www.w3.org/2000/svg}text") if item.get("class") == "on"]
@@ -179,14 +179,14 @@ def test_what_is_not_known_is_not_drawn_as_zero() -> None:
 def test_the_bill_and_its_factors_are_of_the_mix() -> None:
     sources = [{"name": "wind", "kind": "contract", "share": 0.6, "price": "0.07 USD/kWh", "carbon": "11 gCO2e/kWh"}]
     hall = HALL | {"energy": {"price": "0.12 USD/kWh", "carbon": "300 gCO2e/kWh", "sources": sources}}
-    page = render_report(planned(facility=hall))
+    page = render_report(plan_spec(facility=hall))
     assert "0.09 USD/kWh" in page and "126.6 g CO₂e/kWh" in page  # 0.6 × 0.07 + 0.4 × 0.12; 0.6 × 11 + 0.4 × 300
 
 
 def test_racks_power_and_cooling_are_in_numbers() -> None:
     cooling = {"kind": "direct-liquid", "supply": "30 °C", "cdu": "nvidia-qualified", "rejection": "dry-cooler"}
-    plan = planned(
-        pools=train("dgx-gb200", 144),
+    plan = plan_spec(
+        pools=build_pools("dgx-gb200", 144),
         facility={
             "rack": {"type": "eia-48u"},
             "cooling": cooling,
@@ -207,9 +207,9 @@ def test_racks_power_and_cooling_are_in_numbers() -> None:
 
 @pytest.mark.slow
 def test_size_of_16384_accelerators() -> None:
-    plan = planned(pools=train("dgx-h100", 2048), facility=HALL)
+    plan = plan_spec(pools=build_pools("dgx-h100", 2048), facility=HALL)
     page = render_report(plan)
-    assert len(page.encode()) <= 10_000_000 and len(data_of(page)["racks"]) > 512
+    assert len(page.encode()) <= 10_000_000 and len(read_data(page)["racks"]) > 512
 
 
 @pytest.mark.slow

@@ -12,8 +12,8 @@ import jsonschema
 import pytest
 import yaml
 from nvue_schema import NVUE
-from plan.test_resolve import planned, train
-from roce_plans import DIALECTS, ROCE, plan_of
+from plan.test_resolve import build_pools, plan_spec
+from roce_plans import DIALECTS, ROCE, build_plan
 from samples import ROOT
 
 from supercloud.plan.resolve import resolve
@@ -27,7 +27,7 @@ def test_routing_is_the_same_in_all_dialects() -> None:
     """(AS number, loopback, prefix, paths, sessions with the AS number expected) of every switch."""
     found = []
     for dialect in DIALECTS:
-        bundle = render(plan_of(dialect, routing={"bfd": True}), "roce")
+        bundle = render(build_plan(dialect, routing={"bfd": True}), "roce")
         said: dict[str, Any] = {}
         for path, text in bundle.items():
             name = re.search(r"compute-(leaf|spine)-\d+", path)
@@ -64,33 +64,33 @@ def test_routing_is_the_same_in_all_dialects() -> None:
     assert all(said == found[0] for said in found)
 
 
-def nulls(data: Any, path: str = "") -> list[str]:
+def list_nulls(data: Any, path: str = "") -> list[str]:
     items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
-    return [path] if data is None else [found for key, value in items for found in nulls(value, f"{path}.{key}")]
+    return [path] if data is None else [found for key, value in items for found in list_nulls(value, f"{path}.{key}")]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_fabric_of_one_leaf_has_no_bgp_sessions(dialect: str) -> None:
     """NVUE was given ``neighbor:`` with nothing in it, and INSTALL.md asked for 0 next hops."""
     fabric = {"name": "compute", "kind": "roce", "shape": "fat-tree", "switch": "nvidia-sn5600", "os": dialect}
-    plan = planned(pools=train("dgx-h100", 4), fabrics=[fabric])
+    plan = plan_spec(pools=build_pools("dgx-h100", 4), fabrics=[fabric])
     assert not plan.errors and plan.fabrics[0].count_switches("leaf") == 1, plan.errors
     bundle = render(plan, "roce")
     for path, text in bundle.items():
         if path.endswith(".yaml"):
             data = yaml.safe_load(text)
             jsonschema.validate(data, NVUE)
-            assert not nulls(data), path
+            assert not list_nulls(data), path
         assert "(0)" not in text and "redistribute connected" not in text
     install = bundle["INSTALL.md"]
     assert "bgp summary" not in install and "session names" not in install and "show ip route connected" in install
-    assert "bgp summary" in render(plan_of(dialect), "roce")["INSTALL.md"]
+    assert "bgp summary" in render(build_plan(dialect), "roce")["INSTALL.md"]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_scripts_are_sound(dialect: str, tmp_path: Any) -> None:
     for machine in ("dgx-h100", "dgx-h200"):
-        plan = planned(pools=train(machine, 16), fabrics=[ROCE | {"os": dialect}])
+        plan = plan_spec(pools=build_pools(machine, 16), fabrics=[ROCE | {"os": dialect}])
         for path, text in render(plan, "roce").items():
             if path.endswith(".sh"):
                 (tmp_path / "script.sh").write_text(text)
@@ -113,7 +113,7 @@ def test_files_of_1600_switches() -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_loading_keeps_users_and_access(dialect: str) -> None:
     """The files have no users or AAA of the site: whoever replaces a whole configuration with them is locked out."""
-    bundle = render(plan_of(dialect), "roce")
+    bundle = render(build_plan(dialect), "roce")
     text = bundle["INSTALL.md"]
     steps = [line for block in re.findall(r"^```\n(.*?)^```", text, re.M | re.S) for line in block.splitlines()]
     assert steps

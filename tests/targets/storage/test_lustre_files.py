@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from storage_plans import plan_of
+from storage_plans import build_plan
 
 from supercloud.catalog import Catalog
 from supercloud.plan.model.storage import LustreDesign
@@ -44,7 +44,7 @@ def run_format(bundle: Bundle, tmp_path: Path, host: str) -> list[list[str]]:
 
 @pytest.mark.slow
 def test_every_target_is_formatted_once_with_documented_options(catalog: Catalog, tmp_path: Path) -> None:
-    plan = plan_of(catalog, {"capacity": "1 PiB", "tier": "good"})
+    plan = build_plan(catalog, {"capacity": "1 PiB", "tier": "good"})
     made, (item,) = render(plan, "storage"), plan.storage
     design = item.design
     assert isinstance(design, LustreDesign)

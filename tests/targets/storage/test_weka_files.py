@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from storage_plans import EVERY, plan_of
+from storage_plans import EVERY, build_plan
 
 from supercloud.catalog import Catalog
 from supercloud.plan.model.storage import WekaDesign
@@ -70,7 +70,7 @@ CLIENT = {
 def test_weka_mount_and_cluster(bundle: Bundle, catalog: Catalog) -> None:
     (line,) = [line for line in bundle["fast/fstab"].splitlines() if not line.startswith("#")]
     assert re.fullmatch(r"[\w.,-]+/fast /fast wekafs num_cores=\d+(,net=\w+)+,_netdev 0 0", line)
-    design = plan_of(catalog, EVERY[1]).storage[0].design
+    design = build_plan(catalog, EVERY[1]).storage[0].design
     assert isinstance(design, WekaDesign)
     script = bundle["fast/cluster.sh"]
     assert f"--data-drives={design.data} --parity-drives={design.parity}" in script
@@ -79,7 +79,7 @@ def test_weka_mount_and_cluster(bundle: Bundle, catalog: Catalog) -> None:
 
 @pytest.mark.parametrize("capacity", ["1 PiB", "10 PiB"])
 def test_weka_on_kubernetes(catalog: Catalog, capacity: str) -> None:
-    plan = plan_of(catalog, EVERY[1] | {"capacity": capacity}, scheduler={"kind": "kubernetes", "version": "1.35"})
+    plan = build_plan(catalog, EVERY[1] | {"capacity": capacity}, scheduler={"kind": "kubernetes", "version": "1.35"})
     cluster, client = yaml.safe_load_all(render(plan, "storage")["fast/operator.yaml"])
     assert (cluster["kind"], client["kind"]) == ("WekaCluster", "WekaClient")
     assert {cluster["apiVersion"], client["apiVersion"]} == {"weka.weka.io/v1alpha1"}

@@ -101,7 +101,7 @@ def test_what_decides_the_369_modules_of_the_storage_switches() -> None:
     52 active splitters bring their ends; the two splitters of fibre fill one cage, or take one each on two leaves.
     """
 
-    def modules(*changes: tuple[str, str]) -> int:
+    def count_modules(*changes: tuple[str, str]) -> int:
         text = SPEC.read_text()
         for old, new in changes:
             assert old in text
@@ -110,9 +110,9 @@ def test_what_decides_the_369_modules_of_the_storage_switches() -> None:
         rows = list(csv.DictReader(io.StringIO(render(plan, "bom")["bom.csv"])))
         return count(rows, "cables of storage", "finned top")
 
-    assert modules() == (254 + 2) // 2 + 240 + 1 == 369
-    assert modules(("pack: true, ", "")) == 370
-    assert modules((", cable: nvidia-980-9i117, full: true", ", full: true")) == 369, "theirs, ends and all"
+    assert count_modules() == (254 + 2) // 2 + 240 + 1 == 369
+    assert count_modules(("pack: true, ", "")) == 370
+    assert count_modules((", cable: nvidia-980-9i117, full: true", ", full: true")) == 369, "theirs, ends and all"
 
 
 def test_nothing_of_the_tables_is_declared() -> None:

@@ -129,13 +129,15 @@ def test_two_machines_exchanged_are_one_finding(net: Net, answer: Callable[[Net]
 RAILS = (11, 6, 10, 9, 4, 3, 5, 0)
 
 
-def renamed(net: Net, names: dict[str, str]) -> None:
-    def name(device: str) -> str:
+def rename_devices(net: Net, names: dict[str, str]) -> None:
+    def rename_device(device: str) -> str:
         host, space, adapter = device.partition(" ")
         return names.get(host, host) + space + adapter
 
-    net.links = {(name(one), port): (name(other), far) for (one, port), (other, far) in net.links.items()}
-    net.devices = {name(device): kind for device, kind in net.devices.items()}
+    net.links = {
+        (rename_device(one), port): (rename_device(other), far) for (one, port), (other, far) in net.links.items()
+    }
+    net.devices = {rename_device(device): kind for device, kind in net.devices.items()}
 
 
 @pytest.mark.parametrize(
@@ -148,7 +150,7 @@ def renamed(net: Net, names: dict[str, str]) -> None:
 def test_two_switches_exchanged_are_one_finding(
     net: Net, answer: Callable[[Net], VerificationResult], one: str, other: str, cables: int
 ) -> None:
-    renamed(net, {one: other, other: one})
+    rename_devices(net, {one: other, other: one})
     found, *rest = answer(net).differences
     assert found.kind == "exchanged" and f" between {one} and {other}" in found.problem
     assert found.cause == "names or positions of the two switches are exchanged"
@@ -195,7 +197,7 @@ def test_two_rails_exchanged_for_a_whole_unit(net: Net, answer: Callable[[Net], 
 def test_a_device_without_a_name_is_identified_by_its_cables(
     net: Net, answer: Callable[[Net], VerificationResult], device: str
 ) -> None:
-    renamed(net, {device: "localhost"})
+    rename_devices(net, {device: "localhost"})
     (found,) = answer(net).differences
     assert found.kind == "unknown" and found.cause == f"it is {device} and its name has not been set yet"
 
@@ -262,7 +264,7 @@ facility: {rack: {type: orv3-48u, nodes: 4}}
 """
 
 
-def neighbours(plan: Plan) -> dict[str, list[tuple[str, str, str]]]:
+def list_neighbours(plan: Plan) -> dict[str, list[tuple[str, str, str]]]:
     """What each switch hears: its port, the neighbour, the neighbour's port by the operating system's name."""
     from supercloud.plan.build.cabling.cables import build_cable_table
 
@@ -281,7 +283,7 @@ def neighbours(plan: Plan) -> dict[str, list[tuple[str, str, str]]]:
     return heard
 
 
-def lldpctl(rows: list[tuple[str, str, str]]) -> str:
+def format_lldpctl(rows: list[tuple[str, str, str]]) -> str:
     return json.dumps(
         {
             "lldp": {
@@ -300,14 +302,14 @@ def lldpctl(rows: list[tuple[str, str, str]]) -> str:
     )
 
 
-def keyvalue(rows: list[tuple[str, str, str]]) -> str:
+def format_keyvalue(rows: list[tuple[str, str, str]]) -> str:
     return "".join(
         f"lldp.{port}.via=LLDP\nlldp.{port}.chassis.name={name}\nlldp.{port}.port.ifname={other}\n"
         for port, name, other in rows
     )
 
 
-def eos(rows: list[tuple[str, str, str]]) -> str:
+def format_eos(rows: list[tuple[str, str, str]]) -> str:
     return json.dumps(
         {
             "lldpNeighbors": [
@@ -317,13 +319,13 @@ def eos(rows: list[tuple[str, str, str]]) -> str:
     )
 
 
-@pytest.mark.parametrize("form", [lldpctl, keyvalue, eos])
+@pytest.mark.parametrize("form", [format_lldpctl, format_keyvalue, format_eos])
 def test_lldp_of_all_switches(form: Callable[[list[tuple[str, str, str]]], str], tmp_path: Path) -> None:
     from supercloud.spec.loader import loads
 
     plan = sc.resolve(loads(ROCE, "cluster.yaml"))
     assert not plan.errors
-    heard = neighbours(plan)
+    heard = list_neighbours(plan)
     folder = tmp_path / "heard"
     folder.mkdir()
     for name, rows in heard.items():
