@@ -220,7 +220,7 @@ def read_golden(folder: Path) -> dict[str, list[Entry]]:
     return golden
 
 
-def read_golden_of(revision: str) -> dict[str, list[Entry]]:
+def read_golden_revision(revision: str) -> dict[str, list[Entry]]:
     """The golden files of a commit; empty without git or a repository, or if the commit has none with manifests."""
     command = ["git", "-C", str(ROOT), "archive", revision, GOLDEN.relative_to(ROOT).as_posix()]
     archive = subprocess.run(command, capture_output=True) if shutil.which("git") else None
@@ -313,7 +313,7 @@ def main(words: list[str]) -> int:
         return 0
     golden = build_golden(render_example(spec) for spec in EXAMPLES)
     write_files(GOLDEN, format_golden(golden))
-    base = read_golden_of(given.base)
+    base = read_golden_revision(given.base)
     if base:
         print(f"compared with {given.base}:\n{compare(base, read_golden(GOLDEN))}", end="")
     else:

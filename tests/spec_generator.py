@@ -81,7 +81,7 @@ class Generator:
         chance = self.random
         if chance.random() < self.wrong:
             return copy.deepcopy(chance.choice(WRONG))
-        schema = self._named(schema)
+        schema = self._resolve_reference(schema)
         branches = schema.get("anyOf") or schema.get("oneOf")
         if branches:
             some = [item for item in branches if item.get("type") != "null"]
@@ -107,7 +107,7 @@ class Generator:
                 return self._text(schema, key, index)
         return None
 
-    def _named(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _resolve_reference(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         while "$ref" in schema:
             schema = self.definitions[schema["$ref"].split("/")[-1]]
         return schema
@@ -135,7 +135,7 @@ class Generator:
         inner = schema.get("items")
         if inner is None:
             return [self.value(item, key, depth) for item in schema.get("prefixItems", ())]
-        shape = self._named(inner)
+        shape = self._resolve_reference(inner)
         if shape.get("type") == "object":
             return [self._object(shape, depth, number) for number in range(count)]
         return [self.value(inner, key, depth, number) for number in range(count)]
@@ -213,7 +213,7 @@ class Generator:
     def _change_list(self, here: list[Any], schema: Mapping[str, Any], key: str) -> None:
         match self.random.choice(("add", "add", "twin", "drop")):
             case "add" if "items" in schema:
-                shape = self._named(schema["items"])
+                shape = self._resolve_reference(schema["items"])
                 new = self._object(shape, 2, len(here)) if shape.get("type") == "object" else self.value(shape, key, 2)
                 here.append(new)
             case "twin" if here:
@@ -225,9 +225,9 @@ class Generator:
         self, data: Any, schema: Mapping[str, Any], of: str = ""
     ) -> Iterator[tuple[Any, Mapping[str, Any], str]]:
         """Every mapping and list of a document, with the schema that it has there and the field that it is in."""
-        schema = self._named(schema)
+        schema = self._resolve_reference(schema)
         for branch in schema.get("anyOf") or schema.get("oneOf") or ():
-            if self._fits(data, self._named(branch)):
+            if self._fits(data, self._resolve_reference(branch)):
                 yield from self._places(data, branch, of)
                 return
         if isinstance(data, dict):

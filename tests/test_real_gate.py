@@ -103,10 +103,29 @@ def _iter_calls(node: ast.AST) -> Iterator[ast.Call]:
         yield from _iter_calls(child)
 
 
+def _iter_embedded_sleeps(tree: ast.AST) -> Iterator[int]:
+    """Lines near which a Python program in a string sleeps outside a loop."""
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Constant) and isinstance(node.value, str) and "time.sleep(" in node.value):
+            continue
+        try:
+            program = ast.parse(node.value)
+        except SyntaxError:
+            continue  # a text about it
+        loops = [inner for inner in ast.walk(program) if isinstance(inner, ast.While)]
+        polls = {id(inner) for loop in loops for inner in ast.walk(loop)}
+        for call in _iter_calls(program):
+            if ast.unparse(call.func) == "time.sleep" and id(call) not in polls:
+                yield node.lineno + call.lineno
+
+
 def test_waits_for_real_components_poll_for_minutes() -> None:
     hasty = []
     for path in REAL.rglob("*.py"):
-        for call in _iter_calls(ast.parse(path.read_text())):
+        tree = ast.parse(path.read_text())
+        for line in _iter_embedded_sleeps(tree):
+            hasty.append(f"{path.relative_to(REAL)}:{line}: a sleep of fixed length in a program")
+        for call in _iter_calls(tree):
             name, place = ast.unparse(call.func), f"{path.relative_to(REAL)}:{call.lineno}"
             if name == "time.sleep" and path.name != "polling.py":
                 hasty.append(f"{place}: a sleep of fixed length; use wait_for or check_stays of polling.py")
@@ -116,3 +135,10 @@ def test_waits_for_real_components_poll_for_minutes() -> None:
                 if word.arg in ("timeout", "seconds", "limit") and is_short and "urlopen" not in name:
                     hasty.append(f"{place}: a limit of less than a minute")
     assert hasty == []
+
+
+def test_a_sleep_outside_a_loop_is_found_in_embedded_programs() -> None:
+    sleeps = "import time\ntime.sleep(1)\n"
+    polls = "import time\nwhile not done():\n    time.sleep(0.1)\n"
+    text = "a test uses no time.sleep() here"
+    assert list(_iter_embedded_sleeps(ast.parse(f"first = {polls!r}\nsecond = {sleeps!r}\nthird = {text!r}"))) == [4]

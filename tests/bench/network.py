@@ -45,7 +45,7 @@ with tempfile.TemporaryDirectory() as folder:
     net = Net(sc.render(plan, "cabling")["compute.net"])
     found = Path(folder) / "found.txt"
     net.swap(("train-0005 mlx5_11", 1), ("train-0006 mlx5_11", 1))
-    found.write_text(net.printed())
+    found.write_text(net.format_output())
     del net
     start = time.perf_counter()
     answer = verify_output(plan, found)

@@ -82,7 +82,7 @@ class Run:
         self.changes: list[int] = []
         self.known: dict[Pod, tuple[Any, Any, int]] = {}
 
-    def scored(self, pod: Pod) -> tuple[Any, Any]:
+    def get_scores(self, pod: Pod) -> tuple[Any, Any]:
         """Scores and chosen accelerator of every node: only nodes that changed are scored again."""
         scores, choice, seen = self.known.get(pod, (np.zeros(len(self.cpu)), np.zeros(len(self.cpu), int), -1))
         dirty = np.arange(len(self.cpu)) if seen < 0 else np.unique(np.array(self.changes[seen:], int))
@@ -124,7 +124,7 @@ class Run:
 
     def place(self, pod: Pod) -> bool:
         cpu, memory, milli, number, _ = pod
-        scores, choice = self.scored(pod)
+        scores, choice = self.get_scores(pod)
         node = int(np.argmax(scores))
         if scores[node] < 0:
             return False

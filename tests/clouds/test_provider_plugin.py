@@ -135,7 +135,7 @@ def test_the_death_of_the_engine_ends_it_when_its_calls_are_done(plugin: Plugin,
     plugin.faults.plan(Fault("create", "Vpc", hold=str(go_on)))
     waiting = threading.Thread(target=create, args=(plugin, VPC), kwargs={"cidrBlock": "10.0.0.0/16"})
     waiting.start()
-    while not plugin.faults.struck():
+    while not plugin.faults.count_strikes():
         time.sleep(0.01)  # a spin would take the processor from what is waited for
     assert plugin.process.stdin
     plugin.process.stdin.close()

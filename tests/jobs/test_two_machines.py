@@ -46,13 +46,13 @@ class SlowEngine:
         return submission.key
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
-        taken = set(self._taken())
+        taken = set(self._list_taken())
         return {key: key if key in taken else None for key in keys}
 
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
         return {ref: Status(State.COMPLETED, 1) for ref in refs}
 
-    def _taken(self) -> list[str]:
+    def _list_taken(self) -> list[str]:
         path = self.folder / "taken"
         return path.read_text().split() if path.exists() else []
 

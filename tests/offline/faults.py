@@ -39,7 +39,7 @@ class Faults:
         with lock_file(self.path) as content:
             content["rules"] = [{**asdict(fault), "calls": 0, "struck": 0} for fault in faults]
 
-    def struck(self) -> int:
+    def count_strikes(self) -> int:
         """How often a rule has come into force."""
         if not self.path.exists():
             return 0

@@ -72,14 +72,14 @@ class Monitor(mocks.MockMonitor):
     # what a program asks
 
     def RegisterResource(self, request: Any) -> Any:
-        request = apply_transforms(request, self._transforms_of(request))
+        request = apply_transforms(request, self._list_transforms(request))
         urn = self.urn(request.parent, request.type, request.name)
         if request.type == STACK:
             return resource_pb2.RegisterResourceResponse(urn=urn)
         if request.remote:
             raise Refused(f"{urn}: a component of another process cannot be recorded")
         inputs = wire.read(request.object)
-        identifier, outputs = self._made(request, inputs) if request.custom else ("", {})
+        identifier, outputs = self._create(request, inputs) if request.custom else ("", {})
         entry = Entry(
             urn=urn,
             type=request.type,
@@ -173,7 +173,7 @@ class Monitor(mocks.MockMonitor):
 
     # how it is answered
 
-    def _transforms_of(self, request: Any) -> Iterator[callback_pb2.Callback]:
+    def _list_transforms(self, request: Any) -> Iterator[callback_pb2.Callback]:
         yield from request.transforms
         parent = request.parent
         while parent in self.entries:
@@ -199,7 +199,7 @@ class Monitor(mocks.MockMonitor):
     def _explicit_only(self, package: str) -> bool:
         return bool({"*", package} & self.no_defaults)
 
-    def _made(self, request: Any, inputs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    def _create(self, request: Any, inputs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         identifier = "" if self.preview else request.importId or f"{request.name}-id"
         outputs = self._outputs(request, inputs)
         for name in request.additionalSecretOutputs:

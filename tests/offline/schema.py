@@ -29,14 +29,16 @@ class Schema:
     @property
     def computed(self) -> Mapping[str, Property]:
         """What only the provider knows: outputs that are no inputs, and outputs that always have a value."""
-        return {k: p for k, p in self.outputs.items() if k not in self.inputs or (p.required and not self.required(k))}
+        return {
+            k: p for k, p in self.outputs.items() if k not in self.inputs or (p.required and not self.is_required(k))
+        }
 
     @property
     def replacing(self) -> frozenset[str]:
         """Inputs whose documentation says that a change makes a new resource. Not all of them say so."""
         return frozenset(name for name, prop in self.inputs.items() if REPLACES.search(prop.doc))
 
-    def required(self, name: str) -> bool:
+    def is_required(self, name: str) -> bool:
         """Whether an input must be given."""
         return name in self.inputs and self.inputs[name].required
 

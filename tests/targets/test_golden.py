@@ -131,11 +131,13 @@ def test_a_revision_is_read_from_git() -> None:
     listed = subprocess.run(
         ["git", "-C", ROOT, "ls-tree", "--name-only", "HEAD", "tests/golden/"], capture_output=True, text=True
     )
-    assert golden_files.read_golden_of("no-such-revision") == {}
+    assert golden_files.read_golden_revision("no-such-revision") == {}
     if listed.returncode == 0:  # a repository, and not only its files
-        assert set(golden_files.read_golden_of("HEAD")) <= {Path(line).name for line in listed.stdout.splitlines()}
+        assert set(golden_files.read_golden_revision("HEAD")) <= {
+            Path(line).name for line in listed.stdout.splitlines()
+        }
 
 
 def test_without_git_no_revision_has_golden_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(golden_files.shutil, "which", lambda name: None)
-    assert golden_files.read_golden_of("HEAD") == {}
+    assert golden_files.read_golden_revision("HEAD") == {}

@@ -79,7 +79,7 @@ class Service:
         subprocess.run([*command, *files], check=True, capture_output=True)
         return (self.folder / "certificate").read_bytes()
 
-    def decrypted(self, answer: bytes) -> bytes:
+    def decrypt(self, answer: bytes) -> bytes:
         command = ["openssl", "cms", "-decrypt", "-binary", "-inform", "DER", "-inkey", self.folder / "private"]
         done = subprocess.run([*command, "-recip", self.folder / "certificate"], input=answer, capture_output=True)
         return done.stdout
@@ -99,7 +99,7 @@ def test_an_instance_of_the_cluster_gets_the_key_until_it_has_it(service: Servic
     certificate = service.certificate()
     for _ in range(2):  # an answer may be lost
         status, answer = service.ask("/key", certificate)
-        assert status == 200 and KEY[:64] not in answer and service.decrypted(answer) == KEY
+        assert status == 200 and KEY[:64] not in answer and service.decrypt(answer) == KEY
     assert service.ask("/confirm")[0] == 200
     status, said = service.ask("/key", certificate)
     assert status == 409 and b"i-2 has already confirmed" in said

@@ -113,7 +113,7 @@ def test_reported_faults_are_the_injected_ones(chance: random.Random, faults: li
         except LookupError:
             continue
         done[{"cut": "missing", "swap": "swapped", "move": "wrong", "extra": "extra"}[fault]] += 1
-    answer = ask(plan, net.printed())
+    answer = ask(plan, net.format_output())
     assert Counter(item.kind for item in answer.differences) == done
     assert {cable for item in answer.differences for cable in item.cables} == touched
 
@@ -135,7 +135,7 @@ def test_every_fault_is_reported(chance: random.Random, count: int) -> None:
     there = {frozenset(link) for link in net.links.items()}
     wrong = {cable for link, cable in cables.items() if link not in there}
     right = {cable for link, cable in cables.items() if link in there} - wrong
-    named = {cable for item in ask(plan, net.printed()).differences for cable in item.cables}
+    named = {cable for item in ask(plan, net.format_output()).differences for cable in item.cables}
     assert wrong <= named
     assert not named & right
 

@@ -36,7 +36,7 @@ def net(plan: Plan) -> Net:
 @pytest.fixture
 def answer(plan: Plan, tmp_path: Path) -> Callable[[Net], VerificationResult]:
     def ask(net: Net) -> VerificationResult:
-        (tmp_path / "found.txt").write_text(net.printed())
+        (tmp_path / "found.txt").write_text(net.format_output())
         return verify_output(plan, tmp_path / "found.txt")
 
     return ask
@@ -203,14 +203,14 @@ def test_a_device_without_a_name_is_identified_by_its_cables(
 
 
 def test_managed_switches_are_known_by_the_name_inside(net: Net, plan: Plan, tmp_path: Path) -> None:
-    text = net.printed().replace('# "compute-leaf-001"', '# "MF0;compute-leaf-001:MQM9700/U1"')
+    text = net.format_output().replace('# "compute-leaf-001"', '# "MF0;compute-leaf-001:MQM9700/U1"')
     (tmp_path / "found.txt").write_text(text)
     assert verify_output(plan, tmp_path / "found.txt").differences == ()
 
 
 @pytest.mark.parametrize("cut", [0.1, 0.5, 0.9])
 def test_truncated_output_is_an_error_with_its_line(net: Net, plan: Plan, tmp_path: Path, cut: float) -> None:
-    text = net.printed()
+    text = net.format_output()
     (tmp_path / "found.txt").write_text(text[: int(len(text) * cut)])
     with pytest.raises(InputError, match=r"found\.txt:\d+: .*(truncated|damaged)"):
         verify_output(plan, tmp_path / "found.txt")
@@ -244,10 +244,10 @@ def test_bad_input(plan: Plan, tmp_path: Path, text: str, said: str) -> None:
 def test_the_command_has_exit_codes_and_json(net: Net, tmp_path: Path) -> None:
     run = CliRunner()
     found = tmp_path / "found.txt"
-    found.write_text(net.printed())
+    found.write_text(net.format_output())
     assert run.invoke(app, ["verify-cabling", str(SPEC), str(found)]).exit_code == 0
     net.cut(("compute-leaf-010", 40))
-    found.write_text(net.printed())
+    found.write_text(net.format_output())
     result = run.invoke(app, ["verify-cabling", str(SPEC), str(found), "--json"])
     assert result.exit_code == 1 and json.loads(result.stdout)["differences"][0]["kind"] == "missing"
     result = run.invoke(app, ["verify-cabling", str(SPEC), str(tmp_path / "none.txt")])
