@@ -86,7 +86,7 @@ def test_unwritable_output_is_an_error_and_the_job_id_is_not_lost(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_closed_streams_are_like_discarded_ones(tmp_path: Path) -> None:
+def test_closed_streams_do_not_change_the_exit_code(tmp_path: Path) -> None:
     assert run(tmp_path, ["plan", MINIMAL], ">&- 2>&- <&-").returncode == 0
     assert run(tmp_path, ["plan", "nothing.yaml"], ">&- 2>&-").returncode == 2
 
@@ -111,7 +111,7 @@ def test_json_is_unchanged_in_an_encoding_without_its_characters(tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_a_user_without_a_home_folder_is_told_what_to_set(tmp_path: Path) -> None:
+def test_a_user_without_a_home_folder_gets_an_error_with_the_variable_to_set(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(JOB)
     tmp_path.chmod(0o755)
     for words in (["jobs"], ["submit", str(tmp_path / "job.yaml"), "--on", MINIMAL, "--hold"]):

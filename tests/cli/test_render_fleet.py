@@ -73,7 +73,7 @@ def test_a_target_keeps_the_other_targets_of_a_fleet(cli: Cli, folder: Path) -> 
 
 
 @pytest.mark.slow
-def test_without_a_target_everything_is_rendered(cli: Cli, folder: Path) -> None:
+def test_without_a_target_all_targets_are_rendered(cli: Cli, folder: Path) -> None:
     code, _, _ = cli("render", write_fleet(folder, "north", "south", "west"), "--out", folder / "out")
     assert code == 0
     assert (folder / "out/clusters/west/slurm").is_dir() and (folder / "out/clusters/north/cabling").is_dir()
@@ -103,7 +103,9 @@ def test_errors_are_reported_before_files_are_written(cli: Cli, folder: Path) ->
         (("north", "south"), "kubernets", "kubernets"),
     ],
 )
-def test_refusals(cli: Cli, folder: Path, names: tuple[str, ...], target: str, problem: str) -> None:
+def test_invalid_fleets_and_targets_are_rejected(
+    cli: Cli, folder: Path, names: tuple[str, ...], target: str, problem: str
+) -> None:
     (folder / "north2.yaml").write_text((folder / "north.yaml").read_text())
     code, _, said = cli("render", write_fleet(folder, *names), "--target", target, "--out", folder / "out")
     assert code == 2 and problem in said and not (folder / "out").exists()

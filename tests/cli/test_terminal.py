@@ -53,7 +53,7 @@ def test_json_is_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
-def test_the_answer_of_a_scheduler_an_unknown_key_and_what_is_logged(tmp_path: Path) -> None:
+def test_control_characters_from_schedulers_specs_and_logs_are_escaped(tmp_path: Path) -> None:
     with Store(tmp_path / "state") as store:
         record, _ = store.record(NewJob(key="k", name="job", spec="{}", fleet="f", is_held=True))
         store.record_statuses({record.id: Status(State.FAILED, 1, EVIL)})
