@@ -68,7 +68,7 @@ def test_labels_and_taints_are_those_of_the_rendered_bundle() -> None:
         assert all(taint["effect"] == "NO_SCHEDULE" for taint in nodes["taints"])
 
 
-def test_pods_have_roles_of_their_own() -> None:
+def test_pods_have_separate_roles() -> None:
     found = record_spec("10-aws-eks")
     addons = {entry.inputs["addonName"]: entry.inputs for entry in found.of_type("aws:eks/addon:Addon")}
     assert set(addons) >= {
@@ -86,7 +86,7 @@ def test_pods_have_roles_of_their_own() -> None:
     assert set(trust[0]["Action"]) == {"sts:AssumeRole", "sts:TagSession"}
 
 
-def test_administrators_are_named() -> None:
+def test_administrators_have_access_entries() -> None:
     kubernetes = {"kind": "kubernetes", "version": "1.35"}
     site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]}
     found = record(
@@ -97,7 +97,7 @@ def test_administrators_are_named() -> None:
     assert scope["policyArn"] == "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 
 
-def test_an_image_of_the_users_is_told_which_cluster_to_join() -> None:
+def test_a_custom_image_gets_the_cluster_to_join() -> None:
     site = {
         "kind": "aws",
         "region": "us-east-1",
@@ -111,7 +111,7 @@ def test_an_image_of_the_users_is_told_which_cluster_to_join() -> None:
     assert config["kind"] == "NodeConfig" and config["spec"]["cluster"]["name"] == "prod-project-stack"
 
 
-def test_alarms_and_the_budget_tell_the_topic_and_the_addresses() -> None:
+def test_alarms_and_the_budget_notify_the_topic_and_the_addresses() -> None:
     storage = [{"name": "scratch", "kind": "lustre", "capacity": "1200 GiB", "mount": "/fsx"}]
     found = record(
         build_program(spec=build_small_spec(budget="5500000 USD", storage=storage), notify=["ada@example.com"])
@@ -126,7 +126,7 @@ def test_alarms_and_the_budget_tell_the_topic_and_the_addresses() -> None:
     assert all(entry.inputs["alarmActions"] == ["prod-alarms-arn"] for entry in alarms)
 
 
-def test_long_names_leave_room_for_what_autonaming_appends() -> None:
+def test_long_names_leave_room_for_the_suffix_of_autonaming() -> None:
     long = "a" * 40
     pools = [{"name": long, "machine": "m6i.8xlarge", "nodes": 2}]
     storage = [{"name": "b" * 40, "kind": "object"}]
@@ -139,7 +139,7 @@ def test_long_names_leave_room_for_what_autonaming_appends() -> None:
     assert not any(fnmatch.fnmatch(entry.name, "*--*") for entry in found.values())
 
 
-def test_the_clusters_own_name_is_bounded() -> None:
+def test_the_name_of_the_cluster_is_bounded() -> None:
     site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]}
     spec = build_small_spec(scheduler={"kind": "kubernetes", "version": "1.35"}, site=site)
     found = record(build_program("d" * 120, spec=spec))

@@ -31,7 +31,7 @@ def read_steps(found: Graph) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SLURM)
-def test_every_instance_of_the_cluster_gets_it_and_may_write(name: str) -> None:
+def test_every_instance_gets_the_agent_and_may_write_logs(name: str) -> None:
     found = record_spec(name)
     asked = found.one("aws:ssm/association:Association").inputs
     assert asked["targets"] == [{"key": "tag:supercloud:cluster", "values": ["project/stack/prod"]}]
@@ -43,7 +43,7 @@ def test_every_instance_of_the_cluster_gets_it_and_may_write(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SLURM)
-def test_every_log_that_the_bundles_name_is_shipped(name: str) -> None:
+def test_every_log_of_the_bundles_is_collected(name: str) -> None:
     plan = sc.resolve(sc.load(SPECS[name]))
     texts = [file.text for target in ("boot", "slurm") for file in sc.render(plan, target).files.values()]
     named = {match for text in texts for match in re.findall(r"/var/log/[a-z/]+\.log", text)}
@@ -58,7 +58,7 @@ def test_every_log_that_the_bundles_name_is_shipped(name: str) -> None:
     assert len({item["log_stream_name"] for item in shipped["collect_list"]}) == len(LOG_FILES)
 
 
-def test_a_managed_kubernetes_has_only_logs_that_something_writes() -> None:
+def test_managed_kubernetes_has_only_log_groups_that_are_written() -> None:
     found = record_spec("10-aws-eks")
     assert not found.of_type(DOCUMENT)
     assert {entry.name for entry in found.of_type("aws:cloudwatch/logGroup:LogGroup")} == {
@@ -74,7 +74,7 @@ def write_program(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def test_the_agent_is_started_once_and_again_when_it_is_dead(tmp_path: Path) -> None:
+def test_the_agent_is_started_once_and_restarted_if_it_is_dead(tmp_path: Path) -> None:
     (_, start) = read_steps(record_spec("09-aws-slurm"))
     script = "\n".join(start["inputs"]["runCommand"]).replace(AGENT, str(tmp_path / "agent"))
     (tmp_path / "agent" / "etc").mkdir(parents=True)
@@ -93,7 +93,7 @@ def test_the_agent_is_started_once_and_again_when_it_is_dead(tmp_path: Path) -> 
     assert (tmp_path / "calls").read_text().splitlines()[0].endswith(f"-s -c file:{tmp_path}/agent/etc/supercloud.json")
 
 
-def test_its_program_is_clean(tmp_path: Path) -> None:
+def test_the_start_script_passes_shellcheck(tmp_path: Path) -> None:
     (_, start) = read_steps(record_spec("09-aws-slurm"))
     file = tmp_path / "start.sh"
     file.write_text("\n".join(["#!/bin/sh", *start["inputs"]["runCommand"], ""]))

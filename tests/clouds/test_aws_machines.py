@@ -59,7 +59,7 @@ def test_every_network_card_of_a_machine_is_used(region: str, machines: list[tup
         assert all(item["securityGroups"] == ["prod-cluster-sg-id"] for item in listed)
 
 
-def test_a_machine_without_fabric_has_the_one_interface_of_every_instance() -> None:
+def test_a_machine_without_a_fabric_has_one_interface() -> None:
     template = get_launch_template(record_small_spec(), "cpu-on-demand")
     assert "networkInterfaces" not in template
     assert template["vpcSecurityGroupIds"] == ["prod-cluster-sg-id"]
@@ -87,7 +87,7 @@ WAYS = [
 ]
 
 
-def test_each_way_to_get_machines() -> None:
+def test_each_kind_of_capacity_has_its_resources() -> None:
     found = record_small_spec(pools=[{**P5, "capacity": [way for way, *_ in WAYS]}], fabrics=EFA)
     plan = sc.resolve(
         sc.ClusterSpec.model_validate(
@@ -123,13 +123,13 @@ def test_machines_have_encrypted_disks_and_sessions_for_their_metadata(name: str
 
 
 @pytest.mark.parametrize("key, readable", [("team", "enabled"), ("cost center", "disabled"), ("a/b", "disabled")])
-def test_instances_start_whatever_the_keys_of_tags_are(key: str, readable: str) -> None:
+def test_instances_start_with_any_tag_keys(key: str, readable: str) -> None:
     found = record_small_spec(tags={key: "x"})
     assert get_launch_template(found, "cpu-on-demand")["metadataOptions"]["instanceMetadataTags"] == readable
     assert found.one(HOST, "prod-ctl1").inputs["metadataOptions"]["instanceMetadataTags"] == readable
 
 
-def test_images_may_be_named_by_identifier() -> None:
+def test_images_can_be_specified_by_identifier() -> None:
     found = record_small_spec(
         site={
             "kind": "aws",

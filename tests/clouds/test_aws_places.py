@@ -29,7 +29,7 @@ GIVEN: dict[str, Any] = {
         ("us-gov-west-1", "aws-us-gov", {"ec2.amazonaws.com", "eks.amazonaws.com", "pods.eks.amazonaws.com"}),
     ],
 )
-def test_roles_are_taken_by_the_services_of_their_partition(region: str, partition: str, who: set[str]) -> None:
+def test_roles_are_assumed_by_the_services_of_their_partition(region: str, partition: str, who: set[str]) -> None:
     found = record_small_spec(
         site={"kind": "aws", "region": region, "zones": [f"{region}a", f"{region}b"]},
         scheduler={"kind": "kubernetes", "version": "1.35"},
@@ -44,7 +44,7 @@ def test_roles_are_taken_by_the_services_of_their_partition(region: str, partiti
         assert entry.inputs["policyArn"].startswith(f"arn:{partition}:iam::aws:policy/")
 
 
-def test_the_buckets_of_an_isolated_network_of_the_users_need_no_gateway() -> None:
+def test_buckets_of_an_existing_isolated_network_need_no_gateway() -> None:
     site = {"kind": "aws", "region": "us-east-1"}
     found = record(build_program(spec=build_small_spec(network=GIVEN, site=site)))
     endpoints = {entry.inputs["serviceName"].rpartition(".")[2]: entry.inputs for entry in found.of_type(ENDPOINT)}
@@ -57,7 +57,7 @@ def test_the_buckets_of_an_isolated_network_of_the_users_need_no_gateway() -> No
 
 
 @pytest.mark.parametrize("options, cache", [({}, "NONE"), ({"drive-cache": "READ"}, "READ")])
-def test_hard_disks_of_lustre_say_what_caches_them(options: dict[str, str], cache: str) -> None:
+def test_lustre_on_hard_disks_sets_its_drive_cache(options: dict[str, str], cache: str) -> None:
     disks = {
         "name": "s",
         "kind": "lustre",

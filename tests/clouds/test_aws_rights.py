@@ -50,7 +50,7 @@ def get_profile(found: Graph, host: str) -> str:
 
 
 @pytest.mark.parametrize("name", SLURM)
-def test_only_the_controller_reads_the_key_of_all_daemons(name: str) -> None:
+def test_only_the_controller_can_read_the_key_of_the_daemons(name: str) -> None:
     found = record_spec(name)
     able = [
         entry.name
@@ -66,7 +66,7 @@ def test_only_the_controller_reads_the_key_of_all_daemons(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_database_of_its_own_has_its_password_and_no_right_of_the_controller() -> None:
+def test_a_separate_database_host_has_its_password_and_no_permissions_of_the_controller() -> None:
     found = record_small_spec(scheduler={"kind": "slurm", "version": "25.11", "database": {"name": "dbd"}})
     own, controller = read_permissions(found, "database"), read_permissions(found, "controller")
     assert get_profile(found, "dbd") == "prod-database-profile-name"
@@ -76,7 +76,7 @@ def test_a_database_of_its_own_has_its_password_and_no_right_of_the_controller()
 
 
 @pytest.mark.parametrize("name", SLURM)
-def test_no_machine_reads_or_writes_data_buckets(name: str) -> None:
+def test_machines_have_no_access_to_data_buckets(name: str) -> None:
     found = record_spec(name)
     for role in ("controller", "login", "node"):
         rights = read_permissions(found, role)
@@ -86,7 +86,7 @@ def test_no_machine_reads_or_writes_data_buckets(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_users_have_the_folder_of_their_tenant_in_data_buckets() -> None:
+def test_users_have_access_to_the_folder_of_their_tenant_in_data_buckets() -> None:
     found = record_small_spec(storage=DATA, tenants=TENANTS)
     rows = {row["Action"][0]: row for row in read_statements(found.one(POLICY, "prod-users-policy"))}
     tenant = "${aws:PrincipalTag/tenant}"
@@ -101,7 +101,7 @@ def test_users_have_the_folder_of_their_tenant_in_data_buckets() -> None:
 
 
 @pytest.mark.slow
-def test_only_machines_that_users_work_on_take_the_role_of_users() -> None:
+def test_only_machines_with_users_can_assume_the_role_of_users() -> None:
     found = record_small_spec(storage=DATA, scheduler={"kind": "slurm", "version": "25.11", "login": {"count": 1}})
     trust: list[dict[str, Any]] = read_statements(found.one(ROLE, "prod-users-role"), "assumeRolePolicy")
     assert trust[0]["Principal"] == {"AWS": ["prod-login-role-arn", "prod-node-role-arn"]}
@@ -132,7 +132,7 @@ def test_systems_manager_reads_no_parameters_of_the_account(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_answers_of_the_metadata_service_end_at_the_machine(name: str) -> None:
+def test_responses_of_the_metadata_service_do_not_leave_the_machine(name: str) -> None:
     """Containers are one hop away; only a spec that says so lets them have the machine's rights."""
     hops = {"a2": 4}.get(name, 1)
     found = record_spec(name)
@@ -153,7 +153,7 @@ def test_the_controller_finds_logins_by_the_tag_of_groups() -> None:
 
 
 @pytest.mark.parametrize("name", SLURM)
-def test_the_metadata_service_is_closed_before_anybody_may_log_in(name: str, tmp_path: Path) -> None:
+def test_the_metadata_service_is_blocked_before_logins_are_possible(name: str, tmp_path: Path) -> None:
     """cloud-init runs a boothook before the SSH server starts; what it runs are the first lines of the script."""
     found = record_spec(name)
     machines = [entry for entry in found.values() if {"userData", "userDataBase64"} & set(entry.inputs)]
@@ -183,7 +183,7 @@ def test_the_metadata_service_is_closed_before_anybody_may_log_in(name: str, tmp
     assert "enable -q supercloud-metadata" in said and not (tmp_path / "opt/supercloud/boot").exists()
 
 
-def test_wildcards_of_a_user_stand_for_themselves_in_statements() -> None:
+def test_wildcards_of_a_user_are_escaped_in_statements() -> None:
     """Also where the finding that refuses them is accepted."""
     assert escape_wildcards("weka/install-1.2_(x).sh") == "weka/install-1.2_(x).sh"
     assert escape_wildcards("*/a?c/${aws:username}") == "${*}/a${?}c/${$}{aws:username}"

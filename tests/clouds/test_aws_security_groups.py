@@ -30,7 +30,7 @@ def list_rules(found: Graph, token: str) -> set[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_efa_may_talk_among_the_machines_in_both_directions(name: str) -> None:
+def test_efa_traffic_is_allowed_between_machines_in_both_directions(name: str) -> None:
     everything = ("prod-cluster-sg-id", "prod-cluster-sg-id", "-1")
     assert everything in list_rules(record_spec(name), INGRESS) and everything in list_rules(record_spec(name), EGRESS)
 
@@ -46,7 +46,7 @@ def test_nothing_is_open_to_the_internet(name: str) -> None:
     )
 
 
-def test_logins_are_reached_from_where_the_spec_says() -> None:
+def test_logins_are_reachable_from_the_declared_ranges() -> None:
     found = record_spec("09-aws-slurm")
     ssh = ("prod-access-sg-id", "203.0.113.0/24", "tcp:22-22")
     assert ssh in list_rules(found, INGRESS)
@@ -55,7 +55,7 @@ def test_logins_are_reached_from_where_the_spec_says() -> None:
     assert found.one("aws:ec2/eip:Eip", "prod-login1-address").inputs["instance"] == "prod-login1-id"
 
 
-def test_servers_of_lustre_and_their_clients_call_each_other() -> None:
+def test_lustre_servers_and_clients_can_connect_to_each_other() -> None:
     found = record_spec("09-aws-slurm")
     scratch, machines = "prod-storage-scratch-sg-id", "prod-cluster-sg-id"
     for ports in ("tcp:988-988", "tcp:1018-1023"):
@@ -65,7 +65,7 @@ def test_servers_of_lustre_and_their_clients_call_each_other() -> None:
         assert {(scratch, machines, ports), (scratch, scratch, ports)} <= list_rules(found, EGRESS)
 
 
-def test_an_isolated_network_has_no_way_to_the_internet() -> None:
+def test_an_isolated_network_has_no_route_to_the_internet() -> None:
     found = record_spec("a8")
     for token in ("internetGateway:InternetGateway", "natGateway:NatGateway", "eip:Eip", "route:Route"):
         assert not found.of_type(f"aws:ec2/{token}")
@@ -79,7 +79,7 @@ def test_an_isolated_network_has_no_way_to_the_internet() -> None:
             assert entry.inputs["securityGroupIds"] == ["prod-endpoints-sg-id"]
 
 
-def test_private_endpoints_stand_where_nodes_are_once_a_zone() -> None:
+def test_private_endpoints_are_in_each_zone_of_the_nodes_once() -> None:
     found = record_spec("a8")
     nodes = [f"prod-private-us-west-2{zone}-id" for zone in "abcd"]  # the control plane's subnets have no room for them
     for entry in found.of_type("aws:ec2/vpcEndpoint:VpcEndpoint"):
@@ -104,7 +104,7 @@ UNSCOPED = re.compile(r"[a-z0-9]+:Describe|(ssm|ssmmessages|ec2messages):")
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_rights_are_scoped_to_the_clusters_own_things(name: str) -> None:
+def test_permissions_are_scoped_to_resources_of_the_cluster(name: str) -> None:
     found = record_spec(name)
     for entry in found.of_type("aws:iam/rolePolicy:RolePolicy"):
         for statement in read_statements(entry):
@@ -131,7 +131,7 @@ ACTIONS = {
 }
 
 
-def test_controllers_may_do_what_their_scripts_do() -> None:
+def test_controllers_have_the_permissions_that_their_scripts_need() -> None:
     found = record_spec("09-aws-slurm")
     script = read_user_data(found.one(HOST, "prod-ctl1"))
     used = {match[1] for match in re.finditer(r"aws ([a-z0-9]+ [a-z-]+)", script)} - {"sts assume-role"}  # for users
@@ -152,7 +152,7 @@ def test_controllers_may_do_what_their_scripts_do() -> None:
 
 
 @pytest.mark.slow
-def test_an_isolated_network_of_the_users_reaches_its_buckets_through_an_endpoint_with_addresses() -> None:
+def test_an_existing_isolated_network_reaches_buckets_through_an_interface_endpoint() -> None:
     subnets = [{"id": f"subnet-{zone}", "zone": f"us-east-1{zone}"} for zone in "ab"]
     found = record_small_spec(
         network={"id": "vpc-1", "isolated": True, "subnets": subnets},
@@ -169,7 +169,7 @@ def test_an_isolated_network_of_the_users_reaches_its_buckets_through_an_endpoin
 
 
 @pytest.mark.slow
-def test_an_object_carries_no_more_tags_than_one_may() -> None:
+def test_objects_have_at_most_the_allowed_number_of_tags() -> None:
     few, many = record_small_spec(tags={"a": "1"}), record_small_spec(tags={f"k{number}": "1" for number in range(20)})
     token = "aws:s3/bucketObjectv2:BucketObjectv2"
     assert all("a" in entry.inputs["tags"] for entry in few.of_type(token))
@@ -178,7 +178,7 @@ def test_an_object_carries_no_more_tags_than_one_may() -> None:
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_everything_that_can_carries_the_users_tags_and_the_clusters(name: str) -> None:
+def test_all_taggable_resources_have_the_tags_of_user_and_cluster(name: str) -> None:
     found = record_spec(name)
     tags = sc.load(SPECS[name]).model.tags
     for entry in found.values():

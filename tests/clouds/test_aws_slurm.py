@@ -12,7 +12,7 @@ SCALED = "aws:autoscaling/group:Group"
 HOST = "aws:ec2/instance:Instance"
 
 
-def test_groups_of_slurm_are_resized_by_slurm_alone() -> None:
+def test_groups_of_slurm_are_resized_only_by_slurm() -> None:
     for entry in record_spec("09-aws-slurm").of_type(SCALED):
         assert entry.inputs["minSize"] == 0
         assert entry.ignore_changes == ("desiredCapacity",)
@@ -20,7 +20,7 @@ def test_groups_of_slurm_are_resized_by_slurm_alone() -> None:
         assert entry.inputs["protectFromScaleIn"] is True and entry.inputs["waitForCapacityTimeout"] == "0"
 
 
-def test_ways_of_a_pool_are_tried_in_order() -> None:
+def test_capacity_of_a_pool_is_tried_in_order() -> None:
     found = record_spec("09-aws-slurm")
     sizes = {entry.name: entry.inputs["desiredCapacity"] for entry in found.of_type(SCALED)}
     assert sizes == {
@@ -44,7 +44,7 @@ def test_start_scripts_are_small_and_complete(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SLURM)
-def test_bundles_are_an_archive_each_and_machines_come_after_them(name: str) -> None:
+def test_each_bundle_is_one_archive_that_machines_depend_on(name: str) -> None:
     found = record_spec(name)
     published = found.of_type("aws:s3/bucketObjectv2:BucketObjectv2")
     assert {entry.inputs["key"] for entry in published} == {"boot/boot.tar.gz", "slurm/slurm.tar.gz"}
@@ -55,7 +55,7 @@ def test_bundles_are_an_archive_each_and_machines_come_after_them(name: str) -> 
             assert urns <= set(entry.property_dependencies[key]), entry.urn
 
 
-def test_a_controller_is_replaced_without_its_state() -> None:
+def test_replacing_a_controller_keeps_its_state() -> None:
     found = record_spec("09-aws-slurm")
     host = found.one(HOST, "prod-ctl1")
     assert host.delete_before_replace and set(host.ignore_changes) == {"launchTemplate", "userDataBase64"}
@@ -68,7 +68,7 @@ def test_a_controller_is_replaced_without_its_state() -> None:
 
 
 @pytest.mark.slow
-def test_a_database_that_the_provider_runs_keeps_its_own_password() -> None:
+def test_a_managed_database_manages_its_password() -> None:
     found = record_small_spec(
         scheduler={"kind": "slurm", "version": "25.11", "managed_database": True},
         site={"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]},
@@ -81,7 +81,7 @@ def test_a_database_that_the_provider_runs_keeps_its_own_password() -> None:
     assert {entry.name for entry in found.of_type("aws:secretsmanager/secret:Secret")} == {"prod-secret-auth"}
 
 
-def test_ultraservers_are_groups_of_their_pool() -> None:
+def test_each_ultraserver_is_a_group_of_its_pool() -> None:
     found = record_spec("11-aws-ultraserver")
     group = found.one(SCALED, "prod-train-block").inputs
     assert group["maxSize"] == 36
@@ -91,7 +91,7 @@ def test_ultraservers_are_groups_of_their_pool() -> None:
     assert "arm" in template["imageId"] and "placement" not in template
 
 
-def test_backends_of_weka_are_a_group_that_nobody_replaces() -> None:
+def test_weka_backends_are_a_protected_group_of_fixed_size() -> None:
     found = record_spec("11-aws-ultraserver")
     group = found.one(SCALED, "prod-scratch-servers")
     assert group.inputs["minSize"] == group.inputs["maxSize"] == group.inputs["desiredCapacity"] >= 6
@@ -117,7 +117,7 @@ def test_buckets_are_private_versioned_encrypted_and_reached_over_tls_only() -> 
         ).inputs["rules"]
 
 
-def test_lustre_is_reached_over_efa_where_it_is_large_enough_and_filled_from_its_bucket() -> None:
+def test_large_lustre_file_systems_use_efa_and_import_from_their_bucket() -> None:
     found = record_spec("09-aws-slurm")
     system = found.one("aws:fsx/lustreFileSystem:LustreFileSystem").inputs
     assert (system["deploymentType"], system["storageCapacity"], system["perUnitStorageThroughput"]) == (

@@ -136,7 +136,7 @@ def record_refusal(spec: Any) -> tuple[sc.InputError, Graph]:
 
 
 @pytest.mark.parametrize("what, changes, check, path, word", WRONG, ids=[row[0] for row in WRONG])
-def test_it_is_one_finding_and_no_resource(
+def test_bad_input_is_one_finding_and_no_resource(
     what: str, changes: dict[str, Any], check: str, path: str, word: str
 ) -> None:
     error, found = record_refusal(build_small_spec(**changes))
@@ -147,7 +147,7 @@ def test_it_is_one_finding_and_no_resource(
     assert not len(found)
 
 
-def test_all_of_it_is_said_at_once() -> None:
+def test_all_findings_are_reported_together() -> None:
     changes: dict[str, Any] = {}
     for _, own, _, _, _ in (WRONG[1], WRONG[5], WRONG[8]):
         changes |= own
@@ -161,14 +161,14 @@ def test_all_of_it_is_said_at_once() -> None:
 
 
 @pytest.mark.slow
-def test_a_size_between_two_steps_is_bought_at_the_next_one_and_said() -> None:
+def test_a_size_between_two_steps_is_rounded_up_and_reported() -> None:
     found = record_small_spec(**build_lustre(capacity="20 TiB"))
     assert found.one("aws:fsx/lustreFileSystem:LustreFileSystem").inputs["storageCapacity"] == 21600
     assert any("20480 GiB" in said or "20 TiB" in said for said in found.log)
 
 
 @pytest.mark.parametrize("kind", ["gcp", "azure"])
-def test_a_cloud_whose_resources_are_not_built_is_refused_in_words(kind: str) -> None:
+def test_a_cloud_without_a_builder_is_rejected_with_a_message(kind: str) -> None:
     error, found = record_refusal(build_small_spec(site={"kind": kind, "region": "somewhere"}))
     assert {item.check for item in error.findings} == {"machine-site"}  # the catalog has no machine of them
     assert any("site.kind" in said and f"resources of {kind} are not supported yet" in said for said in found.log)
@@ -178,7 +178,7 @@ def test_a_cloud_whose_resources_are_not_built_is_refused_in_words(kind: str) ->
 @pytest.mark.parametrize(
     "scheduler", [{"kind": "slurm", "version": "25.11"}, {"kind": "kubernetes", "version": "1.35"}]
 )
-def test_what_runs_on_such_a_cloud_is_rendered_all_the_same(tmp_path: Path, scheduler: dict[str, str]) -> None:
+def test_software_for_a_cloud_without_a_builder_is_rendered(tmp_path: Path, scheduler: dict[str, str]) -> None:
     machine = yaml.safe_load((DATA / "machines" / "m6i.8xlarge.yaml").read_text())
     machine |= {"name": "n2-standard-32", "provider": "gcp"}
     (tmp_path / "machines").mkdir()
@@ -201,7 +201,7 @@ def test_what_runs_on_such_a_cloud_is_rendered_all_the_same(tmp_path: Path, sche
 
 
 @pytest.mark.slow
-def test_a_bucket_is_called_as_the_user_says() -> None:
+def test_a_bucket_has_the_declared_name() -> None:
     found = record_small_spec(
         storage=[{"name": "data", "kind": "object", "options": {"bucket": "my-data", "versioning": False}}]
     )

@@ -77,7 +77,7 @@ class TestA1:
     def found(self) -> Graph:
         return record_spec("a1")
 
-    def test_the_head(self, found: Graph) -> None:
+    def test_the_head_node_matches_the_case(self, found: Graph) -> None:
         head = found.one("aws:ec2/instance:Instance")  # no login besides
         assert head.inputs["instanceType"] == "m5.8xlarge"
         assert head.inputs["rootBlockDevice"]["volumeSize"] == 500
@@ -86,7 +86,7 @@ class TestA1:
         image = found.one(LAUNCH, "prod-ctl1-image").inputs["imageId"]
         assert "ubuntu" in image and "22.04" in image
 
-    def test_the_queue(self, found: Graph) -> None:
+    def test_the_queue_matches_the_case(self, found: Graph) -> None:
         group = found.one(SCALED).inputs
         assert (group["minSize"], group["desiredCapacity"], group["maxSize"]) == (4, 4, 4)
         template = get_launch_template(found, "compute-gpu-reserved")
@@ -98,7 +98,7 @@ class TestA1:
         assert target == {"capacityReservationId": "cr-0123456789abcdef0"}
         assert "placement" not in template and count(found, "aws:ec2/placementGroup:PlacementGroup") == [0]
 
-    def test_storage(self, found: Graph) -> None:
+    def test_storage_matches_the_case(self, found: Graph) -> None:
         assert describe_storage(found.one(LUSTRE)) == {
             "deploymentType": "PERSISTENT_2",
             "storageCapacity": 1200,
@@ -114,7 +114,7 @@ class TestA1:
         mounts = found.exports["mounts"]
         assert mounts["home"].endswith(" /home") and mounts["fsx"].endswith(" /fsx")
 
-    def test_the_network(self, found: Graph) -> None:
+    def test_the_network_matches_the_case(self, found: Graph) -> None:
         assert list_networks(found) == ["10.0.0.0/16", "10.1.0.0/16"]
         assert [net.prefixlen for net in list_subnets(found, "public").values()] == [17]
         inside = list_subnets(found, "private").values()
@@ -124,7 +124,7 @@ class TestA1:
         endpoint = found.one(ENDPOINT).inputs
         assert endpoint["vpcEndpointType"] == "Gateway" and endpoint["serviceName"].endswith(".s3")
 
-    def test_rights(self, found: Graph) -> None:
+    def test_permissions_match_the_case(self, found: Graph) -> None:
         attached = {
             entry.inputs["policyArn"].rsplit("/", 1)[-1]
             for entry in found.of_type("aws:iam/rolePolicyAttachment:RolePolicyAttachment")
@@ -144,7 +144,7 @@ class TestA2:
     def found(self) -> Graph:
         return record_spec("a2")
 
-    def test_the_capacity_block(self, found: Graph) -> None:
+    def test_the_capacity_block_matches_the_case(self, found: Graph) -> None:
         template = get_launch_template(found, "p5-block")
         assert template["instanceMarketOptions"] == {"marketType": "capacity-block"}
         assert template["capacityReservationSpecification"]["capacityReservationTarget"]["capacityReservationId"]
@@ -163,7 +163,7 @@ class TestA2:
             == "cluster"
         )
 
-    def test_what_an_instance_is(self, found: Graph) -> None:
+    def test_instances_match_the_case(self, found: Graph) -> None:
         template = get_launch_template(found, "p5-block")
         assert list_efa_cards(template) == list(range(32))
         disk = template["blockDeviceMappings"][0]
@@ -176,12 +176,12 @@ class TestA2:
         }
         assert template["imageId"] == "resolve:ssm:/aws/service/pcs/ami/dlami-base-ubuntu2404/x86_64/latest/ami-id"
 
-    def test_other_machines(self, found: Graph) -> None:
+    def test_machines_of_other_types_match_the_case(self, found: Graph) -> None:
         assert found.one("aws:ec2/instance:Instance", "prod-login").inputs["instanceType"] == "m6i.4xlarge"
         assert get_launch_template(found, "cpu-on-demand")["instanceType"] == "c6i.4xlarge"
         assert found.one(SCALED, "prod-cpu-on-demand").inputs["maxSize"] == 4
 
-    def test_storage(self, found: Graph) -> None:
+    def test_storage_matches_the_case(self, found: Graph) -> None:
         assert describe_storage(found.one(LUSTRE)) == {
             "deploymentType": "PERSISTENT_2",
             "storageCapacity": 1200,
@@ -197,7 +197,7 @@ class TestA2:
             320,
         )
 
-    def test_the_network(self, found: Graph) -> None:
+    def test_the_network_matches_the_case(self, found: Graph) -> None:
         assert list_networks(found) == ["10.0.0.0/16", "10.1.0.0/16"]
         assert [net.prefixlen for net in list_subnets(found, "public").values()] == [17]
         assert {net.prefixlen for net in list_subnets(found, "private").values()} == {18}
@@ -211,7 +211,7 @@ class TestA6:
     def found(self) -> Graph:
         return record_spec("a6")
 
-    def test_the_cluster(self, found: Graph) -> None:
+    def test_the_cluster_matches_the_case(self, found: Graph) -> None:
         control = found.one("aws:eks/cluster:Cluster").inputs
         assert control["version"] == "1.32"
         assert set(control["vpcConfig"]["subnetIds"]) == {"subnet-0000000000000000a", "subnet-0000000000000000b"}
@@ -219,7 +219,7 @@ class TestA6:
         assert "eks-pod-identity-agent" in {entry.inputs["addonName"] for entry in found.of_type("aws:eks/addon:Addon")}
         assert count(found, VPC, SUBNET, "aws:ec2/natGateway:NatGateway") == [0, 0, 0]
 
-    def test_the_node_group(self, found: Graph) -> None:
+    def test_the_node_group_matches_the_case(self, found: Graph) -> None:
         group = found.one(NODES, "prod-p5-cbr-block").inputs
         assert group["scalingConfig"] == {"minSize": 0, "desiredSize": 1, "maxSize": 10}
         assert group["capacityType"] == "CAPACITY_BLOCK"
@@ -242,7 +242,7 @@ class TestA8:
     def found(self) -> Graph:
         return record_spec("a8")
 
-    def test_the_network(self, found: Graph) -> None:
+    def test_the_network_matches_the_case(self, found: Graph) -> None:
         assert list_networks(found) == ["10.192.0.0/16", "10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16", "10.4.0.0/16"]
         assert [str(net) for net in list_subnets(found, "private").values()] == [
             "10.1.0.0/16",
@@ -253,7 +253,7 @@ class TestA8:
         assert [str(net) for net in list_subnets(found, "control").values()] == ["10.192.7.0/28", "10.192.8.0/28"]
         assert count(found, "aws:ec2/internetGateway:InternetGateway", "aws:ec2/natGateway:NatGateway") == [0, 0]
 
-    def test_the_endpoints(self, found: Graph) -> None:
+    def test_the_endpoints_match_the_case(self, found: Graph) -> None:
         kinds: dict[str, set[str]] = {"Gateway": set(), "Interface": set()}
         for entry in found.of_type(ENDPOINT):
             kinds[entry.inputs["vpcEndpointType"]].add(entry.inputs["serviceName"].split(".", 3)[3])
@@ -273,7 +273,7 @@ class TestA8:
             },
         }
 
-    def test_kubernetes(self, found: Graph) -> None:
+    def test_kubernetes_matches_the_case(self, found: Graph) -> None:
         control = found.one("aws:eks/cluster:Cluster").inputs
         assert control["version"] == "1.33"
         assert control["vpcConfig"]["subnetIds"] == ["prod-control-us-west-2a-id", "prod-control-us-west-2b-id"]
@@ -281,7 +281,7 @@ class TestA8:
         assert get_launch_template(found, "system")["instanceType"] == "m5.12xlarge"
         assert found.one(NODES, "prod-system").inputs["scalingConfig"]["desiredSize"] == 1
 
-    def test_the_restricted_group(self, found: Graph) -> None:
+    def test_the_restricted_group_matches_the_case(self, found: Graph) -> None:
         template = get_launch_template(found, "rig-on-demand")
         assert template["instanceType"] == "p5.48xlarge"
         assert template["blockDeviceMappings"][0]["ebs"]["volumeSize"] == 850

@@ -32,7 +32,7 @@ NO_DEFAULTS = {"pulumi:disable-default-providers": ["*"]}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
-def test_preview_and_update_register_the_same_and_every_input_is_one_of_the_providers(name: str) -> None:
+def test_preview_and_update_register_the_same_resources_with_valid_inputs(name: str) -> None:
     update, preview = (
         record_spec(name),
         record_spec(name, preview=True),
@@ -44,7 +44,7 @@ def test_preview_and_update_register_the_same_and_every_input_is_one_of_the_prov
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", AWS)
-def test_records_the_same_again(name: str) -> None:
+def test_recording_is_deterministic(name: str) -> None:
     first = {urn: entry.inputs for urn, entry in record_spec(name).items()}
     again = record(build_program(spec=str(AWS[name])))
     assert {urn: entry.inputs for urn, entry in again.items()} == first
@@ -70,7 +70,7 @@ def test_a_spec_is_a_file_a_mapping_or_a_model(tmp_path: Path) -> None:
     assert inputs[0] == inputs[1] == inputs[2] == inputs[3]
 
 
-def test_everything_wrong_is_said_before_anything_is_registered() -> None:
+def test_all_errors_are_reported_before_resources_are_registered() -> None:
     said: list[sc.InputError] = []
 
     def program() -> None:
@@ -96,7 +96,7 @@ def test_everything_wrong_is_said_before_anything_is_registered() -> None:
         (str(EXAMPLES[0]), "is on-prem"),
     ],
 )
-def test_what_is_no_spec_of_a_cloud_is_refused(spec: Any, words: str) -> None:
+def test_an_invalid_spec_is_rejected(spec: Any, words: str) -> None:
     with pytest.raises(sc.InputError, match=re.escape(words)):
         record(build_program(spec=spec))
 
@@ -105,7 +105,7 @@ def test_what_is_no_spec_of_a_cloud_is_refused(spec: Any, words: str) -> None:
     "name, words",
     [("", "it is empty"), ("a'b, c", "rejects it as a tag"), ("größe €", "'€'"), ("n" * 300, "314 characters")],
 )
-def test_a_name_that_no_tag_can_have_is_refused(name: str, words: str) -> None:
+def test_a_name_that_is_not_a_valid_tag_is_rejected(name: str, words: str) -> None:
     said: list[str] = []
 
     def program() -> None:
@@ -126,19 +126,19 @@ def test_a_name_that_no_tag_can_have_is_refused(name: str, words: str) -> None:
         ({"notify": ["ops"]}, "'ops' is not a mail address"),
     ],
 )
-def test_what_is_no_argument_is_refused(args: dict[str, Any], words: str) -> None:
+def test_an_unknown_argument_is_rejected(args: dict[str, Any], words: str) -> None:
     with pytest.raises(sc.InputError, match=re.escape(words)):
         record(build_program(spec=build_small_spec(), **args))
 
 
-def test_arguments_are_a_mapping() -> None:
+def test_arguments_must_be_a_mapping() -> None:
     with pytest.raises(sc.InputError, match="are a ClusterSpec, not a mapping"):
         record(lambda: Cluster(NAME, sc.ClusterSpec.model_validate(build_small_spec())))  # type: ignore[arg-type, return-value]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["My_Cluster", "größe.1", "two words"])
-def test_a_name_of_another_alphabet_is_a_name(name: str) -> None:
+def test_a_name_in_another_alphabet_is_valid(name: str) -> None:
     spec = build_small_spec(storage=[{"name": "s", "kind": "lustre", "capacity": "1200 GiB", "mount": "/s"}])
     found = record(build_program(name, spec=spec))
     assert {entry.inputs["tags"]["supercloud:cluster"] for entry in found.of_type("aws:ec2/vpc:Vpc")} == {
@@ -152,7 +152,7 @@ def test_a_name_of_another_alphabet_is_a_name(name: str) -> None:
     assert re.fullmatch(r"/aws/fsx/[A-Za-z0-9_/.#-]+-", logs)
 
 
-def test_any_text_of_a_mapping_is_read_as_it_stands() -> None:
+def test_texts_of_a_mapping_are_not_changed() -> None:
     reason = "caf\u00e9 \\ud83d \\ \U0001f389"
     found = load_spec(build_small_spec(suppress=[{"check": "cloud-image", "reason": reason}]), ExistingResources())
     assert isinstance(found, LoadedSpec) and found.model.suppress[0].reason == reason
@@ -176,14 +176,14 @@ def test_state_and_storage_are_protected_and_retained(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_protection_can_be_switched_off() -> None:
+def test_protection_can_be_disabled() -> None:
     found = record(build_program(spec=build_small_spec(), protect=False))
     assert set(found) == set(record_small_spec())
     assert not any(entry.protect or entry.retain_on_delete for entry in found.values())
 
 
 @pytest.mark.slow
-def test_existing_things_may_be_outputs_of_other_resources() -> None:
+def test_existing_resources_can_be_outputs_of_other_resources() -> None:
     def program() -> None:
         vpc = aws.ec2.Vpc("mine", cidr_block="10.9.0.0/16")
         subnet = aws.ec2.Subnet("mine", vpc_id=vpc.id, cidr_block="10.9.0.0/17")
@@ -210,7 +210,7 @@ def test_existing_things_may_be_outputs_of_other_resources() -> None:
 
 
 @pytest.mark.slow
-def test_two_clusters_live_in_one_stack() -> None:
+def test_one_stack_can_have_two_clusters() -> None:
     def program() -> None:
         for name in ("blue", "green"):
             Cluster(name, {"spec": build_small_spec()})
@@ -236,7 +236,7 @@ def test_children_use_the_providers_that_are_passed() -> None:
 
 
 @pytest.mark.slow
-def test_without_one_it_makes_a_provider_in_the_plans_region_with_the_stacks_settings() -> None:
+def test_the_default_provider_has_the_region_of_the_plan_and_the_settings_of_the_stack() -> None:
     settings = {
         "aws:profile": "research",
         "aws:region": "eu-west-1",
@@ -261,7 +261,7 @@ def test_transforms_reach_every_child() -> None:
 
 
 @pytest.mark.slow
-def test_more_nodes_are_no_more_resources() -> None:
+def test_more_nodes_add_no_resources() -> None:
     def list_resources(nodes: int) -> set[str]:
         pool = {"name": "train", "machine": "p5.48xlarge", "nodes": nodes, "initial": 0, "fabrics": ["compute"]}
         network = {"cidr": "10.0.0.0/16", "cidrs": ["10.1.0.0/16"]}
@@ -272,7 +272,7 @@ def test_more_nodes_are_no_more_resources() -> None:
 
 
 @pytest.mark.slow
-def test_twelve_thousand_nodes_stay_below_five_hundred_resources() -> None:
+def test_twelve_thousand_nodes_need_fewer_than_500_resources() -> None:
     pools = [
         {"name": f"train-{number}", "machine": "p5.48xlarge", "nodes": 962, "initial": 0, "fabrics": ["compute"]}
         for number in range(13)
@@ -285,7 +285,7 @@ def test_twelve_thousand_nodes_stay_below_five_hundred_resources() -> None:
     assert len(found) <= 500
 
 
-def test_outputs_say_how_to_get_in() -> None:
+def test_outputs_have_the_connection() -> None:
     slurm, kubernetes = record_spec("09-aws-slurm").exports, record_spec("10-aws-eks").exports
     assert Connection.model_validate(slurm["connection"]).engine == "slurm"
     assert Connection.model_validate(kubernetes["connection"]).context == "block"
@@ -296,7 +296,7 @@ def test_outputs_say_how_to_get_in() -> None:
     assert slurm["network"]["id"] == "prod-vpc-id"
 
 
-def test_what_the_kubernetes_bundle_asks_for_is_among_the_outputs() -> None:
+def test_outputs_have_the_handles_that_the_kubernetes_bundle_needs() -> None:
     plan = sc.resolve(sc.load(AWS["10-aws-eks"]))
     handles = next(yaml.safe_load_all(sc.render(plan, "kubernetes")["storage/handles.yaml"]))
     given = record_spec("10-aws-eks").exports["handles"]
@@ -304,13 +304,13 @@ def test_what_the_kubernetes_bundle_asks_for_is_among_the_outputs() -> None:
     assert given["scratch.handle"] == "prod-scratch-id" and given["data.bucketName"] == "prod-bucket-data-bucket"
 
 
-def test_registers_what_it_gives() -> None:
+def test_the_component_registers_its_outputs() -> None:
     found = record_spec("09-aws-slurm")
     assert found.one(CLUSTER).outputs == found.exports
 
 
 @pytest.mark.slow
-def test_programs_in_other_languages_can_make_one() -> None:
+def test_the_component_has_a_schema_for_other_languages() -> None:
     host = ComponentProvider([Cluster], "supercloud", version="0.1.0")
     known = json.loads(host.schema or "")["resources"][CLUSTER]
     assert known["requiredInputs"] == ["spec"]
@@ -323,7 +323,7 @@ def test_programs_in_other_languages_can_make_one() -> None:
     assert not any(entry.protect for entry in found.values())
 
 
-def test_only_the_folder_of_a_cloud_names_it() -> None:
+def test_only_the_folder_of_a_cloud_names_its_provider() -> None:
     folder = ROOT / "supercloud" / "targets" / "clouds"
     ours = [*folder.glob("*.py"), ROOT / "supercloud" / "pulumi.py", ROOT / "stacks" / "__main__.py"]
     named = {
@@ -347,7 +347,7 @@ def test_the_stack_is_configured_by_a_file_or_a_spec(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_stack_passes_on_existing_things() -> None:
+def test_a_stack_passes_existing_resources_to_the_component() -> None:
     config = {
         "specFile": "examples/10-aws-eks/cluster.yaml",
         "notify": ["ops@example.com"],
@@ -377,7 +377,7 @@ def test_a_stack_passes_on_existing_things() -> None:
         ({"specFile": "examples/01-minimal/cluster.yaml"}, "is on-prem"),
     ],
 )
-def test_what_is_no_configuration_of_a_stack_is_refused_in_words(config: dict[str, Any], words: str) -> None:
+def test_an_invalid_configuration_of_a_stack_is_rejected_with_a_message(config: dict[str, Any], words: str) -> None:
     with pytest.raises(pulumi.RunError, match=re.escape(words)):
         record(load_program(ROOT / "stacks"), config=config, project="supercloud")
 

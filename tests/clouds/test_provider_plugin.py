@@ -54,7 +54,7 @@ def create(plugin: Plugin, urn: str, **inputs: Any) -> Any:
     return plugin.calls.Create(provider_pb2.CreateRequest(urn=urn, properties=wire.build_struct(inputs)))
 
 
-def test_a_resources_life(plugin: Plugin) -> None:
+def test_a_resource_is_created_read_updated_and_deleted(plugin: Plugin) -> None:
     vpc = create(plugin, VPC, cidrBlock="10.0.0.0/16")
     assert wire.read(vpc.properties)["arn"] == f"{vpc.id}-arn"
     read = plugin.calls.Read(provider_pb2.ReadRequest(id=vpc.id, urn=VPC))
@@ -68,7 +68,7 @@ def test_a_resources_life(plugin: Plugin) -> None:
     assert plugin.calls.Read(provider_pb2.ReadRequest(id=vpc.id, urn=VPC)).id == ""
 
 
-def test_a_preview_creates_nothing_and_an_update_needs_everything(plugin: Plugin) -> None:
+def test_a_preview_creates_nothing_and_an_update_rejects_unknown_inputs(plugin: Plugin) -> None:
     asked = provider_pb2.CreateRequest(urn=SUBNET, properties=wire.build_struct({"vpcId": wire.UNKNOWN}), preview=True)
     assert wire.read(plugin.calls.Create(asked).properties)["arn"] == wire.UNKNOWN
     with pytest.raises(grpc.RpcError, match="an input is unknown"):
@@ -76,7 +76,7 @@ def test_a_preview_creates_nothing_and_an_update_needs_everything(plugin: Plugin
     assert plugin.cloud.objects() == {}
 
 
-def test_names_are_stable(plugin: Plugin) -> None:
+def test_automatic_names_are_stable(plugin: Plugin) -> None:
     bucket = "urn:pulumi:dev::toy::aws:s3/bucket:Bucket::data"
 
     def propose_name(news: dict[str, Any], olds: dict[str, Any], seed: bytes) -> Any:
@@ -92,7 +92,7 @@ def test_names_are_stable(plugin: Plugin) -> None:
     assert propose_name({"bucketPrefix": "mine"}, {}, b"a") is None
 
 
-def test_a_difference_says_what_is_replaced(plugin: Plugin) -> None:
+def test_a_difference_lists_replacing_inputs(plugin: Plugin) -> None:
     def diff(**changes: Any) -> Any:
         old = wire.build_struct({"cidrBlock": "10.0.0.0/16"})
         new = wire.build_struct({"cidrBlock": "10.0.0.0/16", **changes})
@@ -103,7 +103,7 @@ def test_a_difference_says_what_is_replaced(plugin: Plugin) -> None:
     assert list(diff(cidrBlock="10.1.0.0/16").replaces) == ["cidrBlock"]
 
 
-def test_faults_count_over_processes(plugin: Plugin, tmp_path: Path) -> None:
+def test_faults_are_counted_across_processes(plugin: Plugin, tmp_path: Path) -> None:
     plugin.faults.plan(Fault("create", "Vpc", nth=2, times=1, message="none left", code="RESOURCE_EXHAUSTED"))
     create(plugin, VPC, cidrBlock="10.0.0.0/16")
     other = Plugin(tmp_path)
@@ -117,7 +117,7 @@ def test_faults_count_over_processes(plugin: Plugin, tmp_path: Path) -> None:
     assert len(plugin.cloud.objects()) == 2
 
 
-def test_look_ups_come_from_the_table(plugin: Plugin, tmp_path: Path) -> None:
+def test_lookups_are_answered_from_the_table(plugin: Plugin, tmp_path: Path) -> None:
     asked = provider_pb2.InvokeRequest(tok="aws:ec2/getAmi:getAmi")
     with pytest.raises(grpc.RpcError, match="no canned answer for aws:ec2/getAmi:getAmi"):
         plugin.calls.Invoke(asked)
@@ -125,12 +125,12 @@ def test_look_ups_come_from_the_table(plugin: Plugin, tmp_path: Path) -> None:
     assert wire.read(getattr(plugin.calls.Invoke(asked), "return")) == {"id": "ami-1"}
 
 
-def test_an_interrupt_ends_it_at_once(plugin: Plugin) -> None:
+def test_an_interrupt_ends_the_plugin_immediately(plugin: Plugin) -> None:
     plugin.process.send_signal(signal.SIGINT)
     assert plugin.process.wait(timeout=60) == -signal.SIGINT, "at once: the engine gives all plugins five seconds"
 
 
-def test_the_death_of_the_engine_ends_it_when_its_calls_are_done(plugin: Plugin, tmp_path: Path) -> None:
+def test_the_plugin_ends_with_its_engine_after_its_calls(plugin: Plugin, tmp_path: Path) -> None:
     go_on = tmp_path / "go-on"
     plugin.faults.plan(Fault("create", "Vpc", hold=str(go_on)))
     waiting = threading.Thread(target=create, args=(plugin, VPC), kwargs={"cidrBlock": "10.0.0.0/16"})

@@ -77,13 +77,13 @@ BAD: list[tuple[str, dict[str, Any], dict[str, str]]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("token, inputs", GOOD, ids=[token for token, _ in GOOD])
-def test_what_a_provider_takes_has_no_problem(token: str, inputs: dict[str, Any]) -> None:
+def test_valid_inputs_have_no_problems(token: str, inputs: dict[str, Any]) -> None:
     assert check(token, inputs) == []
     assert check(token, wire.build_struct(inputs)) == [], "the same as sent over the wire"
 
 
 @pytest.mark.parametrize("token, inputs, problems", BAD, ids=[f"{token} {'+'.join(p)}" for token, _, p in BAD])
-def test_every_problem_is_said_with_its_path(token: str, inputs: dict[str, Any], problems: dict[str, str]) -> None:
+def test_every_problem_is_reported_with_its_path(token: str, inputs: dict[str, Any], problems: dict[str, str]) -> None:
     found = {problem.path: problem.message for problem in check(token, inputs)}
     assert found.keys() == problems.keys()
     for path, text in problems.items():
@@ -98,21 +98,21 @@ def test_a_value_outside_an_open_list_is_a_warning() -> None:
     assert "did you mean 'Standard'?" in problem.message
 
 
-def test_a_secret_never_stands_in_a_message() -> None:
+def test_a_secret_is_never_shown_in_a_message() -> None:
     inputs = {"metadata": wire.Secret({"nam": "hush"}), "immutable": wire.Secret("hush"), "kind": wire.Secret("hush")}
     problems = check("kubernetes:core/v1:Secret", inputs)
     assert {problem.path for problem in problems} == {"metadata.nam", "immutable", "kind"}
     assert not any("hush" in str(problem) for problem in problems)
 
 
-def test_wrappers_of_values_are_looked_through() -> None:
+def test_values_in_wrappers_are_checked() -> None:
     wrapped = {wire.SIGNATURE: wire.OUTPUT, "value": 3, "secret": True, "dependencies": []}
     (problem,) = check("aws:ec2/vpc:Vpc", {"cidrBlock": wrapped})
     assert problem.message == "expected a string, got a secret"
     assert check("aws:ec2/vpc:Vpc", {"cidrBlock": {wire.SIGNATURE: wire.OUTPUT}}) == [], "an unknown output"
 
 
-def test_marks_survive_the_wire() -> None:
+def test_special_values_are_unchanged_by_encoding() -> None:
     values = {
         "secret": wire.Secret({"a": [1, wire.UNKNOWN]}),
         "unknown": wire.UNKNOWN,
@@ -129,7 +129,7 @@ def test_secret_inputs_and_outputs_are_known() -> None:
     assert read_schema("kubernetes:core/v1:Secret").secrets >= {"data", "stringData"}
 
 
-def test_computed_outputs_are_invented_as_the_schema_says() -> None:
+def test_computed_outputs_follow_the_schema() -> None:
     made = invent(read_schema("aws:eks/cluster:Cluster"), {"roleArn": "r", "name": "mine"}, "c")
     assert made["arn"] == "c-arn"
     assert made["certificateAuthority"] == {"data": "c-certificateAuthority-data"}
@@ -151,11 +151,11 @@ def test_computed_outputs_are_invented_as_the_schema_says() -> None:
         ("azure-native:containerservice:ManagedCluster", "resourceName"),
     ],
 )
-def test_the_input_that_a_provider_names_itself(token: str, name: str | None) -> None:
+def test_the_input_with_an_automatic_name_is_found(token: str, name: str | None) -> None:
     assert find_autonamed_input(token) == name
 
 
-def test_replacing_inputs_come_from_the_table_and_the_documentation() -> None:
+def test_replacing_inputs_are_read_from_the_table_and_the_documentation() -> None:
     assert list_replacing_inputs("aws:ec2/vpc:Vpc") >= {"cidrBlock"}, "of the table"
     assert list_replacing_inputs("aws:eks/cluster:Cluster") >= {"bootstrapSelfManagedAddons"}, "of the documentation"
     assert "tags" not in list_replacing_inputs("aws:ec2/vpc:Vpc")
@@ -230,7 +230,7 @@ pulumi.runtime.register_resource_module("acme", "index", Module())
 """
 
 
-def test_an_sdk_that_nobody_has_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_sdk_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "acme_sdk"
     folder.mkdir()
     (folder / "__init__.py").write_text(PACKAGE)

@@ -20,7 +20,7 @@ _NAMED = re.compile(r"(?i)password|secretstring|secretbinary|privatekey|token$")
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_the_graph_holds_no_value_of_a_secret(name: str) -> None:
+def test_the_graph_has_no_value_of_a_secret(name: str) -> None:
     found = record_spec(name)
     assert not found.of_type("aws:secretsmanager/secretVersion:SecretVersion")
     assert not [entry for entry in found.values() if entry.type.startswith("random:")]
@@ -30,7 +30,7 @@ def test_the_graph_holds_no_value_of_a_secret(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SLURM)
-def test_containers_are_empty_and_machines_are_told_where_they_are(name: str) -> None:
+def test_secret_containers_are_empty_and_machines_get_their_names(name: str) -> None:
     found = record_spec(name)
     containers = found.of_type(SECRET)
     assert {"prod-secret-auth"} <= {entry.name for entry in containers}
@@ -44,7 +44,7 @@ def test_containers_are_empty_and_machines_are_told_where_they_are(name: str) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("preview", [True, False])
-def test_what_is_passed_as_a_secret_stays_one(preview: bool) -> None:
+def test_a_secret_argument_stays_secret(preview: bool) -> None:
     def program() -> None:
         made = Cluster(
             "prod",
@@ -65,7 +65,7 @@ def test_what_is_passed_as_a_secret_stays_one(preview: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["aws:profile", "aws:secretKey", "aws:token"])
-def test_a_secret_of_the_stacks_configuration_stays_one(key: str) -> None:
+def test_a_secret_in_the_configuration_of_the_stack_stays_secret(key: str) -> None:
     found = record(build_program(spec=build_small_spec()), config={key: VALUE}, secret_config=[key])
     assert not found.plaintext(VALUE)
     own = found.one("pulumi:providers:aws").inputs[key.removeprefix("aws:")]
@@ -73,6 +73,6 @@ def test_a_secret_of_the_stacks_configuration_stays_one(key: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_search_finds_what_is_no_secret() -> None:
+def test_the_search_finds_values_in_plain_text() -> None:
     found = record_small_spec(tags={"owner": VALUE})
     assert len(found.plaintext(VALUE)) > 30

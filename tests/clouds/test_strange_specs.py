@@ -41,13 +41,13 @@ def list_rules(found: Graph, token: str, group: str) -> set[str]:
     return said
 
 
-def test_there_are_three() -> None:
+def test_all_specs_are_tested() -> None:
     assert set(SPECS) == {"g6e-slurm", "p5en-isolated", "trn1-eks"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
-def test_nothing_forbids_it_and_a_preview_shows_what_an_update_makes(name: str) -> None:
+def test_specs_plan_without_errors_and_preview_matches_update(name: str) -> None:
     plan = sc.resolve(sc.load(SPECS[name]))
     assert plan.errors == ()
     update, preview = (
@@ -59,7 +59,7 @@ def test_nothing_forbids_it_and_a_preview_shows_what_an_update_makes(name: str) 
         assert len(sc.render(plan, target))
 
 
-def test_trainium_under_eks() -> None:
+def test_trainium_nodes_run_under_eks() -> None:
     found, plan = record_spec("trn1-eks"), sc.resolve(sc.load(SPECS["trn1-eks"]))
     for group in ("reserved", "on-demand"):
         nodes, pool = found.one(NODES, f"prod-trn-{group}").inputs, plan.get_pool("trn")
@@ -89,7 +89,7 @@ def test_trainium_under_eks() -> None:
         assert ways[entry.inputs["routeTableId"]] == through, subnet
 
 
-def test_l40s_in_an_existing_network() -> None:
+def test_l40s_nodes_run_in_an_existing_network() -> None:
     found = record_spec("g6e-slurm")
     for token in (
         "vpc:Vpc",
@@ -115,7 +115,7 @@ def test_l40s_in_an_existing_network() -> None:
         assert disk["encrypted"] is True and disk["tags"]["supercloud:cluster"] == "project/stack/prod"
 
 
-def test_h200_without_the_internet() -> None:
+def test_h200_nodes_run_without_internet_access() -> None:
     found = record_spec("p5en-isolated")
     for token in ("internetGateway:InternetGateway", "natGateway:NatGateway", "eip:Eip", "route:Route"):
         assert not found.of_type(f"aws:ec2/{token}")
@@ -139,7 +139,7 @@ def test_h200_without_the_internet() -> None:
             assert entry.inputs["blockDeviceMappings"][0]["deviceName"] == "/dev/sda1"
 
 
-def test_servers_of_weka_read_their_software_and_nothing_else_of_the_users() -> None:
+def test_weka_servers_can_read_only_their_software() -> None:
     found = record_spec("p5en-isolated")
     policy = found.one("aws:iam/rolePolicy:RolePolicy", "prod-scratch-servers-policy")
     granted = {action: statement["Resource"] for statement in read_statements(policy) for action in statement["Action"]}
@@ -156,7 +156,7 @@ def test_servers_of_weka_read_their_software_and_nothing_else_of_the_users() -> 
         assert len(found.one(f"aws:lb/{token}").name) + 8 <= 32
 
 
-def test_services_of_other_accounts_are_not_served() -> None:
+def test_endpoint_services_of_other_accounts_are_not_accessible() -> None:
     found = record_spec("trn1-eks")
     (said,) = read_statements(found.one("aws:sns/topicPolicy:TopicPolicy"))
     assert said["Condition"] == {"StringEquals": {"aws:SourceAccount": "prod-alarms-owner"}}
@@ -204,7 +204,7 @@ WRONG: list[tuple[str, dict[str, Any], set[str]]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name, changes, checks", WRONG, ids=[row[0] for row in WRONG])
-def test_one_wrong_word_in_each_is_found(name: str, changes: dict[str, Any], checks: set[str]) -> None:
+def test_an_error_in_each_spec_is_found(name: str, changes: dict[str, Any], checks: set[str]) -> None:
     spec = yaml.safe_load(SPECS[name].read_text()) | changes
     spec["scheduler"]["version"] = str(spec["scheduler"]["version"])
     plan = sc.resolve(sc.ClusterSpec.model_validate(spec))
