@@ -90,7 +90,7 @@ def finish(store: Store, here: Fleet) -> None:
     wait_for(is_done, 60)
 
 
-def test_kill_9(tmp_path: Path) -> None:
+def test_killed_brokers_and_submitters_lose_and_repeat_no_job(tmp_path: Path) -> None:
     folder, returned = tmp_path / "jobs", tmp_path / "returned"
     here = build_fleet({"a": 40, "b": 10})
     place(build_job(1), here)  # what a process learns once is learnt before the children are born

@@ -133,7 +133,7 @@ def test_the_broker_continues_after_any_error(error: Exception) -> None:
 
 
 @pytest.mark.slow
-def test_a_locked_store_and_sigterm(tmp_path: Path) -> None:
+def test_the_broker_survives_a_locked_store_and_ends_at_sigterm(tmp_path: Path) -> None:
     for name, text in (("fleet", FLEET), ("own", CLUSTER), ("job", "{name: a, command: ['true'], time_limit: 1 min}")):
         (tmp_path / f"{name}.yaml").write_text(text)
     env = {**os.environ, "SUPERCLOUD_STATE": str(tmp_path / "state")}

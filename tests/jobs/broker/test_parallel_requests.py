@@ -191,7 +191,9 @@ def test_a_job_that_cannot_be_prepared_delays_no_other(tmp_path: Path, monkeypat
 
 
 @pytest.mark.slow
-def test_jobs_of_a_cluster_with_slow_accounts_are_not_restarted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_of_a_cluster_with_slow_accounting_are_not_restarted(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A poll hangs in the look-up of an ended job, while the controller answers."""
     here = build_fleet({"a": 1, "b": 1})
     kept = api.submit(build_job(1, ["RUNNING"], retries=1), here, store=store)

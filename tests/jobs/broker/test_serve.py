@@ -355,7 +355,7 @@ def test_jobs_of_other_fleets_are_not_changed(store: Store) -> None:
 
 
 @pytest.mark.slow
-def test_a_fleet_without_reachable_clusters(store: Store) -> None:
+def test_a_fleet_without_reachable_clusters_is_reported(store: Store) -> None:
     here = build_fleet({"a": 1})
     alone = Fleet(
         here.spec,

@@ -44,7 +44,7 @@ def record_ended_job(store: Store, tenant: str, units: float, started: float, en
         store.add_note(row.id, "ended")
 
 
-def test_check_values(store: Store) -> None:
+def test_usage_decays_with_the_half_life(store: Store) -> None:
     """Slurm's rule: after one half-life a use counts half. 8 for one half-life, until now: 8 · (1 - 1/2)."""
     now = 100 * WEEK
     record_ended_job(store, "llm", 8, now - WEEK, now)
