@@ -136,7 +136,7 @@ def build_poll(engine: Engine, ref: str, *states: State) -> Callable[[], Status 
     return look
 
 
-def test_preparing_is_pure_and_readable(engine: Engine, tmp_path: Path, key: str) -> None:
+def test_prepare_is_pure_and_readable(engine: Engine, tmp_path: Path, key: str) -> None:
     one, other = (engine.prepare(build_job(engine, "fine"), AT, key) for _ in range(2))
     assert one == other and str(one) == str(other)
     assert type(one).from_json(one.to_json()) == one
@@ -165,7 +165,7 @@ def test_a_job_is_cancelled(engine: Engine, key: str) -> None:
     assert engine.poll([ref])[ref].state is State.CANCELLED
 
 
-def test_what_has_not_begun_is_taken_back(engine: Engine, key: str) -> None:
+def test_a_job_that_has_not_started_is_recalled(engine: Engine, key: str) -> None:
     assert isinstance(engine, RecallsJobs)
     runs, waits = submit(engine, "long", f"{key}a"), submit(engine, "fine", f"{key}b", LATER)
     wait_for(build_poll(engine, runs, State.RUNNING), PATIENCE)
@@ -189,7 +189,7 @@ def test_a_job_starts_at_its_begin_time(engine: Engine, key: str) -> None:
     assert status.started is None or status.started >= at + delay - 1  # Slurm counts whole seconds
 
 
-def test_many_are_asked_for_at_once_and_strangers_left_out(engine: Engine, key: str) -> None:
+def test_many_jobs_are_polled_together_without_unknown_references(engine: Engine, key: str) -> None:
     refs = [submit(engine, "fine", f"{key}{n}") for n in range(3)]
     assert set(engine.poll([*refs, "4711"])) == set(refs)
     assert not engine.poll([])
@@ -204,7 +204,7 @@ def test_a_key_finds_its_job(engine: Engine, key: str) -> None:
     assert list(engine.poll([again])) == [again]
 
 
-def test_a_job_says_which_spec_it_was_submitted_for(engine: Engine, key: str) -> None:
+def test_a_job_carries_the_digest_of_its_spec(engine: Engine, key: str) -> None:
     assert isinstance(engine, FindsByKey) and isinstance(engine, CarriesDigests)
     digest, since = compute_spec_digest("{}"), time.time() - 10
     told = replace(engine.prepare(build_job(engine, "fine"), AT, key), spec=digest)
@@ -214,7 +214,7 @@ def test_a_job_says_which_spec_it_was_submitted_for(engine: Engine, key: str) ->
     assert engine.find_digests(refs, since) == {refs[0]: digest}
 
 
-def test_a_job_is_found_and_ended_for_the_record_that_it_was_submitted_for(engine: Engine, key: str) -> None:
+def test_a_job_is_found_and_ended_only_for_its_record(engine: Engine, key: str) -> None:
     """Another record has the same key and spec in another store, or in this one after it has forgotten a job."""
     assert isinstance(engine, FindsSubmitted) and isinstance(engine, EndsStarts)
     since, earlier = time.time() - 10, f"{key}b"
@@ -238,7 +238,7 @@ def test_a_job_is_found_and_ended_for_the_record_that_it_was_submitted_for(engin
     wait_for(build_poll(engine, ref, State.CANCELLED), PATIENCE)
 
 
-def test_a_reference_that_belongs_to_another_job_now_is_not_ours(engine: Engine, key: str) -> None:
+def test_a_reference_reused_by_another_job_is_unknown(engine: Engine, key: str) -> None:
     """The scheduler has counted from the beginning again, or another store has an object of the same name."""
     if not isinstance(engine, DistinguishesJobs):
         pytest.skip("its references belong to one job for ever")
@@ -257,7 +257,7 @@ def test_a_reference_that_belongs_to_another_job_now_is_not_ours(engine: Engine,
 
 
 @pytest.mark.slow
-def test_logs_are_read_from_where_one_is(engine: Engine, key: str) -> None:
+def test_logs_are_read_from_an_offset(engine: Engine, key: str) -> None:
     assert isinstance(engine, StreamsLogs)
     assert engine.read_log(key, 0) == b""
     ref = submit(engine, "fine", key)

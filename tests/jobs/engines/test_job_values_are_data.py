@@ -93,7 +93,7 @@ def is_valid_shell(text: str) -> bool:
     return subprocess.run(["bash", "-n"], input=text.encode(), capture_output=True).returncode == 0
 
 
-def test_a_canary_that_is_not_quoted_would_be_seen(run: Run) -> None:
+def test_a_canary_that_is_not_quoted_is_detected(run: Run) -> None:
     with pytest.raises(AssertionError, match="was run"):
         run(["bash", "-c", f"echo {CANARIES[3]}"])
 
@@ -104,7 +104,7 @@ RETRIED = {"retries": 1, "retry_rules": [{"exit_codes": [3], "action": "retry"}]
 @pytest.mark.parametrize(
     "more", [{}, RETRIED, {"array": 2}, {"image": "x"}], ids=["plain", "retried", "array", "image"]
 )
-def test_the_batch_script_of_slurm(more: dict[str, Any], run: Run, tmp_path: Path) -> None:
+def test_the_batch_script_of_slurm_quotes_all_values(more: dict[str, Any], run: Run, tmp_path: Path) -> None:
     job = make_job(tmp_path, **more)
     engine = SlurmEngine(Connection(engine="slurm"), tmp_path / "state")
     submission = engine.prepare(job, AT, KEY)
@@ -121,7 +121,7 @@ def test_the_batch_script_of_slurm(more: dict[str, Any], run: Run, tmp_path: Pat
     assert all("\n" not in word for word in submission.argv), "sbatch gets each option in one line"
 
 
-def test_what_is_run_by_ssh(run: Run, tmp_path: Path) -> None:
+def test_commands_over_ssh_quote_all_values(run: Run, tmp_path: Path) -> None:
     """The remote shell reads one word, from which it gets exactly the words that were meant."""
     engine = SlurmEngine(Connection(engine="slurm", via="ssh:login"), tmp_path / "state")
     submission = engine.prepare(make_job(tmp_path), AT, KEY)
@@ -132,7 +132,7 @@ def test_what_is_run_by_ssh(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_pods_of_kubernetes(run: Run, tmp_path: Path) -> None:
+def test_pods_of_kubernetes_quote_all_values(run: Run, tmp_path: Path) -> None:
     plan = resolve(loads(PLAN))
     job = make_job(tmp_path, image="x", tenant="llm")
     small = {"name": "job", "command": ["x"], "accelerators": {"type": "h100", "count": 8}, "tenant": "llm"}
@@ -148,7 +148,7 @@ def test_the_pods_of_kubernetes(run: Run, tmp_path: Path) -> None:
     assert done.stdout.split("\0")[:-1] == list(CANARIES), done.stderr
 
 
-def test_the_runner_of_this_machine(run: Run, tmp_path: Path) -> None:
+def test_the_local_engine_quotes_all_values(run: Run, tmp_path: Path) -> None:
     from supercloud.jobs.engines import local
 
     job = make_job(tmp_path, secrets=[{"env": "SECRET", "name": "x"}])
@@ -164,7 +164,7 @@ def test_the_runner_of_this_machine(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_fleet_has_no_text_that_a_program_takes_for_an_option(tmp_path: Path) -> None:
+def test_no_text_of_a_fleet_is_read_as_an_option(tmp_path: Path) -> None:
     """How a cluster is reached is all that a fleet has run: its host stands behind ``--``, and is a word by itself."""
     for host in ("-oProxyCommand=id", "a b", "a;id", "$(id)", "a\nb"):
         with pytest.raises(ValueError):

@@ -147,7 +147,7 @@ def test_a_connection_keeps_what_it_specifies(servers: Servers, monkeypatch: pyt
 @pytest.mark.parametrize(
     "body", [{}, {"items": None}, {"items": []}, {"kind": "Status", "items": []}, build_list("pods", [])]
 )
-def test_an_answer_that_is_no_list_of_jobs_is_an_outage(
+def test_a_response_that_is_not_a_list_of_jobs_is_an_outage(
     job: Job, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Scheduler, "do_GET", lambda handler: handler.answer(200, body))

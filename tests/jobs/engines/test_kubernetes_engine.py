@@ -92,14 +92,14 @@ def prepare(engine: KubernetesEngine, key: str = "k", **fields: Any) -> Submissi
     return engine.prepare(JobSpec.model_validate(said | fields), AT, key)
 
 
-def test_submitting_twice_makes_one(engine: KubernetesEngine, server: Memory, tmp_path: Path) -> None:
+def test_submitting_twice_creates_one_object(engine: KubernetesEngine, server: Memory, tmp_path: Path) -> None:
     one = engine.submit(prepare(engine))
     other = KubernetesEngine(Connection(engine="kubernetes"), tmp_path / "elsewhere", server).submit(prepare(engine))
     assert one == other and len(server.objects) == 1
     assert engine.submit(prepare(engine, "k2")) != one
 
 
-def test_an_object_of_another_job_is_not_ours(engine: KubernetesEngine, server: Memory) -> None:
+def test_an_object_of_another_job_is_not_used(engine: KubernetesEngine, server: Memory) -> None:
     monday = prepare(engine, command=["monday"])
     ref = engine.submit(monday)
     for other in (prepare(engine, command=["tuesday"]), replace(monday, recorded=1.7e9)):
@@ -118,7 +118,7 @@ def test_an_object_of_another_job_is_not_ours(engine: KubernetesEngine, server: 
         engine.submit(prepare(engine, "array", array=2, command=["tuesday"]))
 
 
-def test_an_array_is_an_object_a_task(engine: KubernetesEngine, server: Memory) -> None:
+def test_an_array_has_one_object_per_task(engine: KubernetesEngine, server: Memory) -> None:
     ref = engine.submit(prepare(engine, array=4))
     names = sorted(place.rpartition("/")[2] for place in server.objects)
     assert [name[-2:] for name in names] == ["-0", "-1", "-2", "-3"]
@@ -136,14 +136,14 @@ def test_an_array_is_an_object_a_task(engine: KubernetesEngine, server: Memory) 
         (401, "kubectl auth whoami"),
     ],
 )
-def test_a_refusal_says_what_next(engine: KubernetesEngine, server: Memory, code: int, said: str) -> None:
+def test_a_refusal_has_a_next_step(engine: KubernetesEngine, server: Memory, code: int, said: str) -> None:
     server.fail = lambda method, path: (code, {"reason": "No", "message": "unknown field x"})
     with pytest.raises(EngineError, match=said) as refused:
         engine.submit(prepare(engine))
     assert not isinstance(refused.value, SubmissionUnknownError)
 
 
-def test_a_key_is_looked_up_where_it_was_sent(
+def test_a_key_is_looked_up_on_the_server_of_its_submission(
     engine: KubernetesEngine, server: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ref = engine.submit(prepare(engine))
@@ -219,7 +219,7 @@ def test_a_list_without_an_end_is_an_error(server: Memory, monkeypatch: pytest.M
     assert len(server.requests) == 7
 
 
-def test_a_log_grows_by_what_is_new_and_outlives_its_pods(engine: KubernetesEngine, server: Memory) -> None:
+def test_a_log_is_appended_and_remains_after_its_pods(engine: KubernetesEngine, server: Memory) -> None:
     engine.submit(prepare(engine))
     pods = "/api/v1/namespaces/llm/pods"
     for name in ("a", "b"):
@@ -275,7 +275,7 @@ def test_errors_in_a_kubeconfig_are_reported(tmp_path: Path, clusters: str) -> N
         ClusterTransport(config_file=tmp_path / "config").send("GET", "/version", None, "")
 
 
-def test_a_client_that_is_not_there_or_does_not_load_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_or_broken_client_is_reported_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken(ModuleType):
         def __getattr__(self, name: str) -> Any:
             raise TypeError("not for this Python")
@@ -302,7 +302,7 @@ def write_plugin_config(path: Path, script: str) -> Path:
 PLUGIN_VERSION = "client.authentication.k8s.io/v1"
 
 
-def test_a_credential_plugin_that_does_not_end_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_credential_plugin_that_hangs_is_reported_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "_TIMEOUT", 0.05)
     config = write_plugin_config(tmp_path / "config", "sleep 1000 & sleep 1000")
     with pytest.raises(EngineError, match="the credential plugin sh of the kubeconfig did not end within 0.05 s"):

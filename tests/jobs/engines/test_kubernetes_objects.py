@@ -29,7 +29,7 @@ sys.path.append(str(ROOT / "tests" / "targets" / "kubernetes"))
 from kube_specs import ELSEWHERE, VARIANTS, build_plan, list_bundle_objects, select_kind  # noqa: E402
 
 
-def test_a_gang_in_a_tenants_queue(made: Callable[..., dict[str, Any]]) -> None:
+def test_a_gang_is_submitted_to_the_queue_of_its_tenant(made: Callable[..., dict[str, Any]]) -> None:
     body = made(
         accelerators={"type": "h100", "count": 64},
         priority="high",
@@ -59,7 +59,7 @@ def test_a_gang_in_a_tenants_queue(made: Callable[..., dict[str, Any]]) -> None:
     assert job["podFailurePolicy"]["rules"][1]["onExitCodes"]["values"] == [7, 42]
 
 
-def test_no_exit_code_that_nobody_named_ends_a_job_by_a_rule(made: Callable[..., dict[str, Any]]) -> None:
+def test_only_named_exit_codes_end_a_job_by_rule(made: Callable[..., dict[str, Any]]) -> None:
     """Pods that are stopped because the queue wants their nodes end with one, and their job goes on later."""
     rules = find_job(made())["podFailurePolicy"]["rules"]
     assert [list(rule) for rule in rules] == [["action", "onPodConditions"]]
@@ -72,7 +72,7 @@ def test_groups_stay_in_their_domains(made: Callable[..., dict[str, Any]]) -> No
     assert wishes["kueue.x-k8s.io/podset-slice-size"] == "4"
 
 
-def test_pods_of_several_nodes_get_their_rails(made: Callable[..., dict[str, Any]], kubernetes: Plan) -> None:
+def test_pods_of_multi_node_jobs_get_rails(made: Callable[..., dict[str, Any]], kubernetes: Plan) -> None:
     body = made(accelerators={"type": "h100", "count": 16})
     job, main = find_job(body)["template"], find_main_container(body)
     joined = job["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"].split(",")
@@ -112,7 +112,7 @@ INFINIBAND = """
 
 
 @pytest.mark.slow
-def test_routed_links_are_the_hosts(made: Callable[..., dict[str, Any]]) -> None:
+def test_pods_on_routed_links_use_the_network_of_the_host(made: Callable[..., dict[str, Any]]) -> None:
     body = made(resolve(loads(PLAN.replace(INFINIBAND, ROCE))), accelerators={"type": "h100", "count": 16})
     spec = find_job(body)["template"]["spec"]
     assert (spec["hostNetwork"], spec["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")
@@ -120,7 +120,7 @@ def test_routed_links_are_the_hosts(made: Callable[..., dict[str, Any]]) -> None
 
 
 @pytest.mark.slow
-def test_pods_on_the_hosts_network_send_no_raw_packets(made: Callable[..., dict[str, Any]]) -> None:
+def test_pods_on_the_network_of_the_host_cannot_send_raw_packets(made: Callable[..., dict[str, Any]]) -> None:
     body = made(resolve(loads(PLAN.replace(INFINIBAND, ROCE))), accelerators={"type": "h100", "count": 16})
     assert find_main_container(body)["securityContext"]["capabilities"] == {"add": ["IPC_LOCK"], "drop": ["NET_RAW"]}
     alone = made(resolve(loads(PLAN.replace(INFINIBAND, ROCE))), accelerators={"type": "h100", "count": 8})
@@ -128,7 +128,7 @@ def test_pods_on_the_hosts_network_send_no_raw_packets(made: Callable[..., dict[
 
 
 @pytest.mark.slow
-def test_a_part_of_a_node_gets_its_part_of_the_adapters() -> None:
+def test_a_share_of_a_node_gets_its_share_of_the_adapters() -> None:
     plan = build_plan(VARIANTS["aws"])
     whole, half = (
         build_pod_links(plan, plan.pools[0], "llm", 2, 1.0),
@@ -146,7 +146,7 @@ def test_a_part_of_a_node_gets_its_part_of_the_adapters() -> None:
 
 
 @pytest.mark.slow
-def test_gke_joins_its_own_networks() -> None:
+def test_pods_on_gke_use_the_networks_of_gke() -> None:
     plan = build_plan(ELSEWHERE["gke"])
     notes = dict(build_pod_links(plan, plan.pools[0], "llm", 2, 1.0).annotations)
     interfaces = json.loads(notes["networking.gke.io/interfaces"])
@@ -156,7 +156,7 @@ def test_gke_joins_its_own_networks() -> None:
     )
 
 
-def test_what_is_insisted_on_is_required(made: Callable[..., dict[str, Any]]) -> None:
+def test_a_required_locality_is_a_required_topology(made: Callable[..., dict[str, Any]]) -> None:
     body = made(accelerators={"type": "h100", "count": 64}, place={"near": "leaf"})
     wishes = find_job(body)["template"]["metadata"]["annotations"]
     assert wishes["kueue.x-k8s.io/podset-required-topology"] == "topology.supercloud.dev/su"
@@ -173,7 +173,7 @@ def test_tasks_get_a_rendezvous_address(made: Callable[..., dict[str, Any]]) -> 
     assert names.index("SUPERCLOUD_OBJECT") < names.index("MASTER_ADDR"), "only earlier variables are filled in"
 
 
-def test_instances_and_whole_cpu_nodes(made: Callable[..., dict[str, Any]]) -> None:
+def test_pods_request_instances_or_whole_cpu_nodes(made: Callable[..., dict[str, Any]]) -> None:
     body = made(accelerators={"count": 1, "profile": "1g.10gb"})
     assert find_main_container(body)["resources"] == {"limits": {"nvidia.com/mig-1g.10gb": "1"}}
     cpus = made(nodes=2)
@@ -183,7 +183,7 @@ def test_instances_and_whole_cpu_nodes(made: Callable[..., dict[str, Any]]) -> N
     assert format_resource_name("nvidia.com/gpu", "mig", "1g.10gb+me") == "nvidia.com/mig-1g.10gb.me"
 
 
-def test_secrets_by_reference_and_pinned_nodes(made: Callable[..., dict[str, Any]]) -> None:
+def test_secrets_are_references_and_nodes_can_be_pinned(made: Callable[..., dict[str, Any]]) -> None:
     body = made(
         secrets=[{"env": "TOKEN", "name": "hub.token"}], accelerators={"count": 8}, place={"nodes": ["train-0007"]}
     )
@@ -194,7 +194,7 @@ def test_secrets_by_reference_and_pinned_nodes(made: Callable[..., dict[str, Any
     assert terms[0]["matchExpressions"][0]["values"] == ["train-0007"]
 
 
-def test_a_task_of_an_array(made: Callable[..., dict[str, Any]]) -> None:
+def test_tasks_of_an_array_have_their_index(made: Callable[..., dict[str, Any]]) -> None:
     body = build_task(made(array=3), 2, "job-x-2")
     labels = find_job(body)["template"]["metadata"]["labels"]
     assert (labels["supercloud.dev/object"], labels["supercloud.dev/array-index"]) == ("job-x-2", "2")
@@ -206,7 +206,7 @@ ALONE = VOLCANO.replace("name: nvl,", "name: nvl, imex: false,")
 
 
 @pytest.mark.slow
-def test_volcano_claims_nothing_within_a_level(made: Callable[..., dict[str, Any]]) -> None:
+def test_placement_rejects_claims_within_a_level_under_volcano(made: Callable[..., dict[str, Any]]) -> None:
     """Release 1.14 forgets what it chose for a HyperNode as soon as it tries the next one."""
     gb200 = {"type": "gb200", "count": 32}
     said = {"name": "job", "command": ["train"], "image": "registry.example.com/a:1", "accelerators": gb200}
@@ -221,7 +221,7 @@ def test_volcano_claims_nothing_within_a_level(made: Callable[..., dict[str, Any
 
 
 @pytest.mark.slow
-def test_volcano_takes_places_for_who_says_no_place(made: Callable[..., dict[str, Any]]) -> None:
+def test_high_priority_jobs_specify_no_preferred_locality_under_volcano(made: Callable[..., dict[str, Any]]) -> None:
     """Release 1.14 preempts for no job that has a networkTopology; a wish for nearness must not undo a priority."""
     fields: dict[str, Any] = {"accelerators": {"type": "h100", "count": 128}, "priority": "high"}
     assert "networkTopology" not in made(resolve(loads(VOLCANO)), **fields)["spec"]
@@ -229,13 +229,13 @@ def test_volcano_takes_places_for_who_says_no_place(made: Callable[..., dict[str
     assert near == {"mode": "hard", "highestTierAllowed": 2}
 
 
-def test_volcano_lets_pods_on_the_nodes_they_were_placed_on(made: Callable[..., dict[str, Any]]) -> None:
+def test_pods_tolerate_their_nodes_under_volcano(made: Callable[..., dict[str, Any]]) -> None:
     """Kueue's flavors give tolerations to whoever they let in; here the pods bring them."""
     pod = made(resolve(loads(VOLCANO)), nodes=1, place={"pools": ["train"]})["spec"]["tasks"][0]["template"]["spec"]
     assert pod["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
 
 
-def test_the_same_job_for_volcano(made: Callable[..., dict[str, Any]]) -> None:
+def test_a_job_is_translated_for_volcano(made: Callable[..., dict[str, Any]]) -> None:
     body = made(
         resolve(loads(ALONE)),
         parallelism={"tensor": 16, "data": 8},
@@ -259,7 +259,7 @@ def test_the_same_job_for_volcano(made: Callable[..., dict[str, Any]]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("retries", [0, 3])
-def test_volcano_never_starts_a_part_of_a_gang_anew(made: Callable[..., dict[str, Any]], retries: int) -> None:
+def test_volcano_never_restarts_a_part_of_a_gang(made: Callable[..., dict[str, Any]], retries: int) -> None:
     """Its controller fails a job at ``retryCount >= maxRetry``, and takes a maxRetry of 0 for 3."""
     spec = made(resolve(loads(VOLCANO)), retries=retries, accelerators={"type": "h100", "count": 16})["spec"]
     assert spec["maxRetry"] == retries + 1
@@ -283,12 +283,12 @@ def test_unsupported_fields_are_refused(made: Callable[..., dict[str, Any]], fie
         made(**fields)
 
 
-def test_a_cluster_of_slurm_is_refused(made: Callable[..., dict[str, Any]], plan: Plan) -> None:
+def test_a_cluster_with_slurm_is_rejected(made: Callable[..., dict[str, Any]], plan: Plan) -> None:
     with pytest.raises(EngineError, match="not planned for Kubernetes"):
         made(plan, accelerators={"count": 8})
 
 
-def test_a_checkpoint_must_lie_on_a_file_system(made: Callable[..., dict[str, Any]], kubernetes: Plan) -> None:
+def test_a_checkpoint_must_be_on_a_file_system(made: Callable[..., dict[str, Any]], kubernetes: Plan) -> None:
     body = made(checkpoint={"path": "/scratch/ckpt"})
     assert {"name": "fs-scratch", "mountPath": "/scratch"} in find_main_container(body)["volumeMounts"]
     lost = JobSpec.model_validate({"name": "j", "command": ["x"], "checkpoint": {"path": "/scratchy"}})
@@ -296,7 +296,7 @@ def test_a_checkpoint_must_lie_on_a_file_system(made: Callable[..., dict[str, An
     assert isinstance(answers, tuple) and "is not on a file system" in answers[0].reason
 
 
-def test_names_follow_from_keys_and_have_room_for_pods() -> None:
+def test_names_follow_from_keys_and_leave_room_for_suffixes_of_pods() -> None:
     name = build_object_name("a" * 40, "key")
     assert name == build_object_name("a" * 40, "key") != build_object_name("a" * 40, "key.e1")
     assert len(f"{name}-workers-0-99999-abcde") <= 63
@@ -343,7 +343,9 @@ ULTRA = {
         ("azure", 3, "kubernetes.azure.com/agentpool"),
     ],
 )
-def test_scale_up_domains_of_a_cloud(made: Callable[..., dict[str, Any]], cloud: str, levels: int, near: str) -> None:
+def test_scale_up_domains_of_a_cloud_are_levels(
+    made: Callable[..., dict[str, Any]], cloud: str, levels: int, near: str
+) -> None:
     """Providers label switches and hosts; who shares NVLink says the discovery of the devices (clique)."""
     plan = build_plan(ULTRA[cloud])
     assert not plan.errors, plan.errors

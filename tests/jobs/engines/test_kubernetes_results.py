@@ -61,7 +61,7 @@ def read_result_and_log(spool: LogSpool, logs: Logs) -> tuple[Any, str]:
 
 
 @pytest.mark.slow
-def test_a_result_comes_with_the_log_and_is_not_seen_in_it(spool: LogSpool, logs: Logs) -> None:
+def test_a_result_is_read_from_the_log_and_not_shown_in_it(spool: LogSpool, logs: Logs) -> None:
     logs.printed = {"a-0": run_function(called.add, 40, before="loss 2"), "a-1": run_function(called.add, 40, rank="1")}
     answer, log = read_result_and_log(spool, logs)
     assert answer == ("returned", 42)
@@ -70,14 +70,14 @@ def test_a_result_comes_with_the_log_and_is_not_seen_in_it(spool: LogSpool, logs
 
 
 @pytest.mark.slow
-def test_an_unterminated_line_stays_in_the_log(spool: LogSpool, logs: Logs) -> None:
+def test_an_incomplete_result_stays_in_the_log(spool: LogSpool, logs: Logs) -> None:
     text = run_function(called.add, 40)
     logs.printed = {"a-0": text.replace("0\nsupercloud-result", "0 supercloud-result", 1)}
     assert read_result_and_log(spool, logs) == (("returned", 42), "adding on rank 0 \n")
 
 
 @pytest.mark.slow
-def test_a_large_result_counts_when_all_of_it_is_there(spool: LogSpool, logs: Logs) -> None:
+def test_a_large_result_is_read_once_it_is_complete(spool: LogSpool, logs: Logs) -> None:
     text = run_function(called.echo, "x" * 100_000)
     assert max(map(len, text.splitlines())) < 16_000, "container runtimes break longer lines"
     lines = text.splitlines(keepends=True)
@@ -95,7 +95,7 @@ def test_a_too_large_result_is_reported(spool: LogSpool, logs: Logs) -> None:
 
 
 @pytest.mark.slow
-def test_the_last_start_counts_and_others_jobs_do_not(spool: LogSpool, logs: Logs) -> None:
+def test_only_the_last_start_of_the_job_counts(spool: LogSpool, logs: Logs) -> None:
     logs.printed = {
         "old": run_function(called.add, 1, epoch=3),
         "new": run_function(called.add, 2, epoch=4),
@@ -106,7 +106,7 @@ def test_the_last_start_counts_and_others_jobs_do_not(spool: LogSpool, logs: Log
 
 
 @pytest.mark.slow
-def test_a_reader_killed_while_writing_leaves_nothing_to_stumble_over(
+def test_a_reader_that_is_killed_while_writing_causes_no_later_error(
     spool: LogSpool, logs: Logs, tmp_path: Path
 ) -> None:
     (tmp_path / "k1").mkdir()

@@ -71,7 +71,7 @@ TAKEN = "preempted by a job of higher priority, or by one whose quota it had bor
         ("low", State.QUEUED, 2, None, f"{TAKEN}; {QUOTA}"),
     ],
 )
-def test_every_end_and_every_wait(
+def test_every_final_and_waiting_state_is_recognized(
     tmp_path: Path, name: str, state: State, attempt: int, code: int | None, reason: str
 ) -> None:
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, Recorded())
@@ -94,7 +94,7 @@ def test_every_end_and_every_wait(
         ("fine", "2", 2),
     ],
 )
-def test_an_attempt_is_what_its_programs_are_told(name: str, counted: str, attempt: int) -> None:
+def test_an_attempt_has_the_number_that_its_programs_get(name: str, counted: str, attempt: int) -> None:
     (item,) = (
         item for item in read_recording("jobsets") if item["metadata"]["annotations"]["supercloud.dev/name"] == name
     )
@@ -107,7 +107,7 @@ def test_an_attempt_is_what_its_programs_are_told(name: str, counted: str, attem
     assert build_status(item, owned[0] if owned else None, [], []).attempt == attempt
 
 
-def test_many_are_asked_for_with_few_questions(tmp_path: Path) -> None:
+def test_many_jobs_are_polled_with_few_requests(tmp_path: Path) -> None:
     transport = Recorded()
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, transport)
     strangers = ["4711", "jobset/vision/never-0/1", "pod/vision/x/1", "jobset/vision/x/y"]
@@ -127,7 +127,7 @@ class Older(Recorded):
         return super().send(method, path, body, kind)
 
 
-def test_an_older_kueue_is_asked_in_its_own_version(tmp_path: Path) -> None:
+def test_an_older_kueue_is_requested_with_its_api_version(tmp_path: Path) -> None:
     newer, older = (KubernetesEngine(Connection(engine="kubernetes"), tmp_path, kind()) for kind in (Recorded, Older))
     assert older.poll(list(REFS.values())) == newer.poll(list(REFS.values()))
 
@@ -178,7 +178,7 @@ class Volcano:
         (Volcano(build_vcjob("Completed")), State.COMPLETED, 1, 0, ""),
     ],
 )
-def test_every_end_under_volcano(
+def test_every_final_state_of_volcano_is_recognized(
     tmp_path: Path, cluster: Volcano, state: State, attempt: int, code: int | None, reason: str
 ) -> None:
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, cluster)
@@ -189,7 +189,7 @@ def test_every_end_under_volcano(
     assert [(item.partition, item.nodes) for item in engine.list_waiting_jobs()] == ([("train", 4)] if waits else [])
 
 
-def test_what_is_gone_before_its_time_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_object_that_is_missing_early_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, Recorded())
     monkeypatch.setattr("time.time", lambda: 1795226340.0)
     young, old = "jobset/vision/gone-1/1795226000", "jobset/vision/gone-1/1700000000"
@@ -197,7 +197,7 @@ def test_what_is_gone_before_its_time_was_deleted(tmp_path: Path, monkeypatch: p
     assert engine.poll([young])[young].state is State.CANCELLED
 
 
-def test_nodes_with_what_is_on_them() -> None:
+def test_nodes_are_listed_with_their_usage() -> None:
     nodes = {
         node.host: node
         for node in iter_node_states(read_recording("nodes"), read_recording("pods"), {"nvidia.com/gpu"})
@@ -207,14 +207,14 @@ def test_nodes_with_what_is_on_them() -> None:
     assert nodes["nvl-0001"].in_use == 0 and nodes["nvl-0001"].busy_until is None
 
 
-def test_nodes_that_take_no_work() -> None:
+def test_unschedulable_nodes_are_recognized() -> None:
     good, taken_out, down = (json.loads(json.dumps(read_recording("nodes")[0])) for _ in range(3))
     taken_out["spec"]["taints"] = [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]
     down["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
     assert [node.state for node in iter_node_states([good, taken_out, down], [], ())] == ["up", "drained", "down"]
 
 
-def test_what_waits_is_summed_by_pool() -> None:
+def test_waiting_workloads_are_summed_by_pool() -> None:
     assert [
         (item.partition, item.nodes, item.jobs) for item in list_waiting_workloads(read_recording("workloads"))
     ] == [("train", 64, 1)]
@@ -255,11 +255,11 @@ PREFIX = "couldn't assign flavors to pod set workers: "
         ("ClusterQueue llm is inactive", "Kueue reports: ClusterQueue llm is inactive"),
     ],
 )
-def test_what_kueue_says_as_a_sentence(message: str, sentence: str) -> None:
+def test_messages_of_kueue_are_described(message: str, sentence: str) -> None:
     assert describe_workload(build_waiting_workload(message), "su") == sentence
 
 
-def test_who_holds_it() -> None:
+def test_the_reason_why_a_workload_waits_is_described() -> None:
     assert describe_workload(None) == "not yet processed by Kueue"
     assert describe_workload(build_waiting_workload("", spec={"active": False})).endswith(
         "deactivated by an administrator"
@@ -267,7 +267,7 @@ def test_who_holds_it() -> None:
     assert describe_workload({"spec": {}, "status": {}}) == "it waits in the queue"
 
 
-def test_why_a_pod_does_not_run() -> None:
+def test_the_reason_why_a_pod_does_not_run_is_described() -> None:
     state = {"waiting": {"reason": "ImagePullBackOff", "message": "manifest unknown"}}
     broken = {"status": {"containerStatuses": [{"state": state}]}}
     unplaced = {"status": {"conditions": [{"type": "PodScheduled", "reason": "Unschedulable", "message": "0/4"}]}}
@@ -277,7 +277,7 @@ def test_why_a_pod_does_not_run() -> None:
 
 
 @pytest.mark.parametrize("word", KINDS)
-def test_a_later_object_with_the_name_of_a_job_has_no_status_of_it(word: str) -> None:
+def test_a_later_object_with_the_name_of_a_job_is_not_its_status(word: str) -> None:
     created = "2026-11-21T00:00:00Z"
     meta = {"name": "job-1", "uid": "u", "creationTimestamp": created, "labels": {}}
     item = {"metadata": meta, "spec": {"tasks": []}}

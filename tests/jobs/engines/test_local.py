@@ -62,7 +62,7 @@ def get_process(held: api.Job, store: Store, attempt: int = 1) -> ProcessId:
     return process
 
 
-def test_arguments_arrive_as_they_are(job: Make, plan: Plan, store: Store, tmp_path: Path) -> None:
+def test_arguments_are_passed_unchanged(job: Make, plan: Plan, store: Store, tmp_path: Path) -> None:
     nasty = ["$(touch x)", "`touch x`", "a b", "'", '"', ";touch x", "\n", "*", "\\", "", "-n", "é"]
     show = "import sys, json, os; print(json.dumps(sys.argv[1:] + [os.environ['A']]))"
     command = [sys.executable, "-c", show, *nasty]
@@ -72,7 +72,7 @@ def test_arguments_arrive_as_they_are(job: Make, plan: Plan, store: Store, tmp_p
 
 
 @pytest.mark.parametrize("builtin", ["eval", "exit", "cd", ":", "trap"])
-def test_words_of_the_shell_are_no_programs(job: Make, plan: Plan, store: Store, builtin: str) -> None:
+def test_shell_builtins_are_not_programs(job: Make, plan: Plan, store: Store, builtin: str) -> None:
     held = run(job([builtin, "touch x"]), plan, store)
     assert (held.record.state, held.record.exit_code) == (State.FAILED, 127)
     assert "not found" in "".join(held.logs())
@@ -99,7 +99,7 @@ def test_one_task_that_fails_ends_the_others(job: Make, plan: Plan, store: Store
         held.result(20)
 
 
-def test_time_limits_end_everything(job: Make, plan: Plan, store: Store) -> None:
+def test_a_time_limit_ends_all_processes(job: Make, plan: Plan, store: Store) -> None:
     stubborn = "trap '' TERM; (setsid sleep 61 &) ; sleep 61"
     held = run(job(["sh", "-c", stubborn], time_limit="300 ms"), plan, store)
     assert (held.record.state, held.record.exit_code) == (State.TIMEOUT, None)
@@ -107,7 +107,7 @@ def test_time_limits_end_everything(job: Make, plan: Plan, store: Store) -> None
     wait_for(lambda: not runs.signal_all(place.folder, held.key, 1, 0))  # not even what left the session is there
 
 
-def test_cancel_ends_everything(job: Make, plan: Plan, store: Store) -> None:
+def test_cancel_ends_all_processes(job: Make, plan: Plan, store: Store) -> None:
     held = api.submit(job(["sh", "-c", "sleep 62 & sleep 62"]), plan, engine="local", store=store)
     get_process(held, store)
     held.cancel()
@@ -115,7 +115,7 @@ def test_cancel_ends_everything(job: Make, plan: Plan, store: Store) -> None:
     wait_for(lambda: not runs.signal_all(store.folder / "local", held.key, 1, 0))
 
 
-def test_what_a_program_leaves_behind_is_ended(job: Make, plan: Plan, store: Store) -> None:
+def test_remaining_processes_of_a_program_are_ended(job: Make, plan: Plan, store: Store) -> None:
     held = run(job(["sh", "-c", "sleep 63 & exit 0"]), plan, store)
     assert held.record.state is State.COMPLETED
     wait_for(lambda: not runs.signal_all(store.folder / "local", held.key, 1, 0))  # the kernel takes a moment
@@ -133,7 +133,7 @@ def test_a_waiting_job_is_cancelled_without_having_run(job: Make, plan: Plan, st
     first.cancel()
 
 
-def test_a_killed_agent_changes_nothing(job: Make, plan: Plan, store: Store, tmp_path: Path) -> None:
+def test_a_killed_agent_does_not_affect_running_jobs(job: Make, plan: Plan, store: Store, tmp_path: Path) -> None:
     held = api.submit(job(["sh", "-c", "echo begun; sleep 0.5; echo done"]), plan, engine="local", store=store)
     get_process(held, store)
     assert stop_agent(store.folder)
@@ -141,7 +141,7 @@ def test_a_killed_agent_changes_nothing(job: Make, plan: Plan, store: Store, tmp
     assert "".join(held.logs()) == "begun\ndone\n"
 
 
-def test_a_job_that_ended_while_nobody_looked(job: Make, plan: Plan, store: Store) -> None:
+def test_a_job_that_ended_without_an_agent_has_its_exit_code(job: Make, plan: Plan, store: Store) -> None:
     held = api.submit(job(["sh", "-c", "sleep 0.2; exit 5"]), plan, engine="local", store=store)
     process = get_process(held, store)
     assert stop_agent(store.folder)
@@ -151,7 +151,9 @@ def test_a_job_that_ended_while_nobody_looked(job: Make, plan: Plan, store: Stor
 
 @pytest.mark.parametrize("agent", ["lives", "was killed"])
 @pytest.mark.parametrize("retries, end, attempts", [(0, State.NODE_FAIL, 1), (1, State.COMPLETED, 2)])
-def test_a_lost_job(job: Make, plan: Plan, store: Store, retries: int, end: State, attempts: int, agent: str) -> None:
+def test_a_lost_job_is_restarted_or_fails(
+    job: Make, plan: Plan, store: Store, retries: int, end: State, attempts: int, agent: str
+) -> None:
     text = 'echo $SUPERCLOUD_EPOCH; test "$SUPERCLOUD_EPOCH" = 2 || sleep 65'
     held = api.submit(job(["sh", "-c", text], retries=retries), plan, engine="local", store=store)
     process = get_process(held, store)
@@ -163,7 +165,7 @@ def test_a_lost_job(job: Make, plan: Plan, store: Store, retries: int, end: Stat
     assert not runs.signal_all(store.folder / "local", held.key, 1, 0)
 
 
-def test_a_claim_is_for_one(tmp_path: Path) -> None:
+def test_a_claim_has_one_owner(tmp_path: Path) -> None:
     run = runs.Run(tmp_path, "k", 1, 0)
     out = tmp_path / "out"
     children = [run.spawn(["sh", "-c", f"echo x >>{out}"], "/", dict(os.environ)) for _ in range(8)]
@@ -172,7 +174,7 @@ def test_a_claim_is_for_one(tmp_path: Path) -> None:
     assert out.read_text() == "x\n" and run.read_exit_code() == 0
 
 
-def test_a_blocked_task_never_starts(tmp_path: Path) -> None:
+def test_a_blocked_task_is_never_started(tmp_path: Path) -> None:
     run = runs.Run(tmp_path, "k", 1, 0)
     run.block_start()
     run.spawn(["touch", str(tmp_path / "x")], "/", dict(os.environ)).wait()
@@ -181,13 +183,13 @@ def test_a_blocked_task_never_starts(tmp_path: Path) -> None:
     assert not runs.has_leftover_processes([run])
 
 
-def test_a_folder_that_is_not_there(job: Make, plan: Plan, store: Store) -> None:
+def test_a_missing_work_folder_fails_the_job(job: Make, plan: Plan, store: Store) -> None:
     held = run(job(workdir="/nowhere/at/all"), plan, store)
     assert (held.record.state, held.record.exit_code) == (State.FAILED, 126)
     assert "/nowhere/at/all" in "".join(held.logs())
 
 
-def test_too_much_for_one_command_line(job: Make, plan: Plan, store: Store) -> None:
+def test_arguments_beyond_the_limit_of_a_command_line_fail_the_job(job: Make, plan: Plan, store: Store) -> None:
     held = run(job(["true", *["x" * 100_000] * 40]), plan, store)
     assert held.record.state is State.FAILED and "could not be started" in held.record.reason
 
@@ -199,7 +201,7 @@ def test_an_idle_agent_exits(job: Make, plan: Plan, store: Store, monkeypatch: p
     assert run(job(), plan, store).record.state is State.COMPLETED, "the next job finds another"
 
 
-def test_one_agent(job: Make, plan: Plan, store: Store) -> None:
+def test_only_one_agent_runs(job: Make, plan: Plan, store: Store) -> None:
     program = f"""
 import sys
 from pathlib import Path
@@ -221,7 +223,7 @@ def _read(path: Path) -> bytes:
         return b""
 
 
-def test_more_than_this_machine_can_play(job: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_larger_than_the_machine_is_rejected(job: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = LocalEngine(Connection(engine="local"), tmp_path)
     with pytest.raises(EngineError, match="at most 256"):
         engine.prepare(job(), Placement("c", "p", 300, 8, 8), "k")
@@ -250,7 +252,7 @@ def build_task(ref: int, nodes: int = 1, each: int = 0, held: tuple[int, ...] = 
     )
 
 
-def test_slots_go_to_those_who_came_first() -> None:
+def test_slots_are_leased_in_order_of_submission() -> None:
     places = slots.Capacity(8, False, 4)
     running = [build_task(1, 1, 4, (0, 1, 2, 3))]
     waiting = [build_task(2, 1, 2), build_task(3, 1, 4), build_task(4, 1, 1), build_task(5)]
@@ -282,7 +284,7 @@ def test_real_accelerators_are_leased(job: Make, plan: Plan, store: Store, monke
     assert sorted("".join(one.logs()) for one in held) in (["0,1\n", "0,1\n", "2,3\n"], ["0,1\n", "2,3\n", "2,3\n"])
 
 
-def test_a_queue_takes_a_key_once(tmp_path: Path) -> None:
+def test_a_queue_accepts_a_key_once(tmp_path: Path) -> None:
     queue = Queue(tmp_path)
     assert queue.add(Submission("k", ("x",))) == queue.add(Submission("k", ("x",))) == "1"
     for other in (Submission("k", ("y",)), Submission("k", ("x",), recorded=1.0)):
@@ -292,7 +294,7 @@ def test_a_queue_takes_a_key_once(tmp_path: Path) -> None:
     queue.close()
 
 
-def test_the_wrapper_is_good_shell() -> None:
+def test_the_wrapper_passes_shellcheck() -> None:
     shellcheck = Path(sysconfig.get_path("scripts")) / "shellcheck"
     done = subprocess.run([shellcheck, runs._WRAPPER_SCRIPT], text=True, capture_output=True)
     assert done.returncode == 0, done.stdout
@@ -310,7 +312,7 @@ def test_processes_are_distinguished() -> None:
     assert ProcessId.parse("nonsense") is None
 
 
-def test_a_time_limit_ignores_a_clock_that_jumps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_time_limit_is_independent_of_the_wall_clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     queue = Queue(tmp_path)
     ref = int(queue.add(Submission("k", ("true",), settings={"time_limit": 60})))
     queue.record_start(ref, (), False)
@@ -326,7 +328,7 @@ def test_a_time_limit_ignores_a_clock_that_jumps(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.skipif(not are_allowed(), reason="this system gives no namespaces")
-def test_a_program_that_ends_on_a_full_disk_leaves_its_exit_code(tmp_path: Path) -> None:
+def test_the_exit_code_of_a_program_is_recorded_on_a_full_disk(tmp_path: Path) -> None:
     """In a small file system of its own, which the program fills before it ends."""
     script = """
     mount -t tmpfs -o size=64k tmpfs "$1" && mkdir "$1/task" || exit 99
@@ -342,7 +344,7 @@ def test_a_program_that_ends_on_a_full_disk_leaves_its_exit_code(tmp_path: Path)
     assert (done.stdout.split(), done.stderr) == (["3"], "")
 
 
-def test_a_queue_that_could_not_be_written_is_opened_anew_when_its_jobs_are_looked_at(
+def test_a_queue_that_could_not_be_written_is_reopened_at_the_next_poll(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An engine is kept for as long as its process lives: one that was opened on a full disk does not stay so."""

@@ -86,7 +86,7 @@ def test_a_wrapper_that_waits_for_a_lost_program_is_ended(tmp_path: Path, monkey
     assert status.state is State.CANCELLED and not find_sleep(run)
 
 
-def test_what_a_session_has_left_is_found_and_agents_are_not(tmp_path: Path) -> None:
+def test_remaining_processes_of_a_session_are_found_but_not_agents(tmp_path: Path) -> None:
     """An agent that a job has started runs the jobs of others."""
     text = "sleep 62 & env SUPERCLOUD_AGENT=x sh -c 'sleep 62 & echo $! $$; exec sleep 62' & wait"
     env = {name: value for name, value in os.environ.items() if name != AGENT_VARIABLE}

@@ -108,7 +108,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
-def test_an_answer_that_is_lost_in_the_tunnel_of_a_proxy_leaves_the_job_unknown(
+def test_a_response_lost_in_the_tunnel_of_a_proxy_leaves_the_submission_unknown(
     taken: list[bytes], tmp_path: Path
 ) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
@@ -148,7 +148,7 @@ def test_an_answer_that_is_lost_in_the_tunnel_of_a_proxy_leaves_the_job_unknown(
     assert taken == [b'{"kind": "Job"}'] * 2
 
 
-def test_an_answer_that_is_lost_by_a_proxy_that_forwards_leaves_the_job_unknown(taken: list[bytes]) -> None:
+def test_a_response_lost_by_a_forwarding_proxy_leaves_the_submission_unknown(taken: list[bytes]) -> None:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Taker) as server, run_server(server):
         with (
             urllib3.ProxyManager(f"http://127.0.0.1:{server.server_port}") as pools,
@@ -252,7 +252,7 @@ def send_by_urllib3(address: str, limits: ResponseLimits, patch: pytest.MonkeyPa
 @pytest.mark.slow
 @pytest.mark.parametrize("send", [send_by_urllib, send_by_urllib3])
 @pytest.mark.parametrize("before", [b"", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["tunnel", "TLS"])
-def test_a_connection_that_a_proxy_makes_byte_by_byte_ends_at_the_deadline(
+def test_a_slow_proxy_is_given_up_at_the_deadline(
     monkeypatch: pytest.MonkeyPatch, send: Callable[[str, ResponseLimits, pytest.MonkeyPatch], None], before: bytes
 ) -> None:
     """Nothing was sent until then; a proxy that is let go on comes to the end of what it says."""

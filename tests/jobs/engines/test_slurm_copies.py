@@ -137,7 +137,7 @@ class Amnesiac:
 
 
 @pytest.mark.slow
-def test_the_record_of_a_job_whose_submitter_was_killed_says_what_is_known_of_it(
+def test_the_record_of_a_job_whose_submitter_was_killed_has_the_known_status(
     tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Also where Slurm never can say whether it has the job; time is counted from the end of its sbatch."""
@@ -178,7 +178,7 @@ def submit_twice(address: str, plan: Plan, store: Store) -> Job:
 
 
 @pytest.mark.parametrize("is_forgotten", [False, True])
-def test_a_job_that_ended_while_another_of_its_key_lives_says_so_and_cancel_ends_the_other(
+def test_a_live_copy_of_an_ended_job_is_reported_and_cancelled(
     address: str, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch, is_forgotten: bool
 ) -> None:
     """Whether the controller still lists the one that ended or only the accounts know it."""
@@ -202,7 +202,7 @@ def test_a_job_that_ended_while_another_of_its_key_lives_says_so_and_cancel_ends
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kept", [3, 2], ids=["another store", "an earlier version"])
-def test_cancel_ends_no_job_of_the_same_key_and_spec_that_it_did_not_submit(
+def test_cancel_ends_only_jobs_of_its_own_store(
     address: str,
     plan: Plan,
     store: Store,

@@ -50,7 +50,7 @@ FAILED = "sbatch: error: Batch job submission failed:"
 DOWN = CommandResult(1, "", "squeue: error: x\nslurm_load_jobs error: Unable to contact slurm controller\n")
 
 
-def test_the_queue_is_asked_first(tmp_path: Path) -> None:
+def test_the_queue_is_read_before_accounting(tmp_path: Path) -> None:
     lost, gone = (
         select_latest(parse_jobs(read_recording("queue-22.05.txt").stdout))[key] for key in ("lost", "lost-for-good")
     )
@@ -114,7 +114,7 @@ def test_a_controller_that_is_down_is_an_error(tmp_path: Path) -> None:
         (CommandResult(200, "", f"{FAILED} Invalid qos specification\n"), EngineError, "Invalid qos"),
     ],
 )
-def test_refused_is_not_unsure(
+def test_a_refusal_is_not_an_unknown_submission(
     tmp_path: Path, job: Callable[..., JobSpec], answer: CommandResult, error: type[Exception], text: str
 ) -> None:
     refused = open_engine(tmp_path, sbatch=answer)
@@ -123,7 +123,7 @@ def test_refused_is_not_unsure(
     assert type(caught.value) is error
 
 
-def test_looking_for_a_key(tmp_path: Path) -> None:
+def test_a_key_is_looked_up_in_queue_and_accounting(tmp_path: Path) -> None:
     now, long_ago = time.time(), time.time() - 7200
     key, other = "ok", "nobody"
     queue, accounts = read_recording("queue-22.05.txt"), read_recording("found-22.05.txt")
@@ -151,7 +151,7 @@ def test_a_job_that_the_controller_has_forgotten_is_ended(tmp_path: Path) -> Non
         open_engine(tmp_path, scancel=DOWN).cancel("5")
 
 
-def test_a_submission_on_its_way_is_not_repeated(tmp_path: Path, job: Callable[..., JobSpec]) -> None:
+def test_a_submission_in_progress_is_not_repeated(tmp_path: Path, job: Callable[..., JobSpec]) -> None:
     """The lock is held by whoever has the script open: sbatch, also when its parent was killed."""
     looking = open_engine(
         tmp_path, sbatch=CommandResult(0, "5\n"), squeue=CommandResult(0, ""), sacct=CommandResult(0, "")
@@ -163,14 +163,14 @@ def test_a_submission_on_its_way_is_not_repeated(tmp_path: Path, job: Callable[.
     assert looking.find(["k"], time.time()) == {"k": None}
 
 
-def test_running_commands_here(tmp_path: Path) -> None:
+def test_local_commands_return_code_and_output(tmp_path: Path) -> None:
     assert LocalRunner().run(["sh", "-c", "echo a; echo b >&2; exit 3"]) == CommandResult(3, "a\n", "b\n")
     with pytest.raises(EngineError, match="nosuchcommand not found on this machine"):
         LocalRunner().run(["nosuchcommand"])
 
 
 @pytest.mark.parametrize("comment, is_ours", [("supercloud:ok", True), ("supercloud:other", False), ("", True)])
-def test_accounts_are_compared_with_the_job(tmp_path: Path, comment: str, is_ours: bool) -> None:
+def test_accounting_records_are_matched_with_the_job(tmp_path: Path, comment: str, is_ours: bool) -> None:
     """A record without a comment counts by its ID."""
     accounts = CommandResult(0, f"7|COMPLETED|0:0|1795213461|1795213462|None||sbatch --comment={comment}\n")
     ours = ("7", JobIdentity("ok", "a" * 16, "b" * 16))

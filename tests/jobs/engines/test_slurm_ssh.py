@@ -81,7 +81,7 @@ def open_engine(folder: Path, via: str = "ssh:login") -> SlurmEngine:
     return SlurmEngine(Connection(engine="slurm", via=via), folder / "state")
 
 
-def test_a_job_goes_over_and_its_log_comes_back(home: Path, tmp_path: Path, job: Make) -> None:
+def test_a_job_is_submitted_over_ssh_and_its_log_is_read(home: Path, tmp_path: Path, job: Make) -> None:
     far = open_engine(tmp_path)
     asked = job(["echo", "it's $(here)"], workdir="/scratch/a", checkpoint={"path": "/scratch/c"})
     prepared = far.prepare(asked, AT, "k")
@@ -111,7 +111,7 @@ def test_output_of_start_up_files_is_not_part_of_a_log(home: Path, tmp_path: Pat
         far.read_log("k", 0)
 
 
-def test_a_key_is_submitted_once_whatever_happens(home: Path, tmp_path: Path, job: Make) -> None:
+def test_a_key_is_submitted_once(home: Path, tmp_path: Path, job: Make) -> None:
     far = open_engine(tmp_path)
     prepared = far.prepare(job(), AT, "k")
     assert far.submit(prepared) == far.submit(prepared) == "41"
@@ -119,7 +119,7 @@ def test_a_key_is_submitted_once_whatever_happens(home: Path, tmp_path: Path, jo
     assert (home / "submitted").read_text().count("\n") == 1
 
 
-def test_an_answer_that_is_kept_there_is_that_of_one_record(home: Path, tmp_path: Path, job: Make) -> None:
+def test_a_stored_answer_belongs_to_one_record(home: Path, tmp_path: Path, job: Make) -> None:
     """Two stores may reach one home, and use one key."""
     far = open_engine(tmp_path)
     mine = replace(far.prepare(job(), AT, "k"), recorded=time.time(), spec=compute_spec_digest("{}"))
@@ -134,9 +134,7 @@ def test_an_answer_that_is_kept_there_is_that_of_one_record(home: Path, tmp_path
 
 
 @pytest.mark.slow
-def test_an_sbatch_whose_answer_was_lost_is_not_run_again_before_somebody_looked(
-    home: Path, tmp_path: Path, job: Make
-) -> None:
+def test_a_lost_answer_of_sbatch_is_looked_up_before_a_retry(home: Path, tmp_path: Path, job: Make) -> None:
     """Whoever comes with the key, also from another store; a job that Slurm refused may be submitted again at once."""
     far = open_engine(tmp_path)
     prepared, sbatch = far.prepare(job(), AT, "k"), tmp_path / "bin/sbatch"
@@ -155,7 +153,7 @@ def test_an_sbatch_whose_answer_was_lost_is_not_run_again_before_somebody_looked
 
 
 @pytest.mark.slow
-def test_a_key_that_was_used_for_another_job_is_refused(home: Path, tmp_path: Path, job: Make) -> None:
+def test_a_key_of_another_job_is_rejected(home: Path, tmp_path: Path, job: Make) -> None:
     far = open_engine(tmp_path)
     far.submit(monday := far.prepare(job(["monday"]), AT, "nightly"))
     tuesday = far.prepare(job(["tuesday"]), AT, "nightly")
@@ -172,7 +170,7 @@ def test_a_key_that_was_used_for_another_job_is_refused(home: Path, tmp_path: Pa
     assert far.submit(tuesday) == "42" and (home / "got").read_text() == tuesday.stdin
 
 
-def test_a_key_that_prune_has_freed_never_shows_the_result_of_the_job_before(
+def test_a_pruned_key_never_shows_the_result_of_the_earlier_job(
     home: Path, plan: Plan, store: Store, job: Make
 ) -> None:
     there = Connection(engine="slurm", via="ssh:login")
@@ -188,7 +186,7 @@ def test_a_key_that_prune_has_freed_never_shows_the_result_of_the_job_before(
 
 
 @pytest.mark.slow
-def test_a_job_is_not_found_under_the_id_of_one_that_had_its_key_before(
+def test_a_job_is_not_found_by_the_id_of_an_earlier_job_with_its_key(
     home: Path, tmp_path: Path, plan: Plan, store: Store, job: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The submitter dies before anything is sent: what the key has there, also in the queue, is the job of before."""
@@ -211,7 +209,7 @@ def test_a_job_is_not_found_under_the_id_of_one_that_had_its_key_before(
     assert record.state is State.FAILED and record.ref is None
 
 
-def test_a_script_that_does_not_arrive_whole_is_not_submitted(home: Path, tmp_path: Path, job: Make) -> None:
+def test_an_incomplete_script_is_not_submitted(home: Path, tmp_path: Path, job: Make) -> None:
     far = open_engine(tmp_path)
     assert isinstance(far.runner, SshRunner)
     whole, cut = far.runner.run, [True]
@@ -234,7 +232,7 @@ def test_a_script_that_does_not_arrive_whole_is_not_submitted(home: Path, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_submission_on_its_way_is_waited_for(
+def test_a_submission_in_progress_is_waited_for(
     home: Path, tmp_path: Path, job: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The submitter and its ssh are killed while sbatch runs there: nobody repeats it, and its answer is kept."""
@@ -258,7 +256,7 @@ def test_a_submission_on_its_way_is_waited_for(
 
 
 @pytest.mark.slow
-def test_one_that_broke_off_is_asked_for_before_it_is_repeated(home: Path, tmp_path: Path, job: Make) -> None:
+def test_an_interrupted_submission_is_looked_up_before_a_retry(home: Path, tmp_path: Path, job: Make) -> None:
     far = open_engine(tmp_path)
     prepared = far.prepare(job(), AT, "k")
     far.submit(prepared)
@@ -274,7 +272,7 @@ def test_one_that_broke_off_is_asked_for_before_it_is_repeated(home: Path, tmp_p
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(words=st.lists(NASTY, min_size=1, max_size=4))
-def test_no_word_is_read_by_a_shell_there(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
+def test_no_argument_is_read_by_the_remote_shell(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
     folder = tmp_path_factory.mktemp("there")
     argv = SshRunner("login", folder).build_argv([sys.executable, "-c", "import sys; print(sys.argv[1:])", *words])
     assert argv[0] == "ssh" and argv[argv.index("--") + 1] == "login" and len(argv) == argv.index("--") + 3
@@ -289,7 +287,7 @@ def test_no_word_is_read_by_a_shell_there(tmp_path_factory: pytest.TempPathFacto
         assert done.stdout == f"{words}\n" and not list(folder.iterdir())
 
 
-def test_one_connection_serves_many_questions(home: Path, tmp_path: Path) -> None:
+def test_one_connection_is_used_for_many_commands(home: Path, tmp_path: Path) -> None:
     argv = SshRunner("me@login:2222", tmp_path / "ssh").build_argv(["true"])
     text = " ".join(argv)
     for option in ("BatchMode=yes", "ControlMaster=auto", "ControlPersist=60", "-p 2222", "-- me@login"):
@@ -299,7 +297,9 @@ def test_one_connection_serves_many_questions(home: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("host, error", [("down", EngineError), ("broken", SubmissionUnknownError)])
-def test_not_reached_is_not_unsure(home: Path, tmp_path: Path, job: Make, host: str, error: type[EngineError]) -> None:
+def test_an_unreachable_host_is_not_an_unknown_submission(
+    home: Path, tmp_path: Path, job: Make, host: str, error: type[EngineError]
+) -> None:
     far = open_engine(tmp_path, f"ssh:{host}")
     with pytest.raises(error, match=f"try: ssh {host} true") as caught:
         far.submit(far.prepare(job(), AT, "k"))
@@ -311,7 +311,7 @@ def test_hosts_that_look_like_options_are_refused(tmp_path: Path) -> None:
         open_engine(tmp_path, "ssh:-oX")
 
 
-def test_the_texts_for_the_login_node_are_good_shell() -> None:
+def test_scripts_for_the_login_node_are_valid_shell() -> None:
     from supercloud.jobs.engines.slurm import spool
 
     for text in (spool._SUBMIT_SCRIPT, spool._LIST_SCRIPT, spool._DISCARD_SCRIPT, spool._READ_SCRIPT):

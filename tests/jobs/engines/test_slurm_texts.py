@@ -36,7 +36,7 @@ RELEASES = pytest.mark.parametrize("release", ["22.05", "26.05"])
 
 
 @RELEASES
-def test_recordings_are_of_the_commands_we_give(release: str) -> None:
+def test_recordings_are_of_the_commands_in_use(release: str) -> None:
     for name, argv in (("queue", build_squeue()), ("queue-lost", build_squeue()), ("found", build_sacct_history(3600))):
         assert read_recording(f"{name}-{release}.txt")[0] == shlex.join(argv)
         assert read_recording(f"{name}-{release}.txt")[2] == 0
@@ -47,7 +47,7 @@ def test_recordings_are_of_the_commands_we_give(release: str) -> None:
 
 
 @RELEASES
-def test_the_queue(release: str) -> None:
+def test_the_queue_is_parsed(release: str) -> None:
     tasks = parse_by_key(f"{release}.txt", read_recording(f"queue-{release}.txt")[1])
     one = {key: items[0] for key, items in tasks.items() if len(items) == 1}
     assert {key: str(status.state) for key, status in one.items()} == {
@@ -89,7 +89,7 @@ def test_a_job_that_lost_its_node_waits_in_its_second_attempt(release: str) -> N
 
 
 @RELEASES
-def test_the_accounts(release: str) -> None:
+def test_accounting_records_are_parsed(release: str) -> None:
     tasks = parse_by_key(f"{release}.txt", read_recording(f"accounts-{release}.txt")[1])
     ended = {key: (str(items[0].state), items[0].exit_code) for key, items in tasks.items() if items[0].state.is_final}
     assert ended.pop("array")[0] == "COMPLETED" and len(tasks["array"]) == 4
@@ -117,7 +117,7 @@ def test_jobs_are_found_by_their_key(release: str) -> None:
 
 
 @pytest.mark.parametrize("text, ref", [("7\n", "7"), ("7;pod\n", "7"), ("motd\n12\n", "12"), ("", None), ("ok", None)])
-def test_what_sbatch_prints(text: str, ref: str | None) -> None:
+def test_the_job_id_of_sbatch_is_parsed(text: str, ref: str | None) -> None:
     assert parse_job_id(text) == ref
 
 
@@ -129,7 +129,7 @@ def test_refusals_have_a_next_step(path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "|||||||", "x|RUNNING", "5|RUNNING", "slurm_load_jobs error"])
-def test_what_makes_no_sense_is_left_out(text: str) -> None:
+def test_invalid_lines_are_ignored(text: str) -> None:
     assert texts.parse_queue(text) == {} and select_latest(parse_jobs(text)) == {}
     assert texts.parse_accounts(text) == {}
 
@@ -153,7 +153,7 @@ def test_unlisted_states_are_unknown() -> None:
         ("None", 1, ""),
     ],
 )
-def test_reasons_of_waiting_jobs(reason: str, attempt: int, said: str) -> None:
+def test_reasons_of_waiting_jobs_are_described(reason: str, attempt: int, said: str) -> None:
     assert said in describe_state("PENDING", reason, None, attempt)
 
 
@@ -167,7 +167,7 @@ def test_reasons_of_waiting_jobs(reason: str, attempt: int, said: str) -> None:
         ("CANCELLED by 2000", State.CANCELLED),
     ],
 )
-def test_states_that_are_hard_to_bring_about(state: str, ours: State) -> None:
+def test_rare_states_are_parsed(state: str, ours: State) -> None:
     assert texts.parse_accounts(f"5|{state}|0:0|1|2|None")["5"][0].state is ours
 
 
@@ -184,7 +184,7 @@ def test_states_that_are_hard_to_bring_about(state: str, ours: State) -> None:
         ("0", "COMPLETED", 0),
     ],
 )
-def test_exit_codes(code: str, state: str, ours: int | None) -> None:
+def test_exit_codes_are_parsed(code: str, state: str, ours: int | None) -> None:
     assert texts.parse_accounts(f"5|{state}|{code}|1|2|None")["5"][0].exit_code == ours
 
 

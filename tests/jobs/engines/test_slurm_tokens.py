@@ -52,7 +52,7 @@ def read_token(address: str, state: Path) -> str:
     return engine._rest.require_token()
 
 
-def test_each_host_has_a_secret_of_its_own(folder: Path, tmp_path: Path) -> None:
+def test_each_host_has_a_separate_secret(folder: Path, tmp_path: Path) -> None:
     keep(folder, "slurm-jwt@ctl-a", "for-a\n")
     keep(folder, "slurm-jwt@ctl-a:7000", "for-port\n")
     assert read_token(A, tmp_path) == read_token("https://CTL-A", tmp_path) == "for-a"
@@ -65,7 +65,9 @@ def test_each_host_has_a_secret_of_its_own(folder: Path, tmp_path: Path) -> None
         read_token("https://ctl-a@evil:6820", tmp_path)
 
 
-def test_a_token_without_a_host_goes_only_where_the_user_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_without_a_host_is_sent_only_to_the_assigned_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SLURM_JWT", "plain")
     with pytest.raises(EngineError, match="SLURM_JWT is not used: it was not assigned to this address"):
         read_token(A, tmp_path)
@@ -88,7 +90,7 @@ def test_the_address_named_last_on_the_command_line_has_the_token(
             read_token(other, store.folder)
 
 
-def test_an_error_without_a_token_names_what_was_looked_for(folder: Path, plan: Plan, store: Store) -> None:
+def test_a_missing_token_is_reported_with_all_sources(folder: Path, plan: Plan, store: Store) -> None:
     with pytest.raises(EngineError) as caught:
         api.submit(JOB, plan, engine=Connection(engine="slurm", via=A), store=store)
     for words in (
@@ -111,7 +113,7 @@ PLAIN = ["http://ctl-a:6820", "http://192.0.2.1:6820", "http://x.localhost:6820"
 
 
 @pytest.mark.parametrize("address", PLAIN)
-def test_no_token_goes_over_plain_http_unless_the_user_asks_for_it(
+def test_tokens_are_sent_over_plain_http_only_if_the_user_allows_it(
     address: str, folder: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fleet file may name any address, also with the host that a token is kept for."""
@@ -189,7 +191,7 @@ def test_the_slurmrestds_of_a_fleet_do_not_get_the_same_token(
 
 
 @pytest.mark.parametrize("text", ["abc.def", "abc.def\n", "abc.def\r\n", "SLURM_JWT=abc.def\n"])
-def test_one_line_end_behind_a_token_is_no_part_of_it(
+def test_a_line_end_after_a_token_is_removed(
     text: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(tokens.ADDRESS_VARIABLE, B)
@@ -200,7 +202,7 @@ def test_one_line_end_behind_a_token_is_no_part_of_it(
 
 
 @pytest.mark.parametrize("text", ["abc.def\n\n", "abc\ndef", "abc.def\r\r", "abc\x00.def", "abc.d\u00e9f", "abc. def"])
-def test_a_token_that_is_no_header_is_an_error_without_it(
+def test_a_token_that_is_not_a_valid_header_is_an_error_that_does_not_show_it(
     text: str, folder: Path, plan: Plan, store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "slurm-jwt@ctl-a").write_bytes(text.encode())
@@ -215,7 +217,7 @@ def test_a_token_that_is_no_header_is_an_error_without_it(
     assert store.select() == [] and "abc" not in caplog.text
 
 
-def test_a_user_whose_name_is_no_header_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_name_that_is_not_a_valid_header_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGNAME", "a\nHost: evil")
     with pytest.raises(EngineError, match="the name of this process's user has a character .* at position 2"):
         tokens.read_user("no-claims")
@@ -228,7 +230,7 @@ def test_a_bearer_token_of_a_kubeconfig_is_never_quoted() -> None:
         assert "ab" not in str(caught.value).removeprefix("the header authorization").replace("printable", "")
 
 
-def test_a_secret_ends_with_one_line_end_at_most(folder: Path) -> None:
+def test_at_most_one_line_end_is_removed_from_a_secret(folder: Path) -> None:
     for name, text, value in (("a", "x\n", "x"), ("b", "x\r\n", "x"), ("c", "x\n\n", "x\n"), ("d", "x", "x")):
         keep(folder, name, "").write_bytes(text.encode())
         assert secrets.read_secrets({"V": name}) == {"V": value}

@@ -47,7 +47,7 @@ def test_a_proxy_of_the_environment_is_not_used(address: str, tmp_path: Path, mo
 
 
 @pytest.mark.parametrize("named", ["kubeconfig", "SUPERCLOUD_PROXY"])
-def test_a_proxy_that_is_asked_for_is_used_but_sees_no_token(
+def test_a_configured_proxy_is_used_but_gets_no_token(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
 ) -> None:
     asked = {"proxy-url": address} if named == "kubeconfig" else {}
@@ -71,7 +71,7 @@ def test_a_proxy_that_refuses_a_tunnel_leaves_no_socket_open(address: str, monke
     assert not [frame for frame in frames if "response" in frame.f_locals]
 
 
-def test_a_proxy_of_the_variable_gets_nothing_that_is_for_this_machine(
+def test_requests_to_this_machine_use_no_proxy(
     address: str, rest: SlurmEngine, cluster: KubernetesEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An ssh tunnel ends here, and the token in it is in no network: a proxy elsewhere would read it."""
@@ -137,7 +137,7 @@ def test_a_token_is_not_sent_without_https(address: str, tmp_path: Path, server:
         ("http://127.0.0.1;a@evil", "", True),
     ],
 )
-def test_an_address_is_plaintext_unless_it_is_certainly_not(there: str, proxy: str, plain: bool) -> None:
+def test_an_address_is_plaintext_unless_it_is_surely_encrypted(there: str, proxy: str, plain: bool) -> None:
     assert web.is_plaintext(there, proxy) is plain
 
 
