@@ -26,7 +26,7 @@ def list_intensities(hour: int) -> tuple[float, ...]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ahead", [3, 7, 20])
-def test_it_is_counted_from_the_present(job: Make, ahead: int) -> None:
+def test_a_begin_time_is_relative_to_now(job: Make, ahead: int) -> None:
     """Nobody says what time it is: the answer is about now."""
     hour = int(time.time() // 3600)
     plan = build_plan("a", hours=list_intensities(hour + ahead))
@@ -44,7 +44,7 @@ def test_it_is_counted_from_the_present(job: Make, ahead: int) -> None:
 
 
 @pytest.mark.slow
-def test_this_machine_waits_for_it(job: Make, store: Store) -> None:
+def test_the_local_engine_waits_for_the_begin_time(job: Make, store: Store) -> None:
     hour = int(time.time() // 3600)
     asked = job(accelerators={"count": 8}, time_limit="30 min", deadline="30 h", place={"minimize": "carbon"})
     later = api.submit(asked, build_plan("a", hours=list_intensities(hour + 5)), engine="local", store=store)
@@ -55,7 +55,7 @@ def test_this_machine_waits_for_it(job: Make, store: Store) -> None:
     assert later.wait(20) is State.CANCELLED
 
 
-def test_a_snapshot_is_as_of_when_it_was_taken(job: Make) -> None:
+def test_a_snapshot_counts_from_its_time(job: Make) -> None:
     from supercloud.jobs.fleet.state import Cluster, NodeState
 
     plan = build_plan("a", nodes=1)

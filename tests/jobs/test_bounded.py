@@ -115,7 +115,7 @@ Send = Callable[[str, str, ResponseLimits], bytes]
 
 @CLIENTS
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_an_endless_answer_is_given_up_at_its_largest_size(send: Send, method: str) -> None:
+def test_an_endless_response_is_aborted_at_the_size_limit(send: Send, method: str) -> None:
     with (
         run_service(answer_endlessly(200, b"[" * 2**20)) as service,
         pytest.raises(SubmissionUnknownError, match="more than 10,000,000 bytes"),
@@ -125,7 +125,7 @@ def test_an_endless_answer_is_given_up_at_its_largest_size(send: Send, method: s
 
 @pytest.mark.slow
 @CLIENTS
-def test_of_an_endless_error_the_beginning_is_read(send: Send) -> None:
+def test_the_beginning_of_an_endless_error_is_read(send: Send) -> None:
     with run_service(answer_endlessly(500, b" " * 2**20)) as service:
         try:
             assert len(send("GET", service.address, SMALL)) == bounded.MAX_ERROR_BYTES
@@ -142,7 +142,7 @@ def test_of_an_endless_error_the_beginning_is_read(send: Send) -> None:
 @pytest.mark.slow
 @CLIENTS
 @pytest.mark.parametrize("before", DRIPS.values(), ids=DRIPS)
-def test_an_answer_that_comes_byte_by_byte_ends_at_the_deadline(send: Send, before: bytes) -> None:
+def test_a_slow_response_is_aborted_at_the_deadline(send: Send, before: bytes) -> None:
     with (
         run_service(answer_slowly(before)) as service,
         pytest.raises(SubmissionUnknownError, match=r"is not complete after 0\.3 s"),
@@ -152,7 +152,7 @@ def test_an_answer_that_comes_byte_by_byte_ends_at_the_deadline(send: Send, befo
 
 @CLIENTS
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_nothing_is_sent_where_a_redirect_leads(send: Send, status: int) -> None:
+def test_redirects_are_not_followed(send: Send, status: int) -> None:
     def answer(handler: Any) -> None:
         handler.send_response(status)
         handler.send_header("Location", other.address)
@@ -167,7 +167,7 @@ def test_nothing_is_sent_where_a_redirect_leads(send: Send, status: int) -> None
 
 
 @pytest.mark.slow
-def test_a_busy_server_and_a_connection_that_breaks_are_tried_again() -> None:
+def test_busy_servers_and_broken_connections_are_retried() -> None:
     def answer(handler: Any) -> None:
         number = len(service.seen)
         handler.send_response(429 if number == 1 else 200)
@@ -185,7 +185,7 @@ def run_program(program: str, limits: ResponseLimits, silence: float = 600) -> b
 
 
 @pytest.mark.slow
-def test_commands_that_print_without_end_or_wait_are_ended() -> None:
+def test_commands_with_endless_output_or_a_hang_are_ended() -> None:
     with pytest.raises(SubmissionUnknownError, match="squeue: its answer has more than"):
         run_program("import sys\nwhile True: sys.stdout.write('x' * 65536)", SMALL)
     with pytest.raises(SubmissionUnknownError, match="squeue: its answer has more than"):
@@ -199,6 +199,6 @@ def test_commands_that_print_without_end_or_wait_are_ended() -> None:
 
 
 @pytest.mark.slow
-def test_a_large_answer_of_a_command_is_read_whole() -> None:
+def test_large_output_of_a_command_is_read_completely() -> None:
     large = run_program("import sys\nfor _ in range(90): sys.stdout.write('x' * 100_000)\nsys.stderr.write('e')", SMALL)
     assert len(large) == 9_000_000

@@ -81,7 +81,7 @@ def build_job_fields(**ways: int) -> dict[str, Any]:
 @example(fields=build_job_fields(context=64), seed=0, queued=0)  # one replica is more than the smallest pool
 @example(fields=build_job_fields(tensor=5, context=27, expert=9), seed=0, queued=0)
 @given(fields=JOB, seed=st.integers(0, 50), queued=st.sampled_from([0, 0, 3]))
-def test_an_answer_for_every_pool(plan: Plan, fields: dict[str, Any], seed: int, queued: int) -> None:
+def test_every_pool_has_an_answer(plan: Plan, fields: dict[str, Any], seed: int, queued: int) -> None:
     try:
         job = JobSpec.model_validate({"name": "j", "command": ["x"]} | fields)
     except ValidationError:

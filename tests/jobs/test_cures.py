@@ -145,7 +145,7 @@ def draw_job(dice: random.Random) -> dict[str, Any]:
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(seed=st.integers(0, 10**9))
-def test_a_changed_job_fits(seed: int) -> None:
+def test_a_suggested_change_makes_the_job_fit(seed: int) -> None:
     dice = random.Random(seed)
     where = build_cluster(dice.choice(PLANS), dice)
     try:
@@ -209,7 +209,9 @@ def place_refused_job(plan: Plan, pool: str, **fields: Any) -> Refusal:
         ),
     ],
 )
-def test_the_change_is_the_smallest(plan: int, pool: str, fields: dict[str, Any], change: dict[str, Any]) -> None:
+def test_the_suggested_change_is_the_smallest(
+    plan: int, pool: str, fields: dict[str, Any], change: dict[str, Any]
+) -> None:
     assert place_refused_job(PLANS[plan], pool, **fields).change == change
 
 
@@ -228,7 +230,7 @@ def test_a_wider_domain_is_suggested_only_if_it_is_enough(count: int, near: str,
     assert ("or set near to" in said.suggestion) == is_enough, said.suggestion
 
 
-def test_one_more_does_not_fit() -> None:
+def test_one_more_than_suggested_does_not_fit() -> None:
     said = place_refused_job(PLANS[0], "train", accelerators={"count": 1000, "type": "h100"})
     assert said.change == {"accelerators.count": 312}
     place_refused_job(PLANS[0], "train", accelerators={"count": 313, "type": "h100"})
@@ -267,7 +269,7 @@ def test_a_fleet_is_reported_by_cluster() -> None:
         (5000.0, 10, {}, True),
     ],
 )
-def test_what_a_budget_leaves(spent: float, hours: int, change: dict[str, Any], waits: bool) -> None:
+def test_a_budget_limits_the_suggested_size(spent: float, hours: int, change: dict[str, Any], waits: bool) -> None:
     budgets = [{"tenant": "llm", "per": "day", "limit": "5000 USD"}, {"tenant": "llm", "limit": "90000 USD"}]
     spec = FleetSpec.model_validate({"name": "f", "clusters": [{"spec": "a"}], "budgets": budgets})
     plan = resolve(
@@ -291,7 +293,7 @@ tenants: [{{name: llm}}]
         assert isinstance(why_not(apply_change(job, change), fleet, now=0.0)["one/train"], Placement)
 
 
-def test_nothing_is_tried_for_whom_no_advice_is_wanted() -> None:
+def test_without_suggestions_no_changes_are_tried() -> None:
     job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 1000}, "tenant": "llm"})
     [train, *_] = [item for item in place(job, PLANS[0], CATALOG, with_suggestions=False) if isinstance(item, Refusal)]
     assert "the pool has 39" in train.reason and "at most 312" in train.suggestion and not train.change

@@ -54,7 +54,9 @@ PODS = st.lists(st.lists(st.integers(1, 11), min_size=1, max_size=4), min_size=1
 @pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(pods=PODS, nodes=st.integers(1, 60), broken=st.lists(st.integers(0, 11), min_size=12, max_size=12))
-def test_the_innermost_level_and_the_fewest_domains(pods: list[list[int]], nodes: int, broken: list[int]) -> None:
+def test_the_innermost_level_with_the_fewest_domains_is_selected(
+    pods: list[list[int]], nodes: int, broken: list[int]
+) -> None:
     domains = build_tree(pods)
     free = [max(0, size - lost) for size, lost in zip((s for pod in pods for s in pod), broken, strict=False)]
     found, best = allocate_domains(domains, free, nodes), find_optimum(domains, free, nodes)
@@ -96,7 +98,7 @@ def check(found: DomainAllocation, free: list[int], nodes: int) -> None:
 @pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(pods=PODS, unit=st.integers(2, 4), groups=st.integers(1, 12))
-def test_groups_that_talk_all_the_time_are_kept_together(pods: list[list[int]], unit: int, groups: int) -> None:
+def test_communication_groups_are_kept_together(pods: list[list[int]], unit: int, groups: int) -> None:
     domains, free = build_tree(pods), [size for pod in pods for size in pod]
     found = allocate_domains(domains, free, unit * groups, [unit], largest_firm_block=unit)
     possible = sum(size // unit for size in free) >= groups
@@ -108,7 +110,7 @@ def test_groups_that_talk_all_the_time_are_kept_together(pods: list[list[int]], 
     assert found.block_size == unit or found.level == 0 or not possible
 
 
-def test_leaves_of_1_to_11_nodes() -> None:
+def test_uneven_leaves_are_filled_with_whole_groups() -> None:
     """64 nodes in 15 uneven groups, as somebody reported from a real fabric: only two can hold eight."""
     sizes = [1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 5, 6, 7, 8, 11]
     assert sum(sizes) == 64 and len(sizes) == 15
@@ -128,7 +130,7 @@ fabrics: [{name: compute, kind: infiniband, shape: rail-optimized, switch: nvidi
 """
 
 
-def test_racks_with_16_of_18_trays() -> None:
+def test_racks_with_16_of_18_trays_have_whole_blocks() -> None:
     plan = resolve(loads(NVL))
     domains = build_domains(plan, plan.get_pool("train"))
     assert domains.names[:2] == ("scale-up", "su") and domains.get_largest_size(0) == 18

@@ -47,7 +47,7 @@ def has_happened_enough(returned: Path, agents: int) -> bool:
     return returned.exists() and len(returned.read_text().split()) > TRIALS and agents > TRIALS / 6
 
 
-def test_kill_9(tmp_path: Path, plan: Plan) -> None:
+def test_killed_submitters_and_agents_lose_and_repeat_no_job(tmp_path: Path, plan: Plan) -> None:
     folder, ran, returned = tmp_path / "jobs", tmp_path / "ran", tmp_path / "returned"
     chance = random.Random(20261120)
     agents = trial = 0

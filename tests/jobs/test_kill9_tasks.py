@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 JOBS, KILLS, ENOUGH = 120, 120, 20
 
 
-def test_kill_9_of_what_runs(tmp_path: Path, plan: Plan) -> None:
+def test_killed_tasks_are_restarted_with_later_epochs(tmp_path: Path, plan: Plan) -> None:
     folder, ran, ended = tmp_path / "jobs", tmp_path / "ran", tmp_path / "ended"
     # one line when a start begins and one when it is through; how long it takes differs
     text = f'echo "$SUPERCLOUD_JOB_KEY $SUPERCLOUD_EPOCH" >>{ran}; sleep 0.$1; echo "$SUPERCLOUD_JOB_KEY" >>{ended}'

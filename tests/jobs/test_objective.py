@@ -64,7 +64,7 @@ A, B = build_plan("a"), build_plan("b", "warsaw")
 PRICED = {"a": {"prices": {"train": "50 USD/h"}}, "b": {"prices": {"train": "40 USD/h"}}}
 
 
-def test_the_cheaper_the_cleaner_and_the_user_who_weighs(job: Make) -> None:
+def test_weights_of_the_user_choose_between_cost_and_carbon(job: Make) -> None:
     both = build_fleet(A, B, members=PRICED)
     asked: dict[str, Any] = {"accelerators": {"count": 16}, "time_limit": "10 h"}
     cheap = place_best(job(**asked), both)
@@ -78,7 +78,7 @@ def test_the_cheaper_the_cleaner_and_the_user_who_weighs(job: Make) -> None:
     assert place_best(mine, build_fleet(A, B, members=PRICED, policy={"minimize": "carbon"})).cluster == "b"
 
 
-def test_the_price_is_that_of_energy_by_default(job: Make) -> None:
+def test_the_default_price_is_that_of_energy(job: Make) -> None:
     at = place_best(job(accelerators={"count": 8}), build_fleet(A))
     assert at.price == pytest.approx(10.2 * 1.2 * 0.1)
 
@@ -90,7 +90,7 @@ def test_an_unknown_cost_counts_as_the_highest() -> None:
     assert compute_scores([unknown], weights) == [1.0]
 
 
-def test_moving_data_costs_and_takes_time(job: Make) -> None:
+def test_data_transfers_have_a_cost_and_a_duration(job: Make) -> None:
     data = [{"name": "corpus", "size": "300 TB", "at": ["a/scratch"]}]
     members = {"a": PRICED["a"] | {"egress": "90 USD", "uplink": "100 Gb/s"}, "b": PRICED["b"]}
     both = build_fleet(A, B, members=members, data=data)
@@ -107,14 +107,14 @@ def test_moving_data_costs_and_takes_time(job: Make) -> None:
     assert "corpus" in place_refused_job(job(place={"data": ["corpsu"]}), stays, "b/train").suggestion
 
 
-def test_data_that_must_stay_in_a_region(job: Make) -> None:
+def test_a_region_can_be_required(job: Make) -> None:
     both = build_fleet(A, B, members=PRICED)
     asked = job(accelerators={"count": 8}, place={"regions": ["stockholm"]})
     assert place_best(asked, both).cluster == "a"
     assert place_refused_job(asked, both, "b/train").suggestion == "add warsaw to place.regions"
 
 
-def test_flexible_work_waits_for_cleaner_energy(job: Make) -> None:
+def test_flexible_jobs_wait_for_cleaner_energy(job: Make) -> None:
     """Submitted at noon, six hours of work, two days of time: it begins at midnight."""
     plan = build_plan("a", hours=NIGHT)
     asked = job(accelerators={"count": 8}, time_limit="6 h", deadline="2 d", place={"minimize": "carbon"})
@@ -145,11 +145,11 @@ def test_a_flexible_job_runs_where_carbon_intensity_is_low(job: Make) -> None:
         (23 * 3600, 7200, 200),
     ],
 )
-def test_the_mean_of_hours(begin: float, seconds: float, mean: float) -> None:
+def test_carbon_is_the_mean_of_the_hours(begin: float, seconds: float, mean: float) -> None:
     assert compute_carbon(build_plan("a", hours=NIGHT), 2.0, begin, seconds) == pytest.approx(2 * mean)
 
 
-def test_carbon_without_hours() -> None:
+def test_carbon_without_hourly_values_uses_the_mean() -> None:
     assert compute_carbon(A, 1.0, 0, 3600) == pytest.approx(2.73)
     assert compute_carbon(A, None, 0, 3600) is None
     facility = A.facility
@@ -173,7 +173,7 @@ def test_carbon_without_hours() -> None:
         ({"tenant": "llm"}, 1000, "has 0.00 USD of its", "wait for the next month"),
     ],
 )
-def test_money(job: Make, fields: dict[str, Any], spent: float, reason: str, suggestion: str) -> None:
+def test_budgets_limit_placement(job: Make, fields: dict[str, Any], spent: float, reason: str, suggestion: str) -> None:
     budgets = [{"tenant": "llm", "limit": "1000 USD"}]
     where = build_fleet(A, members={"a": PRICED["a"]}, spent={("llm", "month"): spent}, budgets=budgets)
     asked = job(accelerators={"count": 8}, **fields)
@@ -181,7 +181,7 @@ def test_money(job: Make, fields: dict[str, Any], spent: float, reason: str, sug
     assert reason in said.reason and suggestion in said.suggestion
 
 
-def test_limits_that_nobody_can_check(job: Make, plan: Plan) -> None:
+def test_limits_without_a_known_price_are_refused(job: Make, plan: Plan) -> None:
     for fields in ({"place": {"max_price": "45 USD/h"}}, {"budget": "100 USD", "time_limit": "1 h"}):
         answer = why_not(job(accelerators={"count": 8}, **fields), plan, CATALOG)["old"]
         assert isinstance(answer, Refusal) and "price unknown, and" in answer.reason
@@ -192,7 +192,7 @@ def build_busy_cluster(plan: Plan, until: float) -> Cluster:
     return cluster.with_observations([NodeState(host, "up", 8, until) for host in plan.pools[0].hosts], 0.0)
 
 
-def test_a_wait_against_a_price(job: Make) -> None:
+def test_a_wait_is_weighed_against_a_price(job: Make) -> None:
     cheap = replace(build_busy_cluster(B, 36_000.0), member=build_fleet(B, members=PRICED).clusters[0].member)
     dear = build_fleet(A, members=PRICED).clusters[0]
     where = Fleet(FleetSpec.model_validate({"name": "f", "clusters": [{"spec": "a"}, {"spec": "b"}]}), (dear, cheap))
@@ -207,7 +207,7 @@ def test_a_wait_against_a_price(job: Make) -> None:
     assert place_refused_job(late, where, "b/train").suggestion == "set deadline to at least 21 h"
 
 
-def test_spot_machines(job: Make, plan: Plan) -> None:
+def test_spot_machines_are_used_only_for_preemptible_jobs(job: Make, plan: Plan) -> None:
     pool = Pool.model_validate({"name": "train", "machine": "dgx-h100", "nodes": 8, "capacity": [{"kind": "spot"}]})
     spec = A.spec.model_copy(update={"pools": (pool,)})
     spot = replace(A, spec=spec)

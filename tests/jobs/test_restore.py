@@ -35,9 +35,7 @@ def record_jobs(store: Store, *keys: str) -> list[int]:
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_a_store_that_is_open_is_not_restored_whatever_its_journal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: bool
-) -> None:
+def test_an_open_store_is_not_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: bool) -> None:
     monkeypatch.setattr(database, "is_shared", lambda path: shared)
     folder = tmp_path / "state"
     with Store(folder) as store:
@@ -53,7 +51,7 @@ def test_a_store_that_is_open_is_not_restored_whatever_its_journal(
         assert [record.key for record in again.select()] == ["a"]
 
 
-def test_a_store_that_was_moved_away_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_was_moved_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "is_shared", lambda path: True)
     with Store(tmp_path / "state") as store:
         (tmp_path / "state/jobs.db").rename(tmp_path / "elsewhere")
@@ -63,7 +61,7 @@ def test_a_store_that_was_moved_away_says_so(tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damaged", [False, True])
-def test_numbers_given_out_since_the_backup_are_not_used_again(tmp_path: Path, damaged: bool) -> None:
+def test_ids_assigned_since_the_backup_are_not_reused(tmp_path: Path, damaged: bool) -> None:
     folder = tmp_path / "state"
     with Store(folder) as store:
         record_jobs(store, "a", "b")
@@ -129,7 +127,7 @@ def test_a_job_started_after_the_backup_is_not_started_again(tmp_path: Path, sta
 
 
 @pytest.mark.slow
-def test_a_key_used_after_the_backup_is_the_job_that_its_engine_has(tmp_path: Path, plan: Plan) -> None:
+def test_a_key_used_after_the_backup_belongs_to_the_job_of_its_engine(tmp_path: Path, plan: Plan) -> None:
     here, wanted = build_fleet({"a": 1}), build_job(1)
 
     def submit_with_key(store: Store) -> None:
@@ -156,9 +154,7 @@ def strip_digests(here: Fleet, store: Store) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stripped", [False, True])
-def test_a_key_that_another_job_had_after_the_backup_is_not_that_job(
-    tmp_path: Path, plan: Plan, stripped: bool
-) -> None:
+def test_a_key_used_by_another_job_after_the_backup_is_not_that_job(tmp_path: Path, plan: Plan, stripped: bool) -> None:
     here = build_fleet({"a": 1})
 
     def submit_with_key(store: Store) -> None:
@@ -191,7 +187,7 @@ def test_a_key_that_another_job_had_after_the_backup_is_not_that_job(
 
 
 @pytest.mark.slow
-def test_a_job_of_the_copy_without_a_digest_is_the_one_that_its_engine_has(tmp_path: Path) -> None:
+def test_a_restored_job_without_a_digest_is_the_job_of_its_engine(tmp_path: Path) -> None:
     here = build_fleet({"a": 1})
 
     def prepare_store(store: Store) -> None:
@@ -218,7 +214,7 @@ def test_a_crashed_submission_is_not_the_job_of_another_spec(tmp_path: Path, pla
 
 
 @pytest.mark.slow
-def test_a_job_whose_engine_cannot_say_is_held_until_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_restored_job_is_held_until_its_engine_responds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = build_fleet({"a": 1})
 
     def prepare_store(store: Store) -> None:
@@ -239,7 +235,7 @@ def test_a_job_whose_engine_cannot_say_is_held_until_it_can(tmp_path: Path, monk
         assert store.get(1).ref == "fake-nightly" and open_fake_engine(here, store).count_submissions("nightly") == 1
 
 
-def test_a_cluster_that_is_down_after_a_restore_holds_up_no_new_job_of_the_others(
+def test_a_cluster_that_is_down_after_a_restore_delays_no_job_of_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = build_fleet({"a": 1, "b": 1})
@@ -334,7 +330,7 @@ def test_a_restore_that_is_killed_leaves_the_old_store_or_the_new_one(tmp_path: 
     assert sorted(seen, key=lambda one: one == ["a"]) == seen
 
 
-def test_what_is_restored_is_on_the_disk_before_it_takes_its_place(
+def test_a_restored_file_is_on_disk_before_it_replaces_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Store(tmp_path / "state") as store:
@@ -359,7 +355,7 @@ def refuse_links() -> None:
 
 
 @pytest.mark.slow
-def test_one_outage_is_one_line_whichever_question_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_outage_is_one_line_whichever_request_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, clock = build_fleet({"a": 2}), {"text": "connection refused"}
 
     def refuse(self: object, *arguments: object) -> None:

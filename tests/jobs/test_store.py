@@ -94,7 +94,7 @@ def test_a_new_reason_is_recorded_without_an_event(store: Store) -> None:
     assert len(store.list_events(number)) == events
 
 
-def test_lists(store: Store) -> None:
+def test_jobs_are_selected_by_field(store: Store) -> None:
     numbers = [record_queued_job(store, f"k{n}") for n in range(5)]
     store.record_statuses({numbers[1]: Status(State.FAILED, 1)})
     assert [item.id for item in store.select()] == numbers[::-1]

@@ -122,6 +122,6 @@ def test_energy_and_cost_add_up_over_starts(store: Store) -> None:
     "per, begin",
     [("day", 1795132800), ("week", 1794787200), ("month", 1793491200), ("quarter", 1790812800), ("year", 1767225600)],
 )
-def test_periods_of_budgets(per: str, begin: int) -> None:
+def test_budget_periods_start_at_calendar_boundaries(per: str, begin: int) -> None:
     now = 1795213461.0  # Friday, 20 November 2026, 22:24 UTC
     assert compute_period_start(per, now) == begin

@@ -91,7 +91,7 @@ def submit(store: Store, key: str) -> None:
 
 @pytest.mark.slow
 @needs_namespaces
-def test_a_store_with_readers_in_another_namespace_loses_and_doubles_nothing(tmp_path: Path) -> None:
+def test_a_store_with_readers_in_another_namespace_loses_and_repeats_no_job(tmp_path: Path) -> None:
     folder, chance = tmp_path / "jobs", random.Random(20261122)
     Store(folder).close()
 
@@ -150,7 +150,7 @@ def record_held_job(store: Store, owner: str) -> int:
     return number
 
 
-def test_an_owner_of_another_boot_or_namespace_is_unknown_and_not_dead() -> None:
+def test_an_owner_in_another_boot_or_namespace_is_not_considered_dead() -> None:
     me = ProcessId.get_current()
     assert me.is_alive is True
     assert ProcessId(me.pid, me.start_time, "another boot", me.namespace).is_alive is None
@@ -161,7 +161,7 @@ def test_an_owner_of_another_boot_or_namespace_is_unknown_and_not_dead() -> None
     )
 
 
-def test_an_owner_elsewhere_is_left_alone_until_its_lease_has_stood_still(store: Store) -> None:
+def test_a_remote_owner_is_kept_until_its_lease_expires(store: Store) -> None:
     number = record_held_job(store, format_foreign_owner())
     clock = 1000.0
     assert not leases.has_expired(store, store.get(number), lambda: clock)
@@ -184,7 +184,7 @@ def test_a_lease_needs_no_wall_clock(store: Store, monkeypatch: pytest.MonkeyPat
     wait_for(lambda: not reconcile(store) and store.get(number).ref, 60)
 
 
-def test_an_owner_that_counts_is_not_overtaken_between_look_and_step(store: Store) -> None:
+def test_an_owner_that_renews_its_lease_is_not_replaced(store: Store) -> None:
     number = record_held_job(store, format_foreign_owner())
     seen = store.get(number)
     with store.transaction() as connection:

@@ -48,7 +48,7 @@ def damage(store: Store, number: int, what: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", [*NEWER, "no checksum", "no text"])
-def test_a_held_job_that_cannot_be_read_stops_no_other(store: Store, what: str) -> None:
+def test_an_unreadable_held_job_does_not_stop_others(store: Store, what: str) -> None:
     here = build_fleet({"a": 3})
     first, odd, last = (api.submit(build_job(1), here, store=store) for _ in range(3))
     if what in NEWER:
@@ -70,7 +70,7 @@ def test_a_held_job_that_cannot_be_read_stops_no_other(store: Store, what: str) 
         assert odd.cancel() is State.CANCELLED
 
 
-def test_what_is_given_and_cannot_be_read_is_still_looked_after(store: Store) -> None:
+def test_a_submitted_job_that_is_unreadable_is_still_polled(store: Store) -> None:
     here = build_fleet({"a": 2})
     odd = api.submit(build_job(1, ["RUNNING", "COMPLETED"]), here, store=store)
     broker = Broker(store, here)
@@ -85,7 +85,7 @@ def test_what_is_given_and_cannot_be_read_is_still_looked_after(store: Store) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", DAMAGED)
-def test_lists_and_waits_leave_a_damaged_row_out(store: Store, what: str) -> None:
+def test_lists_and_waits_skip_a_damaged_row(store: Store, what: str) -> None:
     here = build_fleet({"a": 3}, tenants=[{"name": "llm", "limits": {"submitted": 9}}])
     fine, odd = (api.submit(build_job(1, ["COMPLETED"], tenant="llm"), here, store=store) for _ in range(2))
     damage(store, odd.id, DAMAGED[what])
@@ -106,7 +106,7 @@ def test_lists_and_waits_leave_a_damaged_row_out(store: Store, what: str) -> Non
         api.get(odd.id, store)
 
 
-def test_the_queue_of_this_machine_goes_on_past_a_damaged_entry(tmp_path: Path) -> None:
+def test_the_local_queue_skips_a_damaged_entry(tmp_path: Path) -> None:
     queue = Queue(tmp_path)
     first, odd, last = (queue.add(Submission(key, ("true",))) for key in "abc")
     with queue.transaction() as database:
