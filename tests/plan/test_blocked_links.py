@@ -39,7 +39,7 @@ def find_blocked_links(plan: Plan) -> list[Finding]:
 
 # By hand: three pairs of leaves with four links to each of two spines: the second spine is joined by one pair only; of
 # the two links of each management leaf, which go to both spines, one is left.
-def test_links_to_spines_that_are_no_pair_are_counted() -> None:
+def test_blocked_links_to_spines_without_a_pair_are_counted() -> None:
     plan = build_site(127, leaf_up=4, spines=2, peer_links=2)
     leaves = plan.fabrics[1].count_switches("leaf")
     found = {item.path: item.problem for item in find_blocked_links(plan)}
@@ -58,7 +58,7 @@ def test_links_to_spines_that_are_no_pair_are_counted() -> None:
         (40, {"spines": 4}, {"tiers": 1, "peer_links": 2}),
     ],
 )
-def test_what_is_advised_leaves_no_link_blocked(nodes: int, declared: dict[str, Any], cure: dict[str, Any]) -> None:
+def test_the_suggested_fix_leaves_no_link_blocked(nodes: int, declared: dict[str, Any], cure: dict[str, Any]) -> None:
     found = find_blocked_links(build_site(nodes, **declared))
     text = "set " + " and ".join(f"{key}: {value}" for key, value in cure.items())
     assert found and all(item.hint.startswith(text) for item in found), found

@@ -90,19 +90,19 @@ OF_SOFTWARE = [
 @pytest.mark.parametrize(
     "mount", ["/etc", "/tmp/shared", "/opt/cni/bin", "/opt/weka", "/opt/mellanox", "/var/spool/slurmd", *OF_SOFTWARE]
 )
-def test_folders_of_the_system_are_no_mounts(mount: str) -> None:
+def test_system_folders_cannot_be_mounts(mount: str) -> None:
     found = plan_spec(storage=[{"name": "a", "kind": "nfs", "mount": mount}]).findings
     assert "storage-mount-reserved" in {finding.check for finding in found}
 
 
 @pytest.mark.parametrize("mount", ["/opt/data", "/opt/amdgpudata", "/opt/rocmdata", "/scratch/opt/rocm"])
-def test_other_folders_are_mounts(mount: str) -> None:
+def test_other_folders_can_be_mounts(mount: str) -> None:
     found = plan_spec(storage=[{"name": "a", "kind": "nfs", "mount": mount}]).findings
     assert "storage-mount-reserved" not in {finding.check for finding in found}
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_found(name: str) -> None:
+def test_each_check_reports_its_case(name: str) -> None:
     level, changes = CASES[name]
     found = [finding for finding in plan_spec(**changes).findings if finding.check == name]
     assert found and {finding.level for finding in found} == {level}
@@ -111,14 +111,14 @@ def test_found(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_suppressed_with_a_reason(name: str) -> None:
+def test_a_finding_is_suppressed_with_a_reason(name: str) -> None:
     _, changes = CASES[name]
     plan = plan_spec(**changes, suppress=[{"check": name, "reason": "we know"}])
     assert name not in {finding.check for finding in plan.findings}
     assert {(item.finding.check, item.reason) for item in plan.suppressed} == {(name, "we know")}
 
 
-def test_only_at_the_path_that_was_named() -> None:
+def test_a_finding_is_suppressed_only_at_its_path() -> None:
     changes = CASES["storage-throughput-unknown"][1]
     plan = plan_spec(**changes, suppress=[{"check": "storage-throughput-unknown", "path": "storage[9]", "reason": "r"}])
     assert {"storage-throughput-unknown", "suppress-unused"} <= {finding.check for finding in plan.findings}
@@ -128,7 +128,7 @@ def test_a_clean_spec_has_no_findings() -> None:
     assert plan_spec(scheduler={"kind": "slurm", "version": "24.11"}).findings == ()
 
 
-def test_suppressing_nonsense() -> None:
+def test_invalid_suppressions_are_errors() -> None:
     plan = plan_spec(suppress=[{"check": "power-hedroom", "reason": "typo"}])
     (finding,) = plan.errors
     assert finding.hint == "did you mean power-headroom?"
@@ -136,7 +136,7 @@ def test_suppressing_nonsense() -> None:
     assert "the plan cannot be built without it" in " ".join(finding.problem for finding in plan.errors)
 
 
-def test_names_are_unique_and_documented() -> None:
+def test_check_names_are_unique_and_documented() -> None:
     names = [format_check_name(check) for check in CHECKS]
     assert len(names) == len(set(names))
     assert all(check.__doc__ for check in CHECKS)
@@ -151,7 +151,7 @@ def test_names_are_unique_and_documented() -> None:
         ("dgx-b200", {"4g.90gb": 1, "1g.23gb": 4}, ["8 compute slices, 1 more than the 7"]),
     ],
 )
-def test_mixed_mig_profiles(machine: str, mig: dict[str, int], problems: list[str]) -> None:
+def test_mixed_mig_profiles_share_slices_and_memory(machine: str, mig: dict[str, int], problems: list[str]) -> None:
     """Both compute slices and memory are shared by whatever profiles there are."""
     plan = plan_spec(pools=[build_pools(machine, 8)[0] | {"slicing": {"mig": mig}}])
     found = [item.problem for item in plan.findings if item.check == "mig-profile"]

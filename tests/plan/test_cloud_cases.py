@@ -50,11 +50,11 @@ def check_cards(group: NodeGroup, cards: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["a1", "a2", "a6", "a8"])
-def test_nothing_forbids_it(name: str) -> None:
+def test_each_case_plans_without_errors(name: str) -> None:
     assert build_case(name).errors == ()
 
 
-def test_a1_parallelcluster() -> None:
+def test_a1_matches_the_parallelcluster_case() -> None:
     plan, found = build_case("a1"), get_cloud("a1")
     (head,) = found.hosts
     assert (head.role, head.machine.name, head.disk.to("GiB"), head.is_public) == (
@@ -103,7 +103,7 @@ def test_a1_parallelcluster() -> None:
     assert slurm.options["JobAcctGatherType"] == "jobacct_gather/linux"
 
 
-def test_a2_pcs() -> None:
+def test_a2_matches_the_pcs_case() -> None:
     plan, found = build_case("a2"), get_cloud("a2")
     block, on_demand = found.list_groups("p5")
     assert (block.capacity.kind, block.has_placement_group) == ("capacity-block", False)
@@ -136,7 +136,7 @@ def test_a2_pcs() -> None:
 
 
 @pytest.mark.parametrize("machine, cards", [("p5.48xlarge", 32), ("p5e.48xlarge", 32), ("p5en.48xlarge", 16)])
-def test_a2_other_types(machine: str, cards: int) -> None:
+def test_a2_plans_with_other_machine_types(machine: str, cards: int) -> None:
     loaded = load(CASES / "a2.yaml")
     pools = (loaded.model.pools[0].model_copy(update={"machine": machine}), loaded.model.pools[1])
     plan = resolve(loaded.model.model_copy(update={"pools": pools}))
@@ -144,7 +144,7 @@ def test_a2_other_types(machine: str, cards: int) -> None:
     check_cards(plan.cloud.list_groups("p5")[0], cards)
 
 
-def test_a6_eks() -> None:
+def test_a6_matches_the_eks_case() -> None:
     plan, found = build_case("a6"), get_cloud("a6")
     assert plan.scheduler.version == "1.32"
     assert found.network.existing == "vpc-0123456789abcdef0" and found.network.cidrs == ()
@@ -157,7 +157,7 @@ def test_a6_eks() -> None:
     check_cards(group, 32)
 
 
-def test_a8_isolated() -> None:
+def test_a8_matches_the_isolated_case() -> None:
     plan, found = build_case("a8"), get_cloud("a8")
     assert plan.scheduler.version == "1.33"
     assert found.network.cidrs[0] == "10.192.0.0/16"

@@ -28,7 +28,7 @@ from supercloud.plan.checks import CHECKS, format_check_name
 @pytest.mark.parametrize(
     "check, level, path, word, changes", CASES, ids=[f"{row[0]}-{i}" for i, row in enumerate(CASES)]
 )
-def test_found_once(check: str, level: str, path: str, word: str, changes: dict[str, Any]) -> None:
+def test_each_finding_is_reported_once(check: str, level: str, path: str, word: str, changes: dict[str, Any]) -> None:
     findings = [item for item in build_plan(**changes).findings if item.check == check and item.path == path]
     assert [item.level for item in findings] == [level], [str(item) for item in build_plan(**changes).findings]
     assert word in findings[0].problem
@@ -47,7 +47,7 @@ def test_a_clean_spec_has_no_findings() -> None:
     assert [item.check for item in plan.findings] == ["slurm-cloud-image"]  # nobody can know from here
 
 
-def test_all_of_it_is_said_at_once() -> None:
+def test_all_findings_are_reported_together() -> None:
     plan = build_plan(
         pools=[build_pool(capacity=[BLOCK | {"zone": "us-east-1c"}], placement="cluster")],
         storage=[build_lustre(capacity="48 TiB", throughput_per_tib="300 MB/s", mount="/opt")],
@@ -65,26 +65,26 @@ def test_all_of_it_is_said_at_once() -> None:
     } <= {finding.check for finding in plan.findings}
 
 
-def test_as_many_ranges_as_a_security_group_has_room_for() -> None:
+def test_sixty_access_ranges_fit_a_security_group() -> None:
     access = [f"198.51.100.{number}/32" for number in range(60)]
     plan = build_plan(scheduler=build_slurm(login={"public": True}), network={"access": access})
     assert plan.errors == ()
 
 
-def test_accepted_with_a_reason() -> None:
+def test_a_finding_is_suppressed_with_a_reason() -> None:
     plan = build_plan(
         pools=[build_pool(placement="none")], suppress=[{"check": "cloud-placement-missing", "reason": "two racks"}]
     )
     assert [item.check for item in plan.findings] == ["slurm-cloud-image"] and len(plan.suppressed) == 1
 
 
-def test_unknown_region_offers_the_nearest() -> None:
+def test_an_unknown_region_suggests_the_nearest() -> None:
     plan = build_plan(site={"kind": "aws", "region": "us-east1"})
     (finding,) = [item for item in plan.errors if item.path == "site.region"]
     assert "us-east-1" in finding.hint and plan.cloud is None
 
 
-def test_machines_of_nowhere() -> None:
+def test_machines_of_other_sites_are_errors() -> None:
     plan = build_plan(scheduler=build_slurm(machine="dgx-h100"))
     assert [(item.check, item.path) for item in plan.errors] == [("machine-site", "scheduler.machine")]
     plan = build_plan(scheduler=build_slurm(machine="m6i.2xlarg"))
@@ -92,7 +92,7 @@ def test_machines_of_nowhere() -> None:
     assert finding.check == "unknown-name" and "m6i.2xlarge" in finding.hint
 
 
-def test_a_region_whose_zones_nobody_sourced_must_be_told_them(tmp_path: Path) -> None:
+def test_a_region_with_unknown_zones_requires_declared_zones(tmp_path: Path) -> None:
     catalog = overlay_catalog(tmp_path, "regions", "il-central-1", "zones: null\n")
     site = {"kind": "aws", "region": "il-central-1"}
     g5 = [build_pool(machine="g5.xlarge", fabrics=[])]
@@ -102,14 +102,14 @@ def test_a_region_whose_zones_nobody_sourced_must_be_told_them(tmp_path: Path) -
     assert plan.errors == () and plan.cloud is not None
 
 
-def test_sizes_with_the_fabric_that_nobody_sourced(tmp_path: Path) -> None:
+def test_an_unknown_storage_size_over_the_fabric_is_reported(tmp_path: Path) -> None:
     catalog = overlay_catalog(tmp_path, "storage-services", "fsx-lustre", "fabric: {steps: {500 MB/s: null}}\n")
     storage = build_lustre(throughput_per_tib="500 MB/s", options={"efa": True})
     (finding,) = [item for item in build_plan(catalog, storage=[storage]).findings if "fabric" in item.check]
     assert finding.level == "warning" and "250 MB/s" in finding.hint
 
 
-def test_checks_of_clouds_leave_other_sites_alone() -> None:
+def test_cloud_checks_do_not_apply_to_other_sites() -> None:
     plan = build_plan(
         site={"kind": "onprem", "location": "stockholm"},
         pools=[build_pool(machine="dgx-h100")],
@@ -118,7 +118,7 @@ def test_checks_of_clouds_leave_other_sites_alone() -> None:
     assert plan.cloud is None and not [item for item in plan.findings if item.check.startswith("cloud-")]
 
 
-def test_what_a_managed_service_can_do_has_no_finding() -> None:
+def test_supported_features_of_managed_services_have_no_findings() -> None:
     plan = build_plan(
         scheduler=KUBERNETES,
         site=TWO,
@@ -131,7 +131,7 @@ def test_what_a_managed_service_can_do_has_no_finding() -> None:
 
 
 @pytest.mark.slow
-def test_servers_with_a_source_of_their_software() -> None:
+def test_weka_servers_can_have_a_source_of_their_software() -> None:
     plan = build_plan(
         storage=[WEKA | {"options": {"install": "https://example.com/weka.sh", "install-token": "weka/get"}}]
     )

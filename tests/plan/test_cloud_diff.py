@@ -17,7 +17,7 @@ def diff_clouds(**new: Any) -> dict[str, Change]:
 
 
 @pytest.mark.slow
-def test_nothing() -> None:
+def test_equal_clouds_have_no_differences() -> None:
     assert diff_clouds() == {}
 
 
@@ -70,7 +70,7 @@ def test_nothing() -> None:
         ),
     ],
 )
-def test_impact(new: dict[str, Any], path: str, impact: str, word: str) -> None:
+def test_each_change_has_its_impact(new: dict[str, Any], path: str, impact: str, word: str) -> None:
     found = diff_clouds(**new)
     assert path in found, sorted(found)
     assert (found[path].impact, word in found[path].why) == (impact, True)

@@ -34,7 +34,7 @@ def check_ranges(found: CloudPlan) -> None:
 
 @pytest.mark.parametrize("scheduler", [build_slurm(), KUBERNETES], ids=["slurm", "kubernetes"])
 @pytest.mark.parametrize("count", range(1, 7))
-def test_sound_for_any_number_of_zones(scheduler: dict[str, Any], count: int) -> None:
+def test_ranges_are_valid_for_any_number_of_zones(scheduler: dict[str, Any], count: int) -> None:
     found = build_cloud(site=build_site(count), scheduler=scheduler)
     check_ranges(found)
     assert {item.zone for item in found.network.subnets if item.purpose == "nodes"} >= set(ZONES[:count])
@@ -64,7 +64,7 @@ def test_more_nodes_add_ranges_and_renumber_nothing() -> None:
         ("100.64.0.0/16", "100.64.0.0/10"),
     ],
 )
-def test_private_ranges_do_not_mix(first: str, room: str) -> None:
+def test_ranges_of_one_network_are_of_one_private_block(first: str, room: str) -> None:
     """AWS refuses to add a range of another of RFC 1918's blocks, and none but its like to one of 100.64.0.0/10."""
     found = build_cloud(pools=[build_pool(nodes=40_000)], network={"cidr": first})
     more = [ipaddress.IPv4Network(text) for text in found.network.cidrs[1:]]
@@ -72,26 +72,26 @@ def test_private_ranges_do_not_mix(first: str, room: str) -> None:
     check_ranges(found)
 
 
-def test_pods_have_addresses_of_the_subnets() -> None:
+def test_pods_get_addresses_of_the_subnets() -> None:
     (of_slurm,) = build_cloud(pools=[build_pool()]).groups
     (of_kubernetes,) = build_cloud(pools=[build_pool()], scheduler=KUBERNETES).groups
     assert (of_slurm.addresses_per_node, of_kubernetes.addresses_per_node) == (1, 1 + 2 * 50)
 
 
-def test_further_ranges_hold_the_private_subnets() -> None:
+def test_additional_ranges_are_for_private_subnets() -> None:
     found = build_cloud(site=build_site(2), network={"cidr": "10.0.0.0/16", "cidrs": ["10.5.0.0/16", "10.6.0.0/16"]})
     assert [item.cidr for item in found.network.subnets if item.purpose == "nodes"] == ["10.5.0.0/16", "10.6.0.0/16"]
     check_ranges(found)
 
 
-def test_isolated() -> None:
+def test_an_isolated_network_has_endpoints_and_no_public_subnets() -> None:
     found = build_cloud(network={"isolated": True})
     assert found.network.is_isolated and not [item for item in found.network.subnets if item.is_public]
     assert found.network.endpoints["s3"] == "gateway" and found.network.endpoints["secretsmanager"] == "interface"
     assert "internet gateway" not in {line.item for line in found.cost.lines}
 
 
-def test_existing_subnets_are_used_as_they_are() -> None:
+def test_existing_subnets_are_used_unchanged() -> None:
     found = build_cloud(network={"id": "vpc-1", "subnets": [{"id": "subnet-1", "zone": "us-east-1a"}, "subnet-2"]})
     assert found.network.existing == "vpc-1" and found.network.cidrs == () and found.network.endpoints == {}
     assert found.groups[0].subnets == ("given-1", "given-2")
@@ -127,7 +127,7 @@ TEXT = st.sampled_from(
     scheduler=st.sampled_from([build_slurm(), build_slurm(managed_database=True, public=True), KUBERNETES]),
     nodes=st.sampled_from([1, 500, 100_000]),
 )
-def test_nothing_that_is_declared_raises(
+def test_no_declared_network_raises(
     cidr: str | None,
     cidrs: list[str],
     zones: int,

@@ -53,7 +53,7 @@ def test_every_network_card_is_used(machine: str, interfaces: int, fast: int, ad
     assert group.interfaces[0].card == group.interfaces[0].device == 0 and group.interfaces[0].has_address
 
 
-def test_cards_of_a_gb200() -> None:
+def test_a_gb200_instance_has_four_efa_only_cards() -> None:
     (group,) = build_cloud(pools=[build_pool(machine="p6e-gb200.36xlarge", nodes=18, capacity=[BLOCK])]).groups
     assert [item.card for item in group.interfaces if item.kind == "efa-only"] == [1, 5, 9, 13]
     assert group.interfaces[0].kind == "interface"
@@ -65,7 +65,7 @@ def test_without_a_fabric_there_is_one_interface() -> None:
 
 
 @pytest.mark.slow
-def test_ways_are_tried_in_order_and_keys_do_not_depend_on_their_number() -> None:
+def test_kinds_of_capacity_are_tried_in_order_with_stable_keys() -> None:
     ways = [
         RESERVED,
         {"kind": "reservation-group", "id": "arn:aws:resource-groups:us-east-1:123456789012:group/g"},
@@ -88,7 +88,7 @@ def test_ways_are_tried_in_order_and_keys_do_not_depend_on_their_number() -> Non
 
 
 @pytest.mark.slow
-def test_a_placement_group_of_a_reservation_only_where_it_is_asked_for() -> None:
+def test_a_reservation_has_a_placement_group_only_if_requested() -> None:
     assert build_cloud(pools=[build_pool(capacity=[RESERVED], placement="cluster")]).groups[0].has_placement_group
     assert not build_cloud(pools=[build_pool(capacity=[RESERVED])]).groups[0].has_placement_group
     assert not build_cloud(pools=[build_pool(placement="none")]).groups[0].has_placement_group
@@ -106,7 +106,7 @@ def test_a_fabric_stays_in_one_zone() -> None:
 
 
 @pytest.mark.parametrize("nodes, wanted, domain", [(18, None, 18), (27, None, 9), (18, 9, 9), (36, 18, 18)])
-def test_ultraservers(nodes: int, wanted: int | None, domain: int) -> None:
+def test_ultraservers_are_groups_of_whole_domains(nodes: int, wanted: int | None, domain: int) -> None:
     gb200 = build_pool(machine="p6e-gb200.36xlarge", nodes=nodes, capacity=[BLOCK]) | (
         {"domain": wanted} if wanted else {}
     )
@@ -118,7 +118,7 @@ def test_ultraservers(nodes: int, wanted: int | None, domain: int) -> None:
     assert plan.pools[0].has_imex
 
 
-def test_trainium() -> None:
+def test_trainium_nodes_have_the_neuron_image() -> None:
     found = build_cloud(site={"kind": "aws", "region": "us-east-2"}, pools=[build_pool(machine="trn2.48xlarge")])
     assert found.groups[0].image == "slurm-neuron-x86" and "neuron" in found.images["slurm-neuron-x86"]
     ultra = build_cloud(pools=[build_pool(machine="trn2u.48xlarge", nodes=16, capacity=[BLOCK])])
@@ -137,12 +137,12 @@ def test_slurm_has_a_controller_with_state_and_logins() -> None:
     assert found.database is None
 
 
-def test_hosts_are_reached_by_name() -> None:
+def test_hosts_are_reachable_by_name() -> None:
     plan = build_plan()
     assert [(host.name, host.address) for host in plan.scheduler.controllers] == [("ctl1", "ctl1.c.internal")]
 
 
-def test_a_database_that_the_cloud_runs() -> None:
+def test_a_managed_database_has_no_host() -> None:
     found = build_cloud(scheduler=build_slurm(managed_database=True))
     assert found.database is not None and found.database.product == "rds"
     zones = {found.network.get_subnet(key).zone for key in found.database.subnets}
@@ -167,7 +167,7 @@ def test_kubernetes_has_a_system_group_and_no_controller() -> None:
     assert "/1.35/" in found.images["kubernetes-nvidia-x86"]
 
 
-def test_images_of_ones_own() -> None:
+def test_images_can_be_declared() -> None:
     site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"], "images": {"slurm-nvidia-x86": "ami-1"}}
     assert build_cloud(site=site).images["slurm-nvidia-x86"] == "ami-1"
 
@@ -192,7 +192,7 @@ def test_lustre_is_bought_in_steps(changes: dict[str, Any], gib: int, per_tib: i
 @pytest.mark.parametrize(
     "read, gib, per_tib", [("2 GB/s", 19200, 125), ("9 GB/s", 19200, 500), ("60 GB/s", 62400, 1000)]
 )
-def test_lustre_by_throughput(read: str, gib: int, per_tib: int) -> None:
+def test_lustre_is_sized_by_throughput(read: str, gib: int, per_tib: int) -> None:
     storage = {"name": "s", "kind": "lustre", "capacity": "19200 GiB", "throughput": {"read": read}, "mount": "/fsx"}
     (item,) = build_cloud(storage=[storage]).storage
     assert item.capacity is not None and item.per_tib is not None
@@ -205,7 +205,7 @@ def test_no_efa_to_lustre_without_a_fabric() -> None:
 
 
 @pytest.mark.slow
-def test_weka_on_machines_of_our_own() -> None:
+def test_weka_runs_on_planned_servers() -> None:
     weka = {"name": "fast", "kind": "weka", "capacity": "500 TB", "mount": "/weka"}
     found = build_cloud(storage=[weka])
     (item,) = found.storage
@@ -218,7 +218,7 @@ def test_weka_on_machines_of_our_own() -> None:
     assert (fixed.machine.name, fixed.count) == ("i4i.32xlarge", 10)
 
 
-def test_cost_counts_each_pool_once_and_says_what_it_does_not_know() -> None:
+def test_cost_counts_each_pool_once_and_lists_unknown_prices() -> None:
     found = build_cloud(
         pools=[build_pool(nodes=10, capacity=[RESERVED, {"kind": "on-demand"}])], storage=[build_lustre()]
     )
@@ -232,12 +232,12 @@ def test_cost_counts_each_pool_once_and_says_what_it_does_not_know() -> None:
     assert "train-block" in block.cost.unpriced_items
 
 
-def test_a_region_without_a_price_has_none() -> None:
+def test_items_without_a_price_are_listed() -> None:
     found = build_cloud(site={"kind": "aws", "region": "sa-east-1"})
     assert "train-on-demand" in found.cost.unpriced_items
 
 
-def test_published() -> None:
+def test_the_published_document_has_the_cloud() -> None:
     plan = build_plan(
         pools=[build_pool(nodes=10, capacity=[RESERVED])], budget="1000000 USD", tags={"b": "2", "a": "1"}
     )
@@ -253,7 +253,7 @@ def test_published() -> None:
     assert build_document(plan).site.carbon_g_per_kwh == pytest.approx(323.05)
 
 
-def test_shown_to_people() -> None:
+def test_the_summary_shows_the_cloud() -> None:
     text = "\n".join(
         " ".join(row) for row in build_rows(build_plan(pools=[build_pool(capacity=[RESERVED, {"kind": "on-demand"}])]))
     )
@@ -262,7 +262,7 @@ def test_shown_to_people() -> None:
 
 
 @pytest.mark.parametrize("path", AWS_EXAMPLES, ids=lambda path: path.parent.name)
-def test_examples_are_fine_and_render(path: Any) -> None:
+def test_cloud_examples_plan_and_render(path: Any) -> None:
     plan = resolve(load(path))
     assert not [finding for finding in plan.findings if finding.level != "note"]
     if plan.scheduler.kind == "slurm":
@@ -270,7 +270,7 @@ def test_examples_are_fine_and_render(path: Any) -> None:
         assert "slurm.conf" in render(plan, "slurm")
 
 
-def test_groups_not_nodes() -> None:
+def test_a_large_pool_has_groups_not_nodes() -> None:
     plan = build_plan(
         pools=[build_pool(nodes=12_500, capacity=[RESERVED, {"kind": "on-demand"}])], storage=[build_lustre()]
     )
@@ -289,7 +289,7 @@ def test_a_plan_of_a_cloud_loads_no_cloud_sdk() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_the_model_does_not_know_the_provider() -> None:
+def test_the_cloud_model_names_no_provider() -> None:
     plan = ROOT / "supercloud" / "plan"
     paths = [*plan.glob("build/cloud/*.py"), *plan.glob("model/cloud.py"), *plan.glob("publish/cloud_*.py")]
     assert len(paths) > 10
@@ -299,7 +299,7 @@ def test_the_model_does_not_know_the_provider() -> None:
             assert word not in words, f"{path.name} says {word}"
 
 
-def test_no_fabrics_declared_is_no_error() -> None:
+def test_a_cloud_without_fabrics_is_valid() -> None:
     assert FABRICS and build_plan(pools=[build_pool(machine="g5.xlarge", fabrics=[])], fabrics=[]).errors == ()
 
 

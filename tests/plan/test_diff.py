@@ -10,24 +10,24 @@ def list_impacts(**changes: object) -> dict[str, str]:
     return {change.path: change.impact for change in diff_plans(plan_spec(), plan_spec(**changes))}
 
 
-def test_nothing() -> None:
+def test_equal_specs_have_no_differences() -> None:
     assert list_impacts() == {}
 
 
 @pytest.mark.slow
-def test_growing_renames_nobody() -> None:
+def test_growth_renames_no_node() -> None:
     found = list_impacts(pools=build_pools("dgx-h100", 128))
     assert found["pools[train].nodes"] == "changes" and "replaces" not in found.values()
     assert found["pools[train].hosts"] == "changes"
 
 
-def test_another_machine_replaces() -> None:
+def test_another_machine_replaces_the_pool() -> None:
     found = list_impacts(pools=build_pools("dgx-b200", 127))
     assert found["pools[train].machine"] == "replaces"
 
 
 @pytest.mark.slow
-def test_things_come_and_go() -> None:
+def test_added_and_removed_items_are_reported() -> None:
     pools = [*build_pools("dgx-h100", 127), {"name": "more", "machine": "dgx-h100", "nodes": 2}]
     assert list_impacts(pools=pools)["pools[more]"] == "adds"
     assert list_impacts(tenants=[{"name": "a"}])["tenants[a]"] == "adds"
@@ -36,7 +36,7 @@ def test_things_come_and_go() -> None:
     } == {"removes"}
 
 
-def test_another_host_name_replaces() -> None:
+def test_another_host_name_replaces_the_hosts() -> None:
     assert (
         list_impacts(pools=[build_pools("dgx-h100", 127)[0] | {"hostname": "dgx"}])["pools[train].hosts"] == "replaces"
     )

@@ -132,7 +132,7 @@ def find_reported(changes: list[Change]) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
-def test_growth_renumbers_nobody_or_diff_says_whom(name: str) -> None:
+def test_growth_renumbers_no_node_or_diff_reports_it(name: str) -> None:
     old, new = build_plan(name), build_plan(name, 1)
     moved, said = find_moved(old, new), find_reported(diff_plans(old, new))
     unsaid = {path for path in moved if not any(item.startswith(path) for item in said)}
@@ -148,13 +148,13 @@ def test_growth_renumbers_nobody_or_diff_says_whom(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in SPECS if name not in STABLE])
-def test_only_those_behind_the_pool_that_grows_move(name: str) -> None:
+def test_only_pools_after_the_growing_pool_move(name: str) -> None:
     moved = find_moved(build_plan(name), build_plan(name, 1))
     assert not any("/a]" in path or path.startswith("pools[a]") for path in moved)
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_no_two_nodes_have_one_address(name: str) -> None:
+def test_node_addresses_are_unique(name: str) -> None:
     found = [
         value
         for key, value in iter_facts(build_plan(name))
@@ -171,7 +171,7 @@ def test_no_two_nodes_have_one_address(name: str) -> None:
         ("roce", "compute", "roce:compute/nodes/b/roce-rails.sh"),
     ],
 )
-def test_the_scripts_of_hosts_give_the_addresses_of_the_plan(name: str, fabric: str, script: str) -> None:
+def test_host_scripts_set_the_addresses_of_the_plan(name: str, fabric: str, script: str) -> None:
     plan = build_plan(name)
     assert plan.networks
     links = next(item for item in plan.networks.joined(fabric) if item.pool == "b")
@@ -184,7 +184,7 @@ def test_the_scripts_of_hosts_give_the_addresses_of_the_plan(name: str, fabric: 
     assert all(f" {links.address(2, port)}/" in done.stdout for port in range(ports))
 
 
-def test_nodes_that_go_to_the_pool_behind_move_cables() -> None:
+def test_nodes_that_move_to_the_next_pool_move_cables() -> None:
     """The wiring is the same one, with other nodes at its ends."""
     old = build_plan("storage")
     spec = old.spec.model_dump(exclude_unset=True)

@@ -11,7 +11,7 @@ from halls import DGX, LIQUID, build_hall, list_problems
 from supercloud.primitives.quantity import CarbonIntensity
 
 
-def test_the_class_of_water_that_is_declared(tmp_path: Path) -> None:
+def test_the_declared_water_class_is_checked(tmp_path: Path) -> None:
     """The catalog does not say what a GB300 takes: it is said so, or checked against the class that is declared."""
     liquid: dict[str, Any] = {"rack": {"type": "eia-48u"}, "cooling": LIQUID | {"supply": "46 °C"}}
     pools = [{"name": "train", "machine": "dgx-gb300", "nodes": 36}]
@@ -25,7 +25,7 @@ def test_the_class_of_water_that_is_declared(tmp_path: Path) -> None:
     assert not list_problems(plan, "cooling-class-unknown")
 
 
-def test_what_has_no_cold_plates_stands_no_denser_than_air_takes(tmp_path: Path) -> None:
+def test_equipment_without_cold_plates_stays_within_air_cooling(tmp_path: Path) -> None:
     """Switches of an NVL72 hall are cooled by air: 44 of them fill no rack of 76 kW, but two of 50 at most."""
     plan = build_hall(tmp_path, "dgx-gb200", 72, rack={"type": "eia-48u"}, cooling=LIQUID)
     assert plan.facility
@@ -36,7 +36,7 @@ def test_what_has_no_cold_plates_stands_no_denser_than_air_takes(tmp_path: Path)
     assert "releases 57.2 kW to the air, 7.2 kW over the 50 kW" in list_problems(plan, "cooling-density")[0]
 
 
-def test_racks_of_one_hall_are_cooled_in_their_own_way(tmp_path: Path) -> None:
+def test_racks_of_one_hall_can_have_different_cooling(tmp_path: Path) -> None:
     """By hand: 16 DGX B200 through doors, 36 trays of GB200 at 0.87 in the liquid, 5 H100 in the air of the room."""
     eia = {"type": "eia-48u"}
     pools = [
@@ -62,7 +62,7 @@ def write_weather(folder: Path, hot: int) -> str:
     return "year.csv"
 
 
-def test_free_hours_pue_and_carbon(tmp_path: Path) -> None:
+def test_free_cooling_hours_pue_and_carbon_follow_the_weather(tmp_path: Path) -> None:
     """By hand: 20 °C is the limit (32 less 4 K of the unit and 8 K of the dry cooler); 1000 hours are hotter."""
     (tmp_path / "carbon.csv").write_text(
         "hour,carbon\n" + "".join(f"{h},{100 if h % 24 < 12 else 300}\n" for h in range(48))
@@ -111,7 +111,7 @@ def test_free_hours_pue_and_carbon(tmp_path: Path) -> None:
     assert not list_problems(plan, "cooling-weather")
 
 
-def test_hot_hours_without_a_chiller_are_said(tmp_path: Path) -> None:
+def test_hot_hours_without_a_chiller_are_reported(tmp_path: Path) -> None:
     cooling = LIQUID | {"cdu": "nvidia-qualified", "rejection": "dry-cooler", "weather": write_weather(tmp_path, 12)}
     (said,) = list_problems(
         build_hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling), "cooling-weather"
@@ -120,7 +120,7 @@ def test_hot_hours_without_a_chiller_are_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_limit_outdoors_that_is_not_known_is_said(tmp_path: Path) -> None:
+def test_an_unknown_outdoor_limit_is_reported(tmp_path: Path) -> None:
     cooling = LIQUID | {"cdu": "coolit-chx2000", "rejection": "dry-cooler", "weather": write_weather(tmp_path, 12)}
     plan = build_hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling)
     (said,) = list_problems(plan, "cooling-limit-unknown")
@@ -145,7 +145,7 @@ def test_a_limit_outdoors_that_is_not_known_is_said(tmp_path: Path) -> None:
         ("torn.csv", "dry_bulb\n1\nx\n", "line 3"),
     ],
 )
-def test_weather_that_cannot_be_read(tmp_path: Path, name: str, text: str | None, said: str) -> None:
+def test_unreadable_weather_is_an_error(tmp_path: Path, name: str, text: str | None, said: str) -> None:
     if text is not None:
         (tmp_path / name).write_text(text)
     plan = build_hall(tmp_path, cooling={"weather": name, "rejection": "dry-cooler", "supply": "25 °C"})
@@ -153,7 +153,7 @@ def test_weather_that_cannot_be_read(tmp_path: Path, name: str, text: str | None
     assert said in problem
 
 
-def test_a_tower_needs_wet_bulbs_and_drinks(tmp_path: Path) -> None:
+def test_a_cooling_tower_needs_wet_bulb_temperatures_and_water(tmp_path: Path) -> None:
     cooling = LIQUID | {"cdu": "nvidia-qualified", "rejection": "tower", "weather": write_weather(tmp_path, 12)}
     plan = build_hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling)
     assert "wet_bulb" in list_problems(plan, "facility-file")[0]

@@ -154,7 +154,7 @@ CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_named_cures(case: str) -> None:
+def test_each_hint_removes_its_finding(case: str) -> None:
     check, ways, data = CASES[case]
     said = [finding for finding in list_findings(data) if finding.check == check]
     assert len(said) == 1, said
@@ -176,7 +176,7 @@ def test_what_is_named_cures(case: str) -> None:
     st.sampled_from([(1, "N"), (3, "N+1"), (2, "2N"), (3, "3N/2"), (4, "2N")]),
     st.integers(20, 300),
 )
-def test_any_hall_is_cured_by_what_its_findings_name(
+def test_hints_fix_any_hall(
     nodes: int, floor: int, voltage: str, current: int, feeds: tuple[int, str], feed: int
 ) -> None:
     """All at once, first error first, until there is none: no cure leads back to the same finding."""
@@ -202,7 +202,7 @@ def test_any_hall_is_cured_by_what_its_findings_name(
     raise AssertionError(seen)
 
 
-def test_shelves_that_no_rack_gets_are_said() -> None:
+def test_unused_power_shelves_are_reported() -> None:
     data = build_hall(rack={"type": "orv3-44ou", "nodes": 4}, power={"shelf": "delta-orv3-18kw"})
     (said,) = (finding for finding in list_findings(data) if finding.check == "power-shelf-unused")
     assert said.problem == "no rack uses a delta-orv3-18kw: dgx-h100 has its own power supplies"

@@ -57,7 +57,7 @@ def build_h100(tmp_path: Path, **management: Any) -> Plan:
     )
 
 
-def test_the_38_racks_of_four_units(tmp_path: Path) -> None:
+def test_four_units_of_h100_need_38_racks(tmp_path: Path) -> None:
     plan = build_h100(tmp_path, racks=6)
     assert plan.facility and plan.layout and not plan.errors
     facility = build_document(plan).model_dump()["facility"]
@@ -73,7 +73,7 @@ def test_the_38_racks_of_four_units(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_the_rules_alone_give_for_management(tmp_path: Path) -> None:
+def test_management_racks_follow_from_rules(tmp_path: Path) -> None:
     """No denser than a rack of nodes, three hold 48 QM9700 and eight machines; with at most 16 in one, four."""
     assert build_document(build_h100(tmp_path)).model_dump()["facility"]["network_racks"] == 3
     assert build_document(build_h100(tmp_path, switches=16)).model_dump()["facility"]["network_racks"] == 4
@@ -81,12 +81,12 @@ def test_what_the_rules_alone_give_for_management(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("nodes, kw", [(32, 326.4), (31, 316.2)])
-def test_one_scalable_unit_of_h100(tmp_path: Path, nodes: int, kw: float) -> None:
+def test_one_scalable_unit_of_h100_matches_the_reference(tmp_path: Path, nodes: int, kw: float) -> None:
     facility = build_document(build_hall(tmp_path, nodes=nodes, rack=DGX)).model_dump()["facility"]
     assert (facility["racks"], facility["nodes_kw"]) == (8, kw)
 
 
-def test_three_feeds_survive_and_two_do_not(tmp_path: Path) -> None:
+def test_three_feeds_survive_a_loss_and_two_do_not(tmp_path: Path) -> None:
     """4+2 supplies: one of three circuits may go, one of two may not."""
     assert not list_problems(build_h100(tmp_path), "power-supplies")
     (said,) = list_problems(build_hall(tmp_path, rack=DGX, power={"redundancy": "2N"}), "power-supplies")
@@ -99,7 +99,7 @@ def test_three_feeds_survive_and_two_do_not(tmp_path: Path) -> None:
 # -- DGX B200, RA-11334-001 V08 ---------------------------------------------------------------------------------------
 
 
-def test_one_scalable_unit_of_b200(tmp_path: Path) -> None:
+def test_one_scalable_unit_of_b200_matches_the_reference(tmp_path: Path) -> None:
     plan = build_hall(
         tmp_path,
         "dgx-b200",
@@ -120,7 +120,7 @@ def test_one_scalable_unit_of_b200(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_four_b200_in_a_rack(tmp_path: Path) -> None:
+def test_four_b200_fit_in_a_rack(tmp_path: Path) -> None:
     power = {"voltage": "415 V", "circuit": "60 A", "feeds": 2}
     plan = build_hall(tmp_path, "dgx-b200", 32, rack=DGX, power=power)
     assert build_document(plan).model_dump()["facility"]["rack_groups"][0]["kw"] == 57.2 and not list_problems(
@@ -140,7 +140,7 @@ def build_nvl72(tmp_path: Path, nodes: int = 144, machine: str = "dgx-gb200", **
     return build_hall(tmp_path, machine, nodes, rack={"type": "eia-48u"}, cooling=cooling, **facility)
 
 
-def test_one_scalable_unit_of_gb200(tmp_path: Path) -> None:
+def test_one_scalable_unit_of_gb200_matches_the_reference(tmp_path: Path) -> None:
     plan = build_nvl72(tmp_path)
     assert plan.facility and plan.layout and plan.facility.cooling_plan and plan.facility.cooling_plan.loop
     group = plan.facility.racks[0]
@@ -159,12 +159,12 @@ def test_one_scalable_unit_of_gb200(tmp_path: Path) -> None:
     assert len(list_positions(plan)) == 144 + sum(tier.count for tier in plan.fabrics[0].tiers)
 
 
-def test_128_racks(tmp_path: Path) -> None:
+def test_128_racks_of_gb200_have_9216_accelerators(tmp_path: Path) -> None:
     plan = build_nvl72(tmp_path, 128 * 18)
     assert plan.accelerators == 9216 and plan.facility and plan.facility.node_racks == 128
 
 
-def test_half_of_the_shelves_carry_a_gb200_rack_but_not_a_gb300(tmp_path: Path) -> None:
+def test_half_of_the_power_shelves_supply_a_gb200_rack_but_not_a_gb300_rack(tmp_path: Path) -> None:
     assert not list_problems(build_nvl72(tmp_path, power={"redundancy": "2N"}), "power-supplies")
     plan = build_nvl72(
         tmp_path,
@@ -178,7 +178,7 @@ def test_half_of_the_shelves_carry_a_gb200_rack_but_not_a_gb300(tmp_path: Path) 
     assert "dgx-gb300" in list_problems(plan, "cooling-liquid-share-unknown")[0]
 
 
-def test_a_gb300_rack_draws_what_its_maker_prints(tmp_path: Path) -> None:
+def test_a_gb300_rack_draws_the_published_power(tmp_path: Path) -> None:
     """142 kW a rack: the managed budget of its trays, 18 x 7.5 kW, leaves out switches, shelves and fans."""
     plan = build_hall(
         tmp_path,
@@ -191,7 +191,7 @@ def test_a_gb300_rack_draws_what_its_maker_prints(tmp_path: Path) -> None:
     assert {rack.power for rack in plan.layout.racks} == {Power("142 kW")} == {plan.facility.racks[0].power}
 
 
-def test_zones_of_the_layout_are_those_of_the_units(tmp_path: Path) -> None:
+def test_zones_of_the_layout_match_the_cooling_units(tmp_path: Path) -> None:
     """Eight racks in zones of five: five and three, not four and four."""
     plan = build_nvl72(tmp_path, cooling={"cdu": "coolit-chx2000", "zone": 5})
     assert plan.layout and plan.facility and plan.facility.cooling_plan and plan.facility.cooling_plan.loop
@@ -200,7 +200,7 @@ def test_zones_of_the_layout_are_those_of_the_units(tmp_path: Path) -> None:
     assert heats == [round(5 * 114.84, 2), round(3 * 114.84, 2)]
 
 
-def test_a_leaf_stands_with_its_nodes_only_within_the_limit_of_the_rack(tmp_path: Path) -> None:
+def test_a_leaf_is_in_the_rack_of_its_nodes_only_within_the_power_limit(tmp_path: Path) -> None:
     """Two H100 and an SN5610 draw 22.48 kW: in a rack of 21 kW the leaves go to racks of their own."""
     clos = [{"name": "compute", "kind": "roce", "shape": "clos", "switch": "nvidia-sn5610", "su": 2, "leaf_up": 16}]
     for limit, top in (("22.5 kW", ("compute",)), ("21 kW", ())):
@@ -211,7 +211,7 @@ def test_a_leaf_stands_with_its_nodes_only_within_the_limit_of_the_rack(tmp_path
         )
 
 
-def test_distribution_units_of_twelve_racks(tmp_path: Path) -> None:
+def test_twelve_racks_share_distribution_units(tmp_path: Path) -> None:
     """CoolIT draws one CHx2000 on twelve racks; with one to spare, that makes two."""
     plan = build_nvl72(tmp_path, 12 * 18, cooling={"cdu": "coolit-chx2000"})
     assert plan.facility and plan.facility.cooling_plan and plan.facility.cooling_plan.loop and plan.layout
@@ -227,7 +227,7 @@ def test_distribution_units_of_twelve_racks(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_meta_24k() -> None:
+def test_the_roce_example_matches_the_cluster_of_meta() -> None:
     from samples import ROOT
 
     from supercloud.plan.resolve import resolve
@@ -260,7 +260,7 @@ def test_meta_24k() -> None:
     ups=st.sampled_from([None, "eco", "double-conversion"]),
     shelf=st.sampled_from([None, "delta-orv3-18kw"]),
 )
-def test_any_hall(
+def test_any_hall_is_consistent(
     tmp_path: Path,
     machine: str,
     nodes: int,

@@ -36,12 +36,12 @@ def test_pairs_without_leaf_up_are_planned(nodes: int, peers: int, shape: str, m
     assert leaf.count == 1 or leaf.down + leaf.up + peers <= leaf.radix
 
 
-def test_uplinks_of_pairs_take_no_spine_each() -> None:
+def test_uplinks_of_pairs_do_not_need_a_spine_each() -> None:
     """62 of 64 ports in two halves are 31, a prime number: 31 uplinks spread evenly over no fewer than 31 spines."""
     assert build_plan(127, 2).fabrics[0].count_switches("spine") <= 6
 
 
-def test_leaves_of_a_given_size_without_room_for_the_pair_say_what_fits() -> None:
+def test_leaves_without_ports_for_the_pair_are_reported_with_a_size_that_fits() -> None:
     (error,) = build_plan(2, 2, more=", leaf_down: 32").errors
     assert error.check == "fabric-fit" and "2 to the other leaf" in error.problem
     assert "30 up (leaf_up)" in error.hint
@@ -49,7 +49,7 @@ def test_leaves_of_a_given_size_without_room_for_the_pair_say_what_fits() -> Non
     assert not build_plan(2, 2, more=", leaf_down: 30").errors
 
 
-def test_exits_of_leaves_alone_leave_the_ports_of_the_pair() -> None:
+def test_exits_on_leaves_keep_the_ports_of_the_pair() -> None:
     """Without spines the links to the building are on leaves too."""
     plan = build_plan(31, 2, more=", tiers: 1, exits: 60")
     assert not plan.errors

@@ -59,7 +59,7 @@ def list_cabled_devices(plan: Plan, fabric: str) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["here", "05-superpod-networks", "07-storage"])
-def test_whatever_is_cabled_to_the_management_network_has_an_address_there(where: str) -> None:
+def test_all_devices_on_the_management_network_have_an_address(where: str) -> None:
     plan = build_site() if where == "here" else resolve(load(ROOT / "examples" / where / "cluster.yaml"))
     found = read_hosts(plan)
     part = ipaddress.ip_network(plan.spec.network.management or "100.64.0.0/10")
@@ -75,7 +75,7 @@ def test_whatever_is_cabled_to_the_management_network_has_an_address_there(where
         assert [address for address in own if ipaddress.ip_address(address) in part], name
 
 
-def test_service_machines_are_reached_on_both_networks() -> None:
+def test_service_machines_have_addresses_on_both_networks() -> None:
     plan = build_site()
     found = read_hosts(plan)
     whole = ipaddress.ip_network(plan.network.cidr)
@@ -88,7 +88,7 @@ def test_service_machines_are_reached_on_both_networks() -> None:
     assert list_cabled_devices(plan, "in-band") - {f"management-leaf-{n:03d}" for n in range(1, 9)} <= found.keys()
 
 
-def test_others_bring_their_own_management() -> None:
+def test_machines_of_others_have_no_management_address() -> None:
     plan = resolve(load(ROOT / "examples/05-superpod-networks/cluster.yaml"))
     found = read_hosts(plan)
     assert "nfs-04" in found and "bmc-nfs-04" not in found
@@ -103,14 +103,14 @@ def test_a_controller_on_a_service_machine_keeps_its_address() -> None:
     assert f"\nmgmt-01,{address}\n" in render(plan, "hosts")["dhcp-hosts"], "DHCP gives it that address and no other"
 
 
-def test_growth_renumbers_none() -> None:
+def test_growth_renumbers_no_machine() -> None:
     small, large = read_hosts(build_site()), read_hosts(build_site(nodes=40, mgmt=9, jumps=5))
     for name in ("mgmt-01", "mgmt-03", "bmc-mgmt-02", "jump-01", "compute-manager-02"):
         assert small[name] == large[name], name
 
 
 @pytest.mark.slow
-def test_distribution_units_count_up_from_a_start_that_stays() -> None:
+def test_distribution_units_have_a_stable_first_address() -> None:
     runs = [
         {run.group: run for run in get_networks(build_site(nodes=nodes, racks=1)).bmcs}["pdu"] for nodes in (20, 600)
     ]
@@ -119,7 +119,7 @@ def test_distribution_units_count_up_from_a_start_that_stays() -> None:
 
 
 @pytest.mark.slow
-def test_the_list_of_mac_addresses_knows_them(tmp_path: Path) -> None:
+def test_the_list_of_mac_addresses_accepts_service_machines(tmp_path: Path) -> None:
     (tmp_path / "macs.csv").write_text(
         "mgmt-01,in-band,02:00:00:00:00:01\nmgmt-01,bmc,02:00:00:00:00:02\npdu-03,bmc,02:00:00:00:00:03\n"
     )
@@ -139,7 +139,7 @@ def test_the_list_of_mac_addresses_knows_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("network", [{"management": "192.168.0.0/22"}, {"cidr": "10.0.0.0/21"}])
-def test_small_networks_hold_them_or_say_why_not(network: dict[str, str]) -> None:
+def test_small_networks_fit_the_addresses_or_have_an_error(network: dict[str, str]) -> None:
     plan = build_site(network=network)
     if plan.errors:
         assert {finding.check for finding in plan.errors} <= {"network-size", "addresses"}
@@ -151,7 +151,7 @@ def test_small_networks_hold_them_or_say_why_not(network: dict[str, str]) -> Non
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 60).filter(lambda nodes: nodes % 32), st.integers(1, 300), st.integers(1, 60), st.integers(1, 4))
-def test_no_address_is_given_twice(nodes: int, mgmt: int, jumps: int, racks: int) -> None:
+def test_addresses_are_unique(nodes: int, mgmt: int, jumps: int, racks: int) -> None:
     plan = build_site(nodes, mgmt, jumps, racks)
     found = read_hosts(plan)
     assert len(set(found.values())) == len(found)
@@ -162,7 +162,7 @@ def test_no_address_is_given_twice(nodes: int, mgmt: int, jumps: int, racks: int
 
 
 @pytest.mark.slow
-def test_every_example_still_has_one_address_a_name() -> None:
+def test_every_example_has_one_address_per_name() -> None:
     for path in EXAMPLES:
         plan = resolve(load(path))
         if plan.networks:
@@ -172,7 +172,7 @@ def test_every_example_still_has_one_address_a_name() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("nodes", [28, 31, 32])
-def test_a_single_leaf_that_is_full_gets_spines_for_what_joins_it(nodes: int) -> None:
+def test_a_full_single_leaf_gets_spines_for_joining_networks(nodes: int) -> None:
     plan = plan_spec(
         pools=[build_pools("dgx-h100", nodes)[0] | {"fabrics": ["compute", "in-band", "management"]}],
         fabrics=[COMPUTE, IN_BAND | {"exits": 2}, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}}],
@@ -188,7 +188,7 @@ def test_a_single_leaf_that_is_full_gets_spines_for_what_joins_it(nodes: int) ->
 
 
 @pytest.mark.parametrize("machine", ["dgx-b300", "dgx-gb200", "dgx-gb300", "gaudi3-8", "mi300x-8gpu", "cpu-6740e"])
-def test_every_machine_has_a_port_for_its_management_and_what_is_assumed_is_said(machine: str) -> None:
+def test_every_machine_has_a_management_port_and_assumptions_are_reported(machine: str) -> None:
     pool = {"name": "train", "machine": machine, "nodes": 20, "fabrics": ["management"]}
     plan = plan_spec(
         pools=[pool], fabrics=[MANAGEMENT], suppress=[{"check": "slurm-node-size", "reason": "not of interest"}]
@@ -202,7 +202,7 @@ def test_every_machine_has_a_port_for_its_management_and_what_is_assumed_is_said
     assert len(rows) == 20 and {row["product"] for row in rows} == {"cat6"}
 
 
-def test_ports_are_those_of_the_adapters_that_speak_the_fabric() -> None:
+def test_ports_are_those_of_adapters_of_the_fabric() -> None:
     """A DGX GB300 has two entries of compute adapters: the same cages, as InfiniBand or as Ethernet."""
     from supercloud.plan.build.fabric.roles import find_adapter
 
@@ -215,7 +215,7 @@ def test_ports_are_those_of_the_adapters_that_speak_the_fabric() -> None:
     assert infiniband is not None and roce is not None and (infiniband.count, roce.count) == (4, 8)
 
 
-def test_uplink_ports_that_stay_empty_are_said_with_the_cure() -> None:
+def test_unused_uplink_ports_are_reported_with_the_fix() -> None:
     pools = [build_pools("dgx-h100", 60)[0] | {"fabrics": ["compute", "in-band", "management"]}]
     plan = plan_spec(pools=pools, fabrics=[COMPUTE, IN_BAND, MANAGEMENT])
     (said,) = (finding for finding in plan.findings if finding.check == "fabric-uplinks-unused")
@@ -227,7 +227,7 @@ def test_uplink_ports_that_stay_empty_are_said_with_the_cure() -> None:
     assert not [finding for finding in cured.findings if finding.check.startswith("fabric-")]
 
 
-def test_what_hangs_on_the_switches_of_a_rack_product_is_said() -> None:
+def test_devices_on_the_switches_of_a_rack_product_are_reported() -> None:
     pool = {"name": "train", "machine": "dgx-gb200", "nodes": 36, "fabrics": ["management"]}
     plan = plan_spec(pools=[pool], fabrics=[MANAGEMENT], facility={"cooling": {"kind": "direct-liquid"}})
     (said,) = (finding for finding in plan.findings if finding.check == "fabric-rack-management")

@@ -11,7 +11,7 @@ from plan.test_resolve import build_pools, plan_spec
 
 
 @pytest.mark.slow
-def test_overlapping_networks() -> None:
+def test_overlapping_networks_are_reported() -> None:
     plan = plan_spec(network={"fabrics": "10.128.0.0/16"}, fabrics=[ROCE], pools=build_pools("dgx-h100", 64))
     ((path, problem),) = list_problems(plan, "network-overlap")
     assert path == "network.fabrics" and "10.0.0.0/8" in problem and "10.128." in problem
@@ -29,7 +29,7 @@ def test_overlapping_networks() -> None:
 
 
 @pytest.mark.slow
-def test_too_few_as_numbers() -> None:
+def test_too_few_as_numbers_are_reported() -> None:
     plan = plan_spec(fabrics=[ROCE | {"routing": {"asn_range": "65000-65004"}}], pools=build_pools("dgx-h100", 64))
     ((path, problem),) = list_problems(plan, "network-asn")
     assert path == "fabrics[0].routing.asn_range"
@@ -38,14 +38,14 @@ def test_too_few_as_numbers() -> None:
     assert "not a valid range" in list_problems(plan, "network-asn")[0][1]
 
 
-def test_fabrics_with_the_same_as_numbers() -> None:
+def test_fabrics_with_equal_as_numbers_are_reported() -> None:
     routing = {"routing": {"asn_range": "4200000000-4200000999"}}
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["compute", "second"]}]
     plan = plan_spec(fabrics=[ROCE | routing, ROCE | routing | {"name": "second"}], pools=pools)
     assert [path for path, _ in list_problems(plan, "network-asn-overlap")] == ["fabrics[1].routing.asn_range"]
 
 
-def test_more_rails_than_subnets_fit() -> None:
+def test_more_rails_than_subnets_are_reported() -> None:
     plan = plan_spec(fabrics=[ROCE | {"subnet": "172.16.0.0/25"}], pools=build_pools("dgx-h100", 64))
     ((path, problem),) = list_problems(plan, "network-size")
     assert path == "fabrics[0].subnet" and "has space for 1 rails of 128 addresses, but compute has 8 rails" in problem
@@ -64,13 +64,13 @@ def test_more_rails_than_subnets_fit() -> None:
         {"fabrics": "172.16.0.1/12"},
     ],
 )
-def test_networks_that_are_none_or_too_small(network: dict[str, str]) -> None:
+def test_invalid_and_small_networks_are_reported(network: dict[str, str]) -> None:
     plan = plan_spec(network=network, fabrics=[ROCE], pools=build_pools("dgx-h100", 300))
     (key,) = network
     assert list_problems(plan, "network-size")[0][0] == f"network.{key}"
 
 
-def test_unknown_operating_system() -> None:
+def test_an_unknown_operating_system_is_an_error() -> None:
     plan = plan_spec(fabrics=[ROCE | {"os": "sonik"}], pools=build_pools("dgx-h100", 64))
     (finding,) = [item for item in plan.errors if item.check == "unknown-name"]
     assert finding.path == "fabrics[0].os" and finding.hint == "did you mean sonic?"
@@ -89,12 +89,12 @@ def test_unknown_operating_system() -> None:
         ({"ecn": {"min": "2 MB", "max": "1 MB", "probability": 5}}, "ecn.min"),
     ],
 )
-def test_a_contract_that_contradicts_itself(qos: dict[str, Any], place: str) -> None:
+def test_an_inconsistent_qos_policy_is_reported(qos: dict[str, Any], place: str) -> None:
     plan = plan_spec(fabrics=[ROCE | {"qos": qos}], pools=build_pools("dgx-h100", 64))
     assert [path for path, _ in list_problems(plan, "network-lossless")] == [f"fabrics[0].qos.{place}"]
 
 
-def test_more_paths_than_the_system_takes(tmp_path: Path) -> None:
+def test_more_paths_than_the_system_supports_are_reported(tmp_path: Path) -> None:
     overlay = tmp_path / "catalog" / "network-systems"
     overlay.mkdir(parents=True)
     (overlay / "nvue.yaml").write_text("name: nvue\nmax_paths: 32\n")
@@ -102,7 +102,7 @@ def test_more_paths_than_the_system_takes(tmp_path: Path) -> None:
     assert list_problems(plan, "network-paths")[0][0] == "fabrics[0]"
 
 
-def test_settings_of_ethernet_on_infiniband() -> None:
+def test_ethernet_settings_on_infiniband_are_reported() -> None:
     plan = plan_spec(
         fabrics=[
             {
@@ -129,7 +129,7 @@ def test_settings_of_ethernet_on_infiniband() -> None:
         ("frr", "arista-7060x6-64pe", True),
     ],
 )
-def test_a_system_of_another_maker_than_the_switch_is_found(system: str, switch: str, fits: bool) -> None:
+def test_a_system_of_another_vendor_than_the_switch_is_reported(system: str, switch: str, fits: bool) -> None:
     plan = plan_spec(pools=build_pools("dgx-h100", 16), fabrics=[ROCE | {"switch": switch, "os": system}])
     found = [item for item in plan.findings if item.check == "network-system"]
     assert bool(found) is not fits

@@ -28,7 +28,7 @@ JOINS = {"joins": {"fabric": "in-band", "links": 2}}
         ({}, JOINS | {"exits": 1}, {"fabrics[0].exits": "in-band"}),
     ],
 )
-def test_bridged_networks_without_a_way_to_a_router_are_found(
+def test_bridged_networks_without_a_route_are_reported(
     in_band: dict[str, Any], management: dict[str, Any], islands: dict[str, str]
 ) -> None:
     """Each subnet is a VLAN, and switches only bridge: nodes, service machines and storage did not reach each other."""

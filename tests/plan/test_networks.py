@@ -20,7 +20,7 @@ SHAPES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", sorted(SHAPES))
-def test_every_end_of_every_node_link_has_an_address_of_its_own(shape: str) -> None:
+def test_every_end_of_every_node_link_has_a_unique_address(shape: str) -> None:
     found = find_underlay(**SHAPES[shape])
     hosts = found.rails.node_links
     links = [link for node in range(hosts.nodes) for link in found.rails.iter_links(node)]
@@ -41,7 +41,7 @@ def test_every_end_of_every_node_link_has_an_address_of_its_own(shape: str) -> N
 
 
 @pytest.mark.parametrize("shape", sorted(SHAPES))
-def test_as_numbers_tell_apart_what_must_be_apart(shape: str) -> None:
+def test_as_numbers_are_unique_where_required(shape: str) -> None:
     found = find_underlay(**SHAPES[shape])
     runs = {run.tier.name: run for run in found.switches}
     leaves = [runs["leaf"].get_as_number(index) for index in range(runs["leaf"].tier.count)]
@@ -60,7 +60,7 @@ def test_as_numbers_tell_apart_what_must_be_apart(shape: str) -> None:
 
 
 @pytest.mark.parametrize("planes", [1, 2])
-def test_growth_moves_nothing(planes: int) -> None:
+def test_growth_moves_no_address(planes: int) -> None:
     small, large = (find_underlay(nodes=nodes, planes=planes, su=16, leaf_down=16, leaf_up=16) for nodes in (60, 200))
     assert small.block == large.block and small.loopbacks == large.loopbacks
     for node in (0, 17, 59):
@@ -79,7 +79,7 @@ def test_growth_moves_nothing(planes: int) -> None:
                     assert before.get_management_address(here) == after.get_management_address(there)
 
 
-def test_no_two_subnets_share_an_address() -> None:
+def test_subnets_do_not_overlap() -> None:
     plan = plan_spec(
         pools=[
             *build_pools("dgx-h100", 64),
@@ -96,7 +96,7 @@ def test_no_two_subnets_share_an_address() -> None:
     assert first.as_numbers[1] < second.as_numbers[0]
 
 
-def test_names_are_those_of_the_cabling() -> None:
+def test_switch_names_match_the_cabling() -> None:
     for run in find_underlay(nodes=130, planes=2).switches:
         wanted = list_switch_names("compute", run.tier.name, run.tier.count)
         assert [run.format_name(index) for index in range(run.tier.count)] == wanted
@@ -109,7 +109,7 @@ def test_infiniband_rails_are_flat_subnets() -> None:
     assert all(rail.hosts == 127 and not rail.is_routed and rail.block.num_addresses >= 256 for rail in rails)
 
 
-def test_a_cloud_has_none() -> None:
+def test_a_cloud_has_no_network_plan() -> None:
     plan = plan_spec(
         site={"kind": "aws", "region": "us-east-1"},
         pools=build_pools("p5.48xlarge", 2),
@@ -119,7 +119,7 @@ def test_a_cloud_has_none() -> None:
 
 
 @pytest.mark.slow
-def test_ports_are_called_what_the_system_calls_them() -> None:
+def test_ports_have_the_names_of_the_operating_system() -> None:
     names = {}
     for system in ("sonic", "eos", "nvue", "frr"):
         leaves = find_underlay(os=system).get_switch_run("leaf")

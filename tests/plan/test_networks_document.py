@@ -36,7 +36,7 @@ def publish_networks(plan: Plan) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "path", [item for item in EXAMPLES if load(item).model.site.kind == "onprem"], ids=lambda path: path.parent.name
 )
-def test_every_run_is_there(path: Any) -> None:
+def test_the_document_has_every_run(path: Any) -> None:
     plan = resolve(load(path))
     assert plan.networks
     found = publish_networks(plan)
@@ -48,7 +48,7 @@ def test_every_run_is_there(path: Any) -> None:
 
 
 @pytest.mark.slow
-def test_another_network_renumbers_what_is_in_it() -> None:
+def test_another_network_renumbers_its_addresses() -> None:
     found = list_impacts(SMALL, ("network: {domain", "network: {management: 100.80.0.0/16, domain"))
     assert found["networks.switches[compute/leaf].addresses"] == "replaces"
     assert found["networks.switches[compute/leaf].loopbacks.addresses"] == "replaces"
@@ -57,7 +57,7 @@ def test_another_network_renumbers_what_is_in_it() -> None:
 
 
 @pytest.mark.slow
-def test_other_as_numbers_and_link_addresses_are_said() -> None:
+def test_other_as_numbers_and_link_addresses_are_reported() -> None:
     found = list_impacts(SMALL, ("4200000000-4200000999", "4200001000-4200001999"))
     assert found["networks.switches[compute/leaf].asn_first"] == "replaces"
     assert set(found) == {"networks.underlays[compute].asn_range"} | {
@@ -69,7 +69,7 @@ def test_other_as_numbers_and_link_addresses_are_said() -> None:
 
 
 @pytest.mark.slow
-def test_growing_renumbers_nothing() -> None:
+def test_growth_renumbers_nothing() -> None:
     found = list_impacts(NETWORKS, ("nodes: 127", "nodes: 126"))
     assert found and set(found.values()) == {"changes"}
     assert "networks.subnets[in-band-train].used_addresses" in found
@@ -84,6 +84,6 @@ def test_another_operating_system_is_a_change() -> None:
 
 
 @pytest.mark.slow
-def test_clouds_have_none() -> None:
+def test_documents_of_clouds_have_no_networks() -> None:
     clouds = [path for path in EXAMPLES if load(path).model.site.kind != "onprem"]
     assert all(build_document(resolve(load(path))).networks is None for path in clouds)

@@ -66,7 +66,9 @@ def count_full_spines(found: FabricPlan) -> int:
         ("dgx-h100", 260, ROCE, 32, 40 * 64),  # without oversubscription leaves keep room to grow
     ],
 )
-def test_by_hand(machine: str, nodes: int, of: dict[str, Any], spines: int, links: int) -> None:
+def test_spines_and_links_match_a_manual_count(
+    machine: str, nodes: int, of: dict[str, Any], spines: int, links: int
+) -> None:
     found = build_fabric(machine, nodes, of)
     assert (found.count_switches("spine"), found.link_counts["leaf_spine"]) == (spines, links)
     assert found.link_counts["node_leaf"] == found.rails * nodes
@@ -81,7 +83,9 @@ def test_by_hand(machine: str, nodes: int, of: dict[str, Any], spines: int, link
     st.sampled_from([1, 2, 3]),
     st.sampled_from(SHAPES),
 )
-def test_any_number(nodes: int, switch: str, planes: int, ratio: int, shape: dict[str, Any]) -> None:
+def test_any_number_of_nodes_is_planned(
+    nodes: int, switch: str, planes: int, ratio: int, shape: dict[str, Any]
+) -> None:
     of = ROCE | {"switch": switch, "planes": planes, "oversubscription": {"leaf": ratio}} | shape
     plan = plan_spec(pools=build_pools("dgx-h100", nodes), fabrics=[of])
     if plan.errors or not plan.fabrics[0].count_switches("spine") or plan.fabrics[0].count_switches("core"):
@@ -111,7 +115,7 @@ def test_any_number(nodes: int, switch: str, planes: int, ratio: int, shape: dic
     ),
     st.sampled_from([0, 4]),
 )
-def test_less_bandwidth_takes_no_more_switches(nodes: int, of: tuple[str, dict[str, Any]], exits: int) -> None:
+def test_less_bandwidth_needs_no_more_switches(nodes: int, of: tuple[str, dict[str, Any]], exits: int) -> None:
     before = None
     for ratio in RATIOS:
         found = build_fabric(of[0], nodes, of[1] | {"exits": exits, "oversubscription": {"leaf": ratio}})
@@ -141,7 +145,7 @@ def test_uplinks_of_spines_spread_over_few_cores() -> None:
 
 
 @pytest.mark.slow
-def test_what_was_declared_is_kept_and_said() -> None:
+def test_declared_sizes_are_kept_and_reported() -> None:
     plan = plan_spec(pools=build_pools("dgx-h100", 31), fabrics=[ROCE | {"su": 31, "leaf_down": 31}])
     assert plan.fabrics[0].count_switches("spine") == 31
     (said,) = (finding for finding in plan.findings if finding.check == "fabric-spines")
@@ -155,7 +159,7 @@ def test_what_was_declared_is_kept_and_said() -> None:
 
 
 @pytest.mark.slow
-def test_spines_of_pods_that_take_more_switches_than_none_are_warned_of() -> None:
+def test_pods_that_need_more_switches_cause_a_warning() -> None:
     def find_core_spines(**more: Any) -> tuple[int, list[str]]:
         plan = plan_spec(pools=build_pools("dgx-gb200", 288), fabrics=[INFINIBAND | more])
         switches = sum(tier.count for tier in plan.fabrics[0].tiers)
@@ -167,7 +171,7 @@ def test_spines_of_pods_that_take_more_switches_than_none_are_warned_of() -> Non
     assert not find_core_spines(spines=2, tiers=3)[1]
 
 
-def test_spines_that_are_an_error_are_not_warned_of_as_well() -> None:
+def test_spines_with_an_error_cause_no_warning() -> None:
     """The error names the number that does, the warning another cure for the same number."""
     plan = plan_spec(pools=build_pools("mi300x-8gpu", 600), fabrics=[ROCE | {"spines": 8}])
     said = [item.check for item in plan.findings if item.path == "fabrics[0].spines"]

@@ -38,7 +38,7 @@ def build_plan(machine: str, facility: dict[str, Any], own: dict[str, Any] | Non
         {"management": {"type": "eia-48u"}},
     ],
 )
-def test_what_is_open_is_closed_by_what_it_names(
+def test_open_points_are_closed_by_the_fields_that_they_name(
     machine: str, own: dict[str, Any] | None, facility: dict[str, Any]
 ) -> None:
     text = describe_open_points(build_plan(machine, facility, own))
@@ -59,5 +59,5 @@ def test_what_is_open_is_closed_by_what_it_names(
     assert describe_open_points(build_plan(machine, facility, own)) == "", text
 
 
-def test_nodes_of_unknown_size_in_a_known_rack_want_their_number() -> None:
+def test_nodes_of_unknown_size_need_a_number_per_rack() -> None:
     assert describe_open_points(build_plan("mi355x-8gpu", {"rack": IN_RACK})).endswith(": set facility.rack.nodes")

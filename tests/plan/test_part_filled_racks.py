@@ -26,7 +26,7 @@ def get_racks_row(plan: Plan) -> str:
         ("dgx-gb200", 9, "1 rack of 9 nodes in gb200-nvl72, 66 kW"),
     ],
 )
-def test_the_plan_shows_the_fullest_rack_as_it_stands(tmp_path: Path, machine: str, nodes: int, said: str) -> None:
+def test_the_plan_shows_the_power_of_the_fullest_rack(tmp_path: Path, machine: str, nodes: int, said: str) -> None:
     plan = build_hall(tmp_path, machine, nodes, fabrics=[QM9700], rack=RACK)
     assert get_racks_row(plan) == said
     assert plan.facility and plan.layout
@@ -56,7 +56,7 @@ def test_two_nodes_are_not_too_dense_for_air(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_circuits_carry_what_stands_in_the_rack(tmp_path: Path) -> None:
+def test_circuits_are_checked_with_the_nodes_of_the_rack(tmp_path: Path) -> None:
     def list_circuit_problems(nodes: int) -> list[str]:
         power = {"feeds": 2, "redundancy": "N", "voltage": "400 V", "circuit": "32 A"}
         rack = RACK | {"nodes": 4, "pdus": 2}

@@ -104,7 +104,7 @@ def count_racks(plan: Plan) -> dict[str, tuple[int, int]]:
 
 
 @pytest.mark.parametrize("voltage", ["380 V", "400 V", "415 V"])
-def test_h100_of_four_units(voltage: str) -> None:
+def test_four_units_of_h100_match_the_reference(voltage: str) -> None:
     """RA-11333-001 V11, table 7: 38 racks, 96 and 12 distribution units, 48 + 16 + 8 + 8 switches."""
     plan = build_plan(SUPERPOD.read_text(), ("voltage: 400 V", f"voltage: {voltage}"))
     assert not plan.errors
@@ -119,7 +119,7 @@ def test_h100_of_four_units(voltage: str) -> None:
         assert limit is None or rack.power <= limit, rack.name
 
 
-def test_storage_of_h100_is_near_four_to_three_and_storage_has_all_of_its_uplinks() -> None:
+def test_storage_of_h100_has_the_oversubscription_of_the_reference() -> None:
     plan = build_plan(SUPERPOD.read_text())
     storage = plan.fabrics[1]
     nodes, uplinks = storage.link_counts["node_leaf"], storage.link_counts["leaf_spine"]
@@ -129,7 +129,7 @@ def test_storage_of_h100_is_near_four_to_three_and_storage_has_all_of_its_uplink
     assert (nodes, uplinks, ports) == (254, 240, 48) and nodes / (uplinks - ports) == pytest.approx(4 / 3, rel=0.01)
 
 
-def test_declaring_stays_possible() -> None:
+def test_derived_values_can_be_declared() -> None:
     text = SUPERPOD.read_text()
     plan = build_plan(
         text,
@@ -153,7 +153,7 @@ def test_b200_has_five_management_racks() -> None:
     assert all(rack.power <= limit for rack in plan.layout.racks), "no denser than a rack of two nodes"
 
 
-def test_a_unit_of_gb200_draws_what_is_printed() -> None:
+def test_a_unit_of_gb200_draws_the_published_power() -> None:
     """RA-11338-001 V01 prints 1.2 MW, two digits. Eight racks of 132 kW, 56 QM9700 and the Ethernet switches make 1.16.
 
     Racks of 120 kW, the other number in circulation, would make 1.06, and print as 1.1: a third digit is not to be had,
@@ -190,7 +190,7 @@ def test_storage_servers_have_links() -> None:
     assert (table.kind_index >= 0).all() and not (table.length != table.length).any()
 
 
-def test_more_servers_ask_for_more_leaves() -> None:
+def test_more_servers_need_more_leaves() -> None:
     text = STORAGE.read_text()
     few = build_plan(text, file=STORAGE)
     many = build_plan(
@@ -210,7 +210,7 @@ def test_more_servers_ask_for_more_leaves() -> None:
     assert storage.link_counts["leaf_spine"] >= full + storage.link_counts["node_leaf"] * 3 / 4
 
 
-def test_servers_without_a_port_for_their_network() -> None:
+def test_servers_without_a_port_for_their_network_are_an_error() -> None:
     text = STORAGE.read_text()
     home = "servers: {machine: flash-24, throughput: {read: 10 GB/s, write: 5 GB/s}}"
     over = ("    mount: /home\n", "    mount: /home\n    fabric: compute\n")
@@ -223,7 +223,7 @@ def test_servers_without_a_port_for_their_network() -> None:
     assert said.problem == "nvidia-ufm-appliance of home-nfs has no port for compute (its adapters are unknown)"
 
 
-def test_a_plan_without_a_network_for_them_says_so() -> None:
+def test_servers_without_a_network_are_reported() -> None:
     lines = [
         line
         for line in STORAGE.read_text().splitlines(keepends=True)
@@ -237,7 +237,7 @@ def test_a_plan_without_a_network_for_them_says_so() -> None:
 # -- splitters and straight fibres ------------------------------------------------------------------------------------
 
 
-def test_splitters_have_modules_of_their_own_where_there_is_room() -> None:
+def test_splitters_have_separate_modules_if_there_is_room() -> None:
     plan = build_plan(SUPERPOD.read_text())
     assert set(find_mixed_ports(plan.fabrics[0])) == {"compute-manager"} and find_mixed_ports(plan.fabrics[1]) == {}
     (said,) = [item.finding for item in plan.suppressed if item.finding.check == "cable-mixed-optic"]
@@ -250,7 +250,7 @@ def test_splitters_have_modules_of_their_own_where_there_is_room() -> None:
     assert "suppress-unused" in {item.check for item in roomy.findings}
 
 
-def test_cables_that_do_not_plug_are_said() -> None:
+def test_cables_that_do_not_fit_are_errors() -> None:
     plan = build_plan(
         SUPERPOD.read_text(),
         ("nodes: nvidia-mfs1s00", "nodes: nvidia-mfp7e10"),
@@ -289,7 +289,7 @@ def test_a_network_that_is_joined_has_ports_left() -> None:
     )
 
 
-def test_one_switch_may_be_joined() -> None:
+def test_a_network_of_one_switch_can_be_joined() -> None:
     plan = build_plan(STORAGE.read_text(), ("nodes: 31", "nodes: 4"), file=STORAGE)
     assert count_switches(plan)["in-band"] == (1,)
     tables = [build_cable_table(plan, fabric) for fabric in plan.fabrics]

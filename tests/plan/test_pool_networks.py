@@ -44,7 +44,7 @@ def test_management_controllers_without_a_cable_are_a_warning() -> None:
     assert not list_findings(build_site(COMPUTE, IN_BAND, MANAGEMENT, joined=["compute", "in-band", "management"]))
 
 
-def test_ports_that_the_catalog_does_not_know_are_asked_for() -> None:
+def test_unknown_ports_are_reported() -> None:
     """They may be there, so it is no error; any machine has one for management."""
     plan = build_site(COMPUTE, IN_BAND, MANAGEMENT, joined=["compute"], machine="mi300x-8gpu")
     in_band, management = list_findings(plan)
@@ -53,7 +53,7 @@ def test_ports_that_the_catalog_does_not_know_are_asked_for() -> None:
     assert management.hint.startswith("add management to pools[1].fabrics")
 
 
-def test_a_network_that_is_full_is_not_advised() -> None:
+def test_a_full_network_is_not_suggested() -> None:
     """By hand: 30 nodes take 60 of the 64 ports of the only switch, 23 links to the building the others and 19 more."""
     full = IN_BAND | {"tiers": 1, "exits": 23}
     (finding,) = list_findings(build_site(COMPUTE, full, joined=["compute"]))
@@ -77,7 +77,7 @@ def test_pools_that_do_not_fit_together_are_tried_in_parts() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_advised_for_pools_of_two_machines_works_together() -> None:
+def test_suggestions_for_pools_of_two_machines_work_together() -> None:
     """The switch has ports for 10 more nodes: those of one machine or those of the other."""
     nodes = {"name": "a", "machine": "dgx-h100", "nodes": 20, "fabrics": ["compute", "in-band"]}
     others = [
@@ -92,7 +92,7 @@ def test_what_is_advised_for_pools_of_two_machines_works_together() -> None:
     assert [item.path for item in followed.errors] == ["pools[2].fabrics"]
 
 
-def test_no_more_parts_are_tried_where_the_smallest_pool_alone_does_not_work() -> None:
+def test_if_the_smallest_pool_does_not_fit_no_more_parts_are_tried() -> None:
     """Nor after as many as are tried over a check: each takes a plan."""
     plan = plan_spec(pools=[TEN | {"name": f"b{number}", "nodes": 9 + number} for number in range(20)])
     tried: list[list[str]] = []
@@ -111,7 +111,7 @@ def test_no_more_parts_are_tried_where_the_smallest_pool_alone_does_not_work() -
 
 
 @pytest.mark.slow
-def test_a_network_that_was_not_tried_is_not_ruled_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_untested_network_is_not_excluded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan of more nodes than are planned for a hint is made once: of the first network, which is full."""
     monkeypatch.setattr(rebuild, "_NODES", 1)
     full, other = IN_BAND | {"tiers": 1, "exits": 23}, IN_BAND | {"name": "other", "role": "in-band"}
@@ -133,7 +133,7 @@ def test_a_network_that_was_not_tried_is_not_ruled_out(monkeypatch: pytest.Monke
     ],
     ids=["no such network", "no in-band network", "one each"],
 )
-def test_pools_on_what_there_is_say_nothing(fabrics: list[dict[str, Any]], joined: list[str]) -> None:
+def test_pools_on_all_available_networks_have_no_findings(fabrics: list[dict[str, Any]], joined: list[str]) -> None:
     plan = build_site(*fabrics, joined=joined, a=[item["name"] for item in fabrics if item["name"] != "other"])
     assert len(plan.fabrics) == len(fabrics) and not list_findings(plan)
 
@@ -150,7 +150,7 @@ def test_leaves_that_join_need_uplink_ports() -> None:
 
 
 @pytest.mark.slow
-def test_more_links_than_uplink_ports_are_advised_the_links_there_are() -> None:
+def test_more_links_than_uplink_ports_are_reported_with_the_number_that_fits() -> None:
     """An SN2201 has 4: with fewer links nothing is wrong. To leave the management network out is no cure."""
 
     def look(links: int) -> Plan:

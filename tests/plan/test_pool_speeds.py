@@ -83,7 +83,7 @@ COMPUTE = {"slow": "dgx-a100", "fast": "dgx-b200"}
 @pytest.mark.parametrize("machines", FAST_AND_SLOW, ids=("slow-first", "fast-first"))
 @pytest.mark.parametrize("kind", ["ethernet", "roce"])
 @pytest.mark.parametrize("system", SPEEDS)
-def test_each_dialect_says_the_speed_of_links_of_slower_pools(system: str, kind: str, machines: dict[str, str]) -> None:
+def test_each_dialect_sets_the_speed_of_slower_pools(system: str, kind: str, machines: dict[str, str]) -> None:
     role = {}
     if kind == "roce":
         role, machines = {"role": "compute"}, {name: COMPUTE[name] for name in machines}

@@ -33,7 +33,7 @@ def test_complete_racks_are_not_ordered_for_switches() -> None:
     assert not list_findings(cured, "rack-unassigned")
 
 
-def test_a_complete_rack_takes_no_other_machine() -> None:
+def test_a_complete_rack_accepts_no_other_machine() -> None:
     (said,) = list_findings(build_hall("dgx-h100", {"type": "gb200-nvl72", "nodes": 4}), "rack-compatibility")
     assert said.level == "error" and said.hint == "use eia-42u or eia-48u or eia-52u"
 
@@ -63,7 +63,7 @@ def test_width_and_feed_are_compared(machine: str, rack: str, words: str) -> Non
         ("eia-48u", "eia-48u", []),  # usual ones
     ],
 )
-def test_what_nobody_knows_to_fit_an_unusual_rack_is_noted(rack: str, management: str, paths: list[str]) -> None:
+def test_unknown_compatibility_with_an_unusual_rack_is_a_note(rack: str, management: str, paths: list[str]) -> None:
     """Neither the feed of the machine nor that of the switch is in the catalog."""
     switch = [{"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}]
     plan = build_hall(
@@ -99,7 +99,7 @@ def test_switches_servers_and_service_machines_are_compared_too() -> None:
         assert [item.path for item in found] == ["facility.management.type"] * (3 if rack == "orv3-44ou" else 0)
 
 
-def test_leaves_that_stand_with_the_nodes_are_compared_with_their_rack() -> None:
+def test_leaves_in_racks_of_nodes_are_compared_with_their_rack() -> None:
     """A Clos has a leaf in each rack; the nodes, whose feed nobody sourced, are no finding there."""
     clos = [{"name": "compute", "kind": "roce", "shape": "clos", "switch": "nvidia-sn4600", "su": 2, "leaf_up": 16}]
     facility = {"rack": {"type": "orv3-48u", "nodes": 2}, "management": {"type": "eia-48u"}}
@@ -109,7 +109,7 @@ def test_leaves_that_stand_with_the_nodes_are_compared_with_their_rack() -> None
     assert found.path == "facility.rack.type" and "nvidia-sn4600 is fed by cords" in found.problem
 
 
-def test_every_rack_of_the_catalog_says_what_it_accepts() -> None:
+def test_every_rack_of_the_catalog_lists_what_it_accepts() -> None:
     facts = Catalog.load_default()
     for name in facts.list_names("racks"):
         rack = facts.get(Rack, name)
@@ -127,7 +127,7 @@ def test_every_rack_of_the_catalog_says_what_it_accepts() -> None:
         ("dgx-a100", {"type": "eia-48u"}, 8, "units"),
     ],
 )
-def test_racks_hold_what_the_reference_architecture_shows(
+def test_nodes_per_rack_match_the_reference_architecture(
     machine: str, rack: dict[str, Any], per_rack: int, by: str
 ) -> None:
     plan = plan_spec(pools=build_pools(machine, 16), facility={"rack": rack})

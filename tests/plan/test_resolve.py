@@ -55,14 +55,14 @@ TABLE_C = {2: (1152, 64, 48, 18), 4: (2304, 128, 96, 36), 8: (4608, 256, 192, 72
 
 @pytest.mark.parametrize("machine", ["dgx-h100", "dgx-h200", "dgx-b200"])
 @pytest.mark.parametrize("units", TABLE_A)
-def test_larger_superpods(machine: str, units: int) -> None:
+def test_switches_of_larger_superpods_match_the_reference(machine: str, units: int) -> None:
     plan = plan_spec(pools=build_pools(machine, 32 * units))
     assert count_switches_and_links(plan) == TABLE_A[units] and not plan.errors
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("units", TABLE_B)
-def test_superpods_with_subnet_managers(units: int) -> None:
+def test_superpods_with_subnet_managers_match_the_reference(units: int) -> None:
     nodes, leaf, spine, cables, between = TABLE_B[units]
     fabric = {
         "name": "compute",
@@ -88,7 +88,7 @@ def test_superpods_with_subnet_managers(units: int) -> None:
 
 
 @pytest.mark.parametrize("units", TABLE_C)
-def test_nvl72_superpods(units: int) -> None:
+def test_nvl72_superpods_match_the_reference(units: int) -> None:
     accelerators, leaf, spine, core = TABLE_C[units]
     plan = plan_spec(pools=build_pools("dgx-gb200", 144 * units))
     assert plan.accelerators == accelerators and count_switches_and_links(plan)[:3] == (leaf, spine, core)
@@ -104,26 +104,26 @@ TABLE_B300_ETHERNET = {1: (16, 8), 2: (32, 16), 4: (64, 32), 8: (128, 64), 16: (
 
 
 @pytest.mark.parametrize("units", TABLE_B300_XDR)
-def test_b300_superpods_over_xdr(units: int) -> None:
+def test_b300_superpods_over_xdr_match_the_reference(units: int) -> None:
     fabric = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-q3400-ra"}
     plan = plan_spec(pools=build_pools("dgx-b300", 72 * units), fabrics=[fabric])
     assert count_switches_and_links(plan)[:2] == TABLE_B300_XDR[units] and plan.fabrics[0].unit_nodes == 72
 
 
 @pytest.mark.parametrize("units", TABLE_B300_ETHERNET)
-def test_b300_superpods_over_two_ethernet_planes(units: int) -> None:
+def test_b300_superpods_over_two_ethernet_planes_match_the_reference(units: int) -> None:
     fabric = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
     plan = plan_spec(pools=build_pools("dgx-b300", 64 * units), fabrics=[fabric])
     assert count_switches_and_links(plan)[:2] == TABLE_B300_ETHERNET[units] and plan.fabrics[0].planes == 2
 
 
-def test_a_hundred_thousand_do_not_fit_and_it_says_what_would() -> None:
+def test_a_fabric_that_is_too_large_is_reported_with_what_fits() -> None:
     plan = plan_spec(pools=build_pools("dgx-h100", 12_500))
     (finding,) = plan.errors
     assert finding.check == "fabric-fit" and "65536" in finding.problem and "radix" in finding.hint
 
 
-def test_the_pod_of_the_design() -> None:
+def test_the_example_of_the_design_is_planned() -> None:
     plan = plan_spec(
         storage=[{"name": "scratch", "kind": "lustre", "capacity": "2 PiB", "tier": "best", "mount": "/scratch"}],
         facility={"rack": {"type": "orv3-48u", "nodes": 4}, "power": {"budget": "2 MW"}},
@@ -140,7 +140,7 @@ def test_the_pod_of_the_design() -> None:
 
 
 @pytest.mark.slow
-def test_storage_between_and_beyond_the_table() -> None:
+def test_storage_throughput_is_interpolated_and_extrapolated() -> None:
     def read(nodes: int) -> float:
         plan = plan_spec(
             pools=build_pools("dgx-h100", nodes), storage=[{"name": "s", "kind": "lustre", "tier": "better"}]
@@ -203,7 +203,7 @@ def test_mixed_pools_share_one_tree() -> None:
     ),
     st.sampled_from(["rail-optimized", "fat-tree"]),
 )
-def test_every_plan_holds_together(pools: list[tuple[str, int]], shape: str) -> None:
+def test_every_plan_is_consistent(pools: list[tuple[str, int]], shape: str) -> None:
     plan = plan_spec(
         pools=[
             {

@@ -62,13 +62,13 @@ def count_idle_switches(wiring: Wiring) -> dict[str, int]:
         ("dgx-h100", 52, NDR | {"leaf_up": 40}, (24, 20)),  # 24 nodes on a leaf: 3 of them on each rail
     ],
 )
-def test_by_hand(machine: str, nodes: int, of: dict[str, Any], switches: tuple[int, ...]) -> None:
+def test_switches_match_a_manual_count(machine: str, nodes: int, of: dict[str, Any], switches: tuple[int, ...]) -> None:
     assert count_switches(machine, nodes, of) == switches
 
 
 @pytest.mark.parametrize("machine", ["dgx-gb200", "dgx-h100"])
 @pytest.mark.parametrize("shape", ["fat-tree", "rail-optimized"])
-def test_units_and_domains_of_compute_do_not_shape_other_networks(machine: str, shape: str) -> None:
+def test_units_and_domains_of_compute_do_not_affect_other_networks(machine: str, shape: str) -> None:
     """Machines with as many ports of a network on leaves of as many ports take equal switches there. By hand: 32 ports
     of a leaf face down, and exits find ports on the spines.
     """
@@ -100,7 +100,7 @@ def test_no_switch_is_without_nodes_and_rails_meet(machine: str, of: dict[str, A
 
 
 @pytest.mark.parametrize("racks", [1, 2, 7, 8, 9, 13, 15, 16, 17, 29])
-def test_another_rack_of_nvl72_takes_four_leaves(racks: int) -> None:
+def test_each_rack_of_nvl72_needs_four_leaves(racks: int) -> None:
     wiring = build_wiring(plan_spec(pools=build_pools("dgx-gb200", 18 * racks), fabrics=[NDR | {"leaf_rails": 1}]))
     assert wiring.tiers[0].count == 4 * racks
     assert len(wiring.tiers) == (2 if racks < 16 else 3)
@@ -116,7 +116,7 @@ def test_another_rack_of_nvl72_takes_four_leaves(racks: int) -> None:
         ("dgx-gb200", 576, NDR, (128, 96, 36)),  # the maker's pods
     ],
 )
-def test_pods_nobody_declared_have_the_size_that_takes_fewest_switches(
+def test_undeclared_pods_have_the_size_with_the_fewest_switches(
     machine: str, nodes: int, of: dict[str, Any], switches: tuple[int, ...]
 ) -> None:
     assert count_switches(machine, nodes, of) == switches
@@ -131,7 +131,7 @@ def test_pods_nobody_declared_have_the_size_that_takes_fewest_switches(
         ("dgx-h100", 625, {"pod": "rail", "tiers": 2}, (448, 288)),
     ],
 )
-def test_another_kind_of_pod_with_fewer_switches_is_named_and_is_right(
+def test_a_kind_of_pod_with_fewer_switches_is_reported_correctly(
     machine: str, nodes: int, settings: dict[str, Any], switches: tuple[int, int]
 ) -> None:
     now = plan_spec(pools=build_pools(machine, nodes), fabrics=[NDR])
@@ -164,13 +164,13 @@ def list_split(pools: list[dict[str, Any]], of: dict[str, Any]) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("nodes", [2, 12, 16, 24, 31, 36, 90])
-def test_domains_that_no_leaf_splits_are_not_said_to_be(nodes: int) -> None:
+def test_domains_that_are_not_split_are_not_reported(nodes: int) -> None:
     assert not list_split(build_pools("dgx-gb200", nodes), NDR)
     assert not list_split(build_pools("dgx-gb200", min(nodes, 18)), NDR | {"leaf_down": 20})
 
 
 @pytest.mark.slow
-def test_split_domains_are_told_what_makes_them_whole() -> None:
+def test_split_domains_are_reported_with_a_fix() -> None:
     assert list_split(build_pools("dgx-gb200", 72), NDR | {"leaf_down": 20}) == ["set leaf_down to a multiple of 18"]
     assert list_split(build_pools("dgx-gb200", 36), NDR | {"leaf_rails": 4}) == ["set leaf_rails: 1"]
     assert not list_split(build_pools("dgx-gb200", 36), NDR | {"leaf_rails": 1})
@@ -185,7 +185,7 @@ def test_split_domains_are_told_what_makes_them_whole() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("one, other", [(20, 31), (31, 20), (20, 22), (4, 36), (36, 4)])
-def test_an_advised_order_of_pools_splits_no_domain(one: int, other: int) -> None:
+def test_the_suggested_order_of_pools_splits_no_domain(one: int, other: int) -> None:
     """Each of two pools was told to be the first, in both orders."""
     pools = [
         {"name": name, "machine": "dgx-gb200", "nodes": nodes, "fabrics": ["compute"]}

@@ -78,7 +78,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("shape", sorted(SHAPES))
-def test_every_port_has_a_link_of_its_own_that_nobody_else_has(tmp_path: Path, shape: str) -> None:
+def test_every_port_has_a_separate_link(tmp_path: Path, shape: str) -> None:
     plan = build_plan(tmp_path, fabric=SHAPES[shape])
     found = list_ends(plan)
     assert plan.networks
@@ -101,7 +101,7 @@ def test_every_port_has_a_link_of_its_own_that_nobody_else_has(tmp_path: Path, s
     assert sum(used.values()) == 2 * (underlay.rails.node_links.count + len(found))
 
 
-def test_cables_and_switches_agree_who_hangs_where(tmp_path: Path) -> None:
+def test_cables_and_switches_agree_on_connected_hosts(tmp_path: Path) -> None:
     from supercloud.plan.build.cabling.cables import build_cable_table
 
     plan = build_plan(tmp_path, fabric=SHAPES["services besides"] | {"os": "frr"})
@@ -121,7 +121,7 @@ def test_cables_and_switches_agree_who_hangs_where(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", ["nodes", "servers", "store", "service", "first role"])
-def test_growth_renumbers_nobody(tmp_path: Path, change: str) -> None:
+def test_growth_renumbers_no_server(tmp_path: Path, change: str) -> None:
     services = [{"name": "appliance", "count": 6, "links": 2}]
     before = build_plan(tmp_path, 60, fabric={"services": services})
     kinds: dict[str, Any] = {
@@ -172,7 +172,7 @@ def test_names_addresses_and_variables_reach_the_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_says_what_the_plan_says(tmp_path: Path) -> None:
+def test_scripts_of_servers_set_the_addresses_of_the_plan(tmp_path: Path) -> None:
     plan = build_plan(tmp_path, fabric={"planes": 2})
     bundle = render(plan, "roce")
     tables: dict[str, set[str]] = {}
@@ -193,7 +193,7 @@ def test_a_server_says_what_the_plan_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_flat_rails_of_infiniband_have_room_for_servers_too(tmp_path: Path) -> None:
+def test_flat_rails_of_infiniband_have_addresses_for_servers(tmp_path: Path) -> None:
     fabric = {"kind": "infiniband", "switch": "nvidia-qm9700"}
     plan = build_plan(tmp_path, fabric=fabric)
     found = list_ends(plan)
@@ -209,7 +209,7 @@ def test_flat_rails_of_infiniband_have_room_for_servers_too(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_host_of_infiniband_works_its_addresses_out(tmp_path: Path) -> None:
+def test_hosts_on_infiniband_compute_their_addresses(tmp_path: Path) -> None:
     plan = build_plan(
         tmp_path,
         300,
@@ -247,7 +247,7 @@ def test_a_host_of_infiniband_works_its_addresses_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_bridged_networks_have_the_ordinary_addresses_and_nothing_routed(tmp_path: Path) -> None:
+def test_bridged_networks_have_in_band_addresses_and_no_routed_links(tmp_path: Path) -> None:
     from samples import EXAMPLES  # 07 has all four networks
 
     plan = resolve(load(next(path for path in EXAMPLES if path.parent.name == "07-storage")))
@@ -268,7 +268,7 @@ def test_bridged_networks_have_the_ordinary_addresses_and_nothing_routed(tmp_pat
 
 
 @pytest.mark.slow
-def test_a_name_that_dns_does_not_take(tmp_path: Path) -> None:
+def test_a_name_that_dns_does_not_allow_is_reported(tmp_path: Path) -> None:
     plan = build_plan(tmp_path, stores=[build_store("a" * 38)], fabric={})
     assert not [item for item in plan.errors if item.check == "network-names"]
     long = "fabric-for-storage-of-the-whole-house"
@@ -284,7 +284,7 @@ def test_a_name_that_dns_does_not_take(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("subnet, said", [("172.20.0.0/24", "has space for 0 rails"), ("172.20.0.0/23", "rails of")])
-def test_too_small_for_servers(tmp_path: Path, subnet: str, said: str) -> None:
+def test_a_subnet_too_small_for_servers_is_an_error(tmp_path: Path, subnet: str, said: str) -> None:
     plan = build_plan(tmp_path, fabric={"subnet": subnet})
     (finding,) = [item for item in plan.errors if item.check == "network-size"]
     assert finding.path == "fabrics[0].subnet" and said in finding.problem

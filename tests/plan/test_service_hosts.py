@@ -51,12 +51,12 @@ def list_problems(plan: Plan, check: str = "service-hosts") -> list[tuple[str, s
         ([("t-0301", None)], None),
     ],
 )
-def test_whose_name_or_address_is_taken(kind: str, controllers: Any, found: str | None) -> None:
+def test_duplicate_names_and_addresses_of_hosts_are_reported(kind: str, controllers: Any, found: str | None) -> None:
     assert [problem for _, problem in list_problems(build_plan(kind, *controllers))] == ([found] if found else [])
 
 
 @pytest.mark.slow
-def test_where_only_slurm_takes_ipv6() -> None:
+def test_only_slurm_accepts_ipv6_addresses() -> None:
     assert not list_problems(build_plan("slurm", ("a", "fd00::1")))
     [(path, problem)] = list_problems(build_plan("kubernetes", ("a", "fd00::1")))
     assert path == "scheduler.controllers[0].address" and "IPv6" in problem
@@ -69,7 +69,7 @@ def test_the_address_of_the_control_plane_is_in_their_network() -> None:
     assert path == "scheduler.controllers[0].address" and "outside of 10.0.0.0/16" in problem
 
 
-def test_pods_and_services_keep_off_the_hosts() -> None:
+def test_networks_of_pods_and_services_avoid_the_hosts() -> None:
     free = build_cluster_networks(build_plan("kubernetes", ("a", None)))
     for block in (free.pods, free.services):
         assert block
@@ -78,7 +78,7 @@ def test_pods_and_services_keep_off_the_hosts() -> None:
         assert moved.pods and moved.services and address not in moved.pods and address not in moved.services
 
 
-def test_runs_know_what_is_in_them() -> None:
+def test_runs_contain_their_hosts_and_addresses() -> None:
     hosts = HostRange("gpu-", 8, 12, 2)
     assert [
         name

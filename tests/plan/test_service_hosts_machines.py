@@ -72,7 +72,7 @@ def test_hosts_of_the_scheduler_are_in_every_list(scheduler: dict[str, Any], nam
         assert f"\n{name},{address}\n" in hosts["dhcp-hosts"]
 
 
-def test_specs_without_a_machine_stay_as_they_were() -> None:
+def test_specs_without_a_machine_have_no_service_machines() -> None:
     plan = build_site({key: value for key, value in SLURM.items() if key != "machine"})
     assert not plan.errors and plan.facility and not plan.facility.service_groups
 
@@ -93,18 +93,18 @@ def test_a_host_that_is_a_declared_machine_is_counted_once() -> None:
         (["ctl-01", "ctl-03"], "scheduler.controllers[1].name", "renumber them, or declare all of them"),
     ],
 )
-def test_other_names_are_refused_with_a_name_that_fits(names: list[str], path: str, hint: str) -> None:
+def test_invalid_names_are_refused_with_a_valid_name(names: list[str], path: str, hint: str) -> None:
     plan = build_site(SLURM | {"controllers": [{"name": name} for name in names]})
     (said,) = (finding for finding in plan.errors if finding.check == "service-hosts")
     assert said.path == path and said.hint.startswith(hint)
 
 
-def test_an_unknown_machine_is_said() -> None:
+def test_an_unknown_machine_is_an_error() -> None:
     (said,) = build_site(SLURM | {"machine": "management-sever"}).errors
     assert said.path == "scheduler.machine" and "management-server" in said.hint + said.problem
 
 
-def test_hosts_have_their_ports_on_one_ordinary_network() -> None:
+def test_hosts_have_their_ports_on_one_in_band_network() -> None:
     networks = [FABRICS[0], FABRICS[0] | {"name": "second", "role": "in-band"}]
     pools = [
         {"name": name, "machine": "dgx-h100", "nodes": 4, "fabrics": [network["name"]]}

@@ -46,7 +46,7 @@ MACHINES = {"rack": {"type": "eia-48u"}, "machines": [{"name": "mgmt", "machine"
         ({"controllers": [{"name": "ctl1"}]}, {"facility": None}),
     ],
 )
-def test_controllers_with_a_machine_or_without_racks_get_none(
+def test_controllers_with_a_machine_or_without_racks_get_no_note(
     scheduler: dict[str, Any], changes: dict[str, Any]
 ) -> None:
     assert list_findings(scheduler, **changes) == []
@@ -75,7 +75,7 @@ def test_racked_machines_are_cabled_to_the_management_network(fabrics: list[dict
     assert [row["count"] for row in bill if "(login)" in row["item"]] == ["2"]
 
 
-def test_machines_on_no_in_band_network_are_named_with_what_to_write() -> None:
+def test_machines_on_no_in_band_network_are_reported_with_a_fix() -> None:
     (alone,) = list_unjoined(build_plan(MANAGEMENT))
     assert alone.path == "facility.machines[0]" and alone.problem.startswith("login is on no in-band network")
     assert "declare a fabric with role: in-band" in alone.hint
@@ -110,7 +110,7 @@ COMPUTE = {
 }
 
 
-def test_hosts_of_the_subnet_manager_that_stand_in_no_rack_are_named_with_what_to_write() -> None:
+def test_hosts_of_the_subnet_manager_without_a_rack_are_reported_with_a_fix() -> None:
     plan = build_plan(COMPUTE, MANAGEMENT, facility={"rack": {"type": "eia-48u"}})
     (note,) = [item for item in plan.findings if item.check == "service-racks"]
     assert note.path == "fabrics[0].manager" and note.problem.startswith("compute-manager (2 machines) have no rack")
@@ -131,7 +131,7 @@ def test_hosts_of_the_subnet_manager_that_stand_in_no_rack_are_named_with_what_t
     assert "count: 2" in note.hint and "1 link has no cable length" in note.problem
 
 
-def test_machines_that_others_bring_need_no_rack_of_ours() -> None:
+def test_machines_of_others_need_no_rack() -> None:
     service = {"name": "appliance", "count": 2, "ours": False}
     plan = build_plan(IN_BAND | {"services": [service]}, facility={"rack": {"type": "eia-48u"}})
     assert not [item for item in plan.findings if item.check == "service-racks"] and describe_open_points(plan) == ""

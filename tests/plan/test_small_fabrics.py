@@ -46,9 +46,7 @@ def test_a_basepod_fits_one_switch(machine: str, nodes: int, speed: str) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("nodes, rails, expected", [(8, 8, (1, 1)), (16, 4, (2, 1)), (32, 2, (4, 2))])
-def test_designs_of_64_128_and_256_accelerators_on_64_ports_of_800g(
-    nodes: int, rails: int, expected: tuple[int, int]
-) -> None:
+def test_small_designs_on_800g_switches_match_the_reference(nodes: int, rails: int, expected: tuple[int, int]) -> None:
     declared = build_plan(nodes, of=ROCE, leaf_rails=rails, leaf_down=64, **({"tiers": 2} if nodes == 8 else {}))
     assert count_switches(declared) == expected and not declared.errors
     assert sum(count_switches(build_plan(nodes, of=ROCE))) <= sum(expected)
@@ -65,7 +63,7 @@ def test_designs_of_64_128_and_256_accelerators_on_64_ports_of_800g(
         ({"exits": 100}, (6, 5)),
     ],
 )
-def test_what_is_declared_is_kept(more: dict[str, Any], expected: tuple[int, int]) -> None:
+def test_declared_sizes_are_kept(more: dict[str, Any], expected: tuple[int, int]) -> None:
     plan = build_plan(20, **more)
     assert not plan.errors and count_switches(plan) == expected
 
@@ -143,10 +141,10 @@ def test_nodes_that_move_to_another_place_in_the_fabric_are_recabled() -> None:
     assert list_moves(before, after) == {"node_links": "16 of them end elsewhere"}
 
 
-def test_one_that_becomes_several_is_not_renamed() -> None:
+def test_a_switch_that_becomes_several_is_not_renamed() -> None:
     assert "replaces" not in {item.impact for item in diff_plans(build_plan(1), build_plan(9))}
 
 
-def test_sharing_is_for_fabrics_with_rails() -> None:
+def test_only_fabrics_with_rails_share_leaves() -> None:
     (said,) = build_plan(8, shape="fat-tree", leaf_rails=2).errors
     assert said.path == "fabrics[0].leaf_rails" and said.hint == "remove leaf_rails, or set shape: rail-optimized"

@@ -55,7 +55,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("check", sorted(BAD))
-def test_bad_input_is_said_with_the_number_that_is_over_and_the_cure(catalog: Catalog, check: str) -> None:
+def test_bad_input_is_reported_with_the_exceeded_number_and_the_fix(catalog: Catalog, check: str) -> None:
     store, part = BAD[check]
     found = [finding for finding in plan_storage(catalog, store).findings if finding.check == check]
     assert found and part in found[0].problem, [finding.problem for finding in found]
@@ -66,7 +66,7 @@ def test_bad_input_is_said_with_the_number_that_is_over_and_the_cure(catalog: Ca
     "asked",
     [{"throughput": {"read": "1 GB/s", "write": "1 GB/s"}}, {"throughput_per_tib": "1 GB/s", "capacity": "1 TiB"}],
 )
-def test_the_throughput_that_is_advised_is_enough(catalog: Catalog, asked: dict[str, Any]) -> None:
+def test_the_suggested_throughput_is_enough(catalog: Catalog, asked: dict[str, Any]) -> None:
     """65 nodes are to read thirds of a GB/s: rounded down, what was advised was said to be too little."""
 
     def look(store: dict[str, Any]) -> tuple[list[str], list[str]]:
@@ -81,14 +81,14 @@ def test_the_throughput_that_is_advised_is_enough(catalog: Catalog, asked: dict[
     assert look({"tier": "good"}) == ([], [])
 
 
-def test_a_file_system_that_writes_nothing_is_told_the_throughput_alone(catalog: Catalog) -> None:
+def test_a_file_system_without_writes_gets_a_suggestion_of_throughput_only(catalog: Catalog) -> None:
     store = {"throughput": {"read": "1 GB/s", "write": "0 GB/s"}, "checkpoint": {"parameters": 1e9, "stall": "10 s"}}
     (finding,) = [item for item in plan_storage(catalog, store).findings if item.check == "storage-checkpoint"]
     assert finding.hint.startswith("set throughput: {write: ")
 
 
 @pytest.mark.parametrize("check", ["storage-capacity", "storage-server-throughput", "storage-minimum"])
-def test_the_cure_cures(catalog: Catalog, check: str) -> None:
+def test_the_suggested_fix_works(catalog: Catalog, check: str) -> None:
     store = dict(BAD[check][0])
     hints = [finding.hint for finding in plan_storage(catalog, store).findings if finding.check == check]
     count = max(int(word.strip(",")) for hint in hints for word in hint.split() if word.strip(",").isdigit())
@@ -105,7 +105,7 @@ def test_the_cure_cures(catalog: Catalog, check: str) -> None:
         ("nfs", "5 PB"),
     ],
 )
-def test_the_servers_that_are_advised_are_the_fewest_that_do(catalog: Catalog, kind: str, capacity: str) -> None:
+def test_the_suggested_number_of_servers_is_minimal(catalog: Catalog, kind: str, capacity: str) -> None:
     """Usable space does not grow in proportion: spares of a stripe stay the same, and pairs come in twos."""
 
     def build_store(count: int) -> dict[str, Any]:
@@ -119,13 +119,13 @@ def test_the_servers_that_are_advised_are_the_fewest_that_do(catalog: Catalog, k
     )
 
 
-def test_no_room_for_servers(catalog: Catalog) -> None:
+def test_servers_without_free_addresses_are_an_error(catalog: Catalog) -> None:
     tight = plan_storage(catalog, {"servers": {"machine": "flash-24"}}, network={"cidr": "10.0.0.0/23"})
     assert any("no free block" in finding.problem for finding in tight.errors) and tight.servers == ()
 
 
 @pytest.mark.parametrize("kind", ["lustre", "weka", "storage-scale", "nfs", "object"])
 @pytest.mark.parametrize("way", ["data", "parity", "spares", "copies"])
-def test_absurd_protection_is_answered_at_once(catalog: Catalog, kind: str, way: str) -> None:
+def test_excessive_protection_is_handled_quickly(catalog: Catalog, kind: str, way: str) -> None:
     store = {"kind": kind, "capacity": "1 EiB", "servers": {"machine": "flash-24"}, "protection": {way: 10_000_000}}
     assert plan_storage(catalog, store).storage[0].name == "scratch"

@@ -33,20 +33,20 @@ SIZED: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("store", SIZED, ids=["tier", "floor"])
-def test_a_store_is_sized_for_its_clients_alone(catalog: Catalog, store: dict[str, Any]) -> None:
+def test_storage_is_sized_for_its_clients_only(catalog: Catalog, store: dict[str, Any]) -> None:
     """300 nodes that do not reach it took a store for 27 nodes from 6 servers to 32."""
     alone, beside = (build_divided_plan(catalog, store, others=others).storage[0] for others in (0, 300))
     assert (beside.read, beside.write, beside.design) == (alone.read, alone.write, alone.design)
     assert [group.count for group in beside.servers] == [group.count for group in alone.servers]
 
 
-def test_storage_scale_is_made_for_so_many_clients(catalog: Catalog) -> None:
+def test_storage_scale_is_created_for_the_number_of_clients(catalog: Catalog) -> None:
     plan = build_divided_plan(catalog, SIZED[0] | {"kind": "storage-scale"})
     script = render(plan, "storage").files["scratch/create.sh"].text
     assert f" -n {27 + plan.storage[0].servers[0].count} " in script
 
 
-def test_only_clients_have_to_be_fed(catalog: Catalog) -> None:
+def test_only_clients_count_for_throughput(catalog: Catalog) -> None:
     """Throughput is judged, and a tier recommended, by the pools that reach a store; so are numbers of clients."""
     lowest = build_divided_plan(catalog, {"tier": "good"})
     enough = {"throughput": {"read": str(lowest.storage[0].read), "write": str(lowest.storage[0].write)}}
@@ -84,7 +84,7 @@ def test_only_clients_have_to_be_fed(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize("machine", ["dgx-h100", "dgx-gb200", "dgx-gb300"])
-def test_only_tiers_of_the_reference_are_named(catalog: Catalog, machine: str) -> None:
+def test_only_tiers_of_the_reference_are_suggested(catalog: Catalog, machine: str) -> None:
     """For a GB300 'good' was refused by an error and recommended by a note, and no rate was low."""
 
     def look(more: str) -> Plan:

@@ -74,7 +74,7 @@ def test_servers_on_another_network_than_their_clients_are_an_error(kind: str) -
 
 
 @pytest.mark.slow
-def test_servers_without_a_port_for_the_ordinary_network_are_an_error() -> None:
+def test_servers_without_a_port_for_the_in_band_network_are_an_error() -> None:
     """No fabric is named, so that clients come over the in-band network; machines with unknown ports are warned of."""
     facts = Catalog.load_default()
     plan = build_site(build_store(fabric=None))
@@ -88,7 +88,7 @@ def test_servers_without_a_port_for_the_ordinary_network_are_an_error() -> None:
 
 
 @pytest.mark.parametrize("fabrics", [["compute", "in-band", "management"], ["compute", "in-band"]])
-def test_a_store_on_the_management_network_is_an_error(fabrics: list[str]) -> None:
+def test_storage_on_the_management_network_is_an_error(fabrics: list[str]) -> None:
     """The management network joins management ports, and serves no file systems, whether a pool is on it or not."""
     plan = build_site(
         build_store(fabric="management"), fabrics=(COMPUTE, IN_BAND, MANAGEMENT), pools=[NODES | {"fabrics": fabrics}]
@@ -97,7 +97,7 @@ def test_a_store_on_the_management_network_is_an_error(fabrics: list[str]) -> No
     assert "connects management ports only" in found.problem and found.hint == "set storage[0].fabric: in-band"
 
 
-def test_a_store_on_a_fabric_without_pools_is_an_error() -> None:
+def test_storage_on_a_fabric_without_pools_is_an_error() -> None:
     (found,) = list_findings(
         build_site(build_store(), pools=[NODES | {"fabrics": ["compute", "in-band"]}]), "storage-disconnected"
     )
@@ -106,7 +106,7 @@ def test_a_store_on_a_fabric_without_pools_is_an_error() -> None:
 
 
 @pytest.mark.slow
-def test_a_divided_fabric_without_servers_says_what_they_lack() -> None:
+def test_a_partitioned_fabric_without_servers_is_reported_with_what_is_missing() -> None:
     divided = (COMPUTE, STORAGE | {"partitions": [BLUE]}, IN_BAND)
     hints = {}
     for name, item in (
@@ -130,7 +130,7 @@ def build_mixed_site(*stores: dict[str, Any], **changes: Any) -> Plan:
 
 
 @pytest.mark.slow
-def test_a_pool_that_does_not_reach_a_store_is_warned_of() -> None:
+def test_a_pool_that_does_not_reach_storage_causes_a_warning() -> None:
     kinds = ("lustre", "weka", "storage-scale", "nfs")
     plan = build_mixed_site(*(build_store(kind, name=kind, mount=f"/{kind}", servers=None) for kind in kinds))
     found = list_findings(plan, "storage-clients")
@@ -142,7 +142,7 @@ def test_a_pool_that_does_not_reach_a_store_is_warned_of() -> None:
 
 
 @pytest.mark.slow
-def test_a_pool_is_advised_what_lets_it_reach_the_store() -> None:
+def test_a_pool_gets_a_suggestion_with_which_it_reaches_the_storage() -> None:
     """Another network that only others are on lets the store have more clients, and this pool none."""
     own = {"name": "own", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700", "role": "storage"}
     more = NODES | {"name": "b", "nodes": 4, "fabrics": ["compute", "in-band", "storage", "own"]}
@@ -156,7 +156,7 @@ SECOND = STORAGE | {"name": "second", "role": "storage"}
 
 
 @pytest.mark.slow
-def test_no_store_is_taken_from_a_pool_that_has_it() -> None:
+def test_suggestions_take_no_storage_from_a_pool() -> None:
     """Two small pools would gain by another network, and the large one would lose the store."""
     small = [NODES | {"name": name, "nodes": 2, "fabrics": ["compute", "second", "in-band"]} for name in "bc"]
     first = STORAGE | {"role": "storage"}
@@ -172,7 +172,7 @@ def test_no_store_is_taken_from_a_pool_that_has_it() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_advised_for_a_store_does_not_depend_on_the_others() -> None:
+def test_suggestions_for_a_storage_are_independent_of_others() -> None:
     """One of two stores on a network has servers without a port there: it is not reached with that network either."""
     near = build_store(name="near", mount="/near")
     far = build_store(machine="cpu-6740e", name="far", mount="/far")
@@ -185,7 +185,7 @@ def test_what_is_advised_for_a_store_does_not_depend_on_the_others() -> None:
 
 
 @pytest.mark.slow
-def test_a_pool_keeps_its_cure_beside_one_that_does_not_fit() -> None:
+def test_a_pool_keeps_its_suggestion_if_another_pool_does_not_fit() -> None:
     """12 nodes and 8 servers take 20 ports or more of the only switch: 4 nodes fit beside them, 100 do not."""
     full = STORAGE | {"tiers": 1}
     small, large = (
@@ -201,7 +201,7 @@ def test_a_pool_keeps_its_cure_beside_one_that_does_not_fit() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_advised_for_pools_of_two_machines_works_together() -> None:
+def test_suggestions_for_pools_of_two_machines_work_together() -> None:
     """The only switch has ports for 4 more nodes of one machine or for 6 of another, not for both."""
     full = STORAGE | {"tiers": 1, "manager": {"links": 2}}
     nodes, *others = (
@@ -218,7 +218,7 @@ def test_what_is_advised_for_pools_of_two_machines_works_together() -> None:
 
 
 @pytest.mark.slow
-def test_many_pools_that_lack_the_same_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pools_that_lack_the_same_network_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
 
     def count(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> tuple[Plan, list[Finding]]:
@@ -235,7 +235,7 @@ def test_many_pools_that_lack_the_same_are_planned_once(monkeypatch: pytest.Monk
     assert not build_site(build_store(), pools=[NODES, *cured]).errors
 
 
-def test_no_plan_is_made_of_what_cannot_help(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_suggestions_that_cannot_help_are_not_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan of a large hall takes a while: what is not reached is known from the declaration."""
     made: list[int] = []
 
@@ -269,7 +269,7 @@ ETHERNET = {"name": "storage", "kind": "ethernet", "shape": "fat-tree", "switch"
         ("storage-scale", ETHERNET, {"exits": 2}, "storage-scale identifies its clients by their names on storage"),
     ],
 )
-def test_ethernet_is_reached_over_cables_and_routers(
+def test_ethernet_storage_is_reached_over_cables_and_routers(
     kind: str, fabric: dict[str, Any], change: dict[str, Any], unreached: str
 ) -> None:
     plan = build_mixed_site(build_store(kind), fabrics=(COMPUTE, fabric | change, IN_BAND))
@@ -281,7 +281,7 @@ def test_ethernet_is_reached_over_cables_and_routers(
 
 
 @pytest.mark.slow
-def test_what_is_rendered_leaves_pools_out_that_do_not_reach_a_store() -> None:
+def test_pools_that_do_not_reach_a_storage_are_excluded_from_rendered_files() -> None:
     plan = build_mixed_site(build_store(), build_store("nfs", name="home", mount="/home", fabric="in-band"))
     slurm = render(plan, "slurm").files["INSTALL.md"].text
     assert "- /scratch is mounted on a-[0001-0012], and on login hosts that have a port on storage too." in slurm
@@ -315,7 +315,7 @@ def test_pods_with_a_volume_stay_off_nodes_that_do_not_mount_it() -> None:
 
 
 @pytest.mark.slow
-def test_volumes_stay_as_they_are_when_other_pools_reach_their_store() -> None:
+def test_volumes_do_not_change_when_other_pools_reach_their_storage() -> None:
     """The API server refuses a change of nodeAffinity in a PersistentVolume."""
     more = NODES | {"name": "b", "nodes": 4}
     plans = [
@@ -328,7 +328,7 @@ def test_volumes_stay_as_they_are_when_other_pools_reach_their_store() -> None:
 
 
 @pytest.mark.slow
-def test_drivers_of_volumes_on_demand_run_where_their_store_is_mounted() -> None:
+def test_drivers_of_dynamic_volumes_run_where_their_storage_is_mounted() -> None:
     """They report no topology that names the store, so the pods that use such volumes have to ask for its nodes."""
     stores = [build_store("weka", name="fast", mount="/fast"), build_store("storage-scale", name="deep", mount="/deep")]
     files = render(build_mixed_site(*stores, scheduler=KUBERNETES), "kubernetes").files
@@ -363,7 +363,7 @@ def test_weka_file_systems_that_no_node_mounts_both_of_are_an_error() -> None:
         )
 
 
-def test_claims_of_a_store_may_grow_with_it() -> None:
+def test_claims_of_a_storage_can_grow_with_it() -> None:
     """Of a class that allows no expansion, the API server refuses a claim that asks for more."""
     plan = build_mixed_site(build_store(), scheduler=KUBERNETES)
     assert [item["allowVolumeExpansion"] for item in render_volumes(plan, "StorageClass")] == [True]

@@ -37,7 +37,7 @@ def build_site(machine: str, clients: str, *more: str) -> Plan:
         ("management-server", "storage", True),
     ],
 )
-def test_servers_without_a_port_on_the_network_of_their_addresses_are_named(
+def test_servers_without_a_port_on_the_network_of_their_addresses_are_reported(
     machine: str, clients: str, has_port: bool
 ) -> None:
     plan = build_site(machine, clients)
@@ -49,7 +49,7 @@ def test_servers_without_a_port_on_the_network_of_their_addresses_are_named(
         assert "scratch-oss-[0001-0004]" in item.problem and "in-band: 2 × 200 Gb/s ethernet" in item.problem
 
 
-def test_ports_of_servers_are_on_one_ordinary_network() -> None:
+def test_ports_of_servers_are_on_one_in_band_network() -> None:
     plan = build_site("management-server", "storage", "second")
     joined = [fabric.name for fabric in plan.fabrics if any(item.name == "scratch-oss" for item in fabric.services)]
     assert joined == ["storage", "in-band"]

@@ -49,7 +49,9 @@ def list_errors(plan: Plan) -> list[tuple[str, str, str]]:
         ("object", {"data": 12, "parity": 4}, 4),
     ],
 )
-def test_as_many_servers_as_parts(tmp_path: Path, kind: str, protection: dict[str, int], servers: int) -> None:
+def test_protection_needs_one_server_per_part(
+    tmp_path: Path, kind: str, protection: dict[str, int], servers: int
+) -> None:
     plan = build_plan(tmp_path, kind, **protection)
     assert not plan.errors and plan.servers[-1].count == servers
 
@@ -70,7 +72,7 @@ def test_as_many_servers_as_parts(tmp_path: Path, kind: str, protection: dict[st
         ),
     ],
 )
-def test_what_the_product_does_not_make(
+def test_unsupported_protection_is_an_error_with_the_supported_one(
     tmp_path: Path, kind: str, protection: dict[str, int], said: str, cure: dict[str, int]
 ) -> None:
     ((check, problem, hint),) = list_errors(build_plan(tmp_path, kind, **protection))
@@ -90,7 +92,7 @@ def test_what_the_product_does_not_make(
         ("object", 2, {}, 4),
     ],
 )
-def test_below_its_minimum_and_the_cure(
+def test_too_few_servers_are_an_error_with_the_minimum(
     tmp_path: Path, kind: str, count: int, protection: dict[str, int], needed: int
 ) -> None:
     ((check, problem, hint),) = list_errors(build_plan(tmp_path, kind, count, **protection))

@@ -26,7 +26,7 @@ TABLE_6 = {
 
 
 @pytest.mark.parametrize("tier, units", TABLE_6)
-def test_tiers_are_those_of_the_table_and_the_servers_give_them(catalog: Catalog, tier: str, units: int) -> None:
+def test_servers_provide_the_throughput_of_the_tiers(catalog: Catalog, tier: str, units: int) -> None:
     read, write = TABLE_6[tier, units]
     store = {"tier": tier, "servers": {"machine": "flash-24", "throughput": GIVES}}
     (item,) = plan_storage(catalog, store, nodes=32 * units).storage
@@ -37,7 +37,7 @@ def test_tiers_are_those_of_the_table_and_the_servers_give_them(catalog: Catalog
     assert item.design.servers == need + need % 2  # in pairs
 
 
-def test_lustre_by_hand(catalog: Catalog) -> None:
+def test_lustre_matches_a_manual_calculation(catalog: Catalog) -> None:
     # one server: 24 drives = 2 groups of 8 + 2 and 4 spare; 8 x 15.36 TB x 0.95 = 116.736 TB a target
     item = build_storage(catalog, capacity="10 PiB", tier="best")
     design = item.design
@@ -50,7 +50,7 @@ def test_lustre_by_hand(catalog: Catalog) -> None:
     assert design.metadata_size == Size("116.736 TB")  # 1 % of the capacity is more than the inodes take
 
 
-def test_metadata_of_the_manuals_example(catalog: Catalog) -> None:
+def test_metadata_matches_the_example_of_the_manual(catalog: Catalog) -> None:
     # Lustre manual 2.2: 500 TB of 5 MB files = 100 M inodes, 2 KiB each, doubled: «400 GiB», or «1200 GiB»
     store = {"servers": {"machine": "flash-24", "count": 2}, "average_file": "5 MB"}
     design = build_storage(catalog, **store).design
@@ -65,7 +65,7 @@ def test_metadata_of_the_manuals_example(catalog: Catalog) -> None:
     assert isinstance(small, LustreDesign) and small.metadata_size.base >= 5 * design.metadata_size.base
 
 
-def test_checkpoints_of_the_reference(catalog: Catalog) -> None:
+def test_checkpoint_sizes_match_the_reference(catalog: Catalog) -> None:
     # 14 bytes a parameter: 405 G -> 5.67 TB, 70 G -> 0.98 TB, 1 T -> 14 TB
     for parameters, size in ((405e9, "5.67 TB"), (70e9, "0.98 TB"), (1e12, "14 TB")):
         item = build_storage(catalog, checkpoint={"parameters": parameters, "stall": "10 s", "keep": 3})
@@ -76,13 +76,13 @@ def test_checkpoints_of_the_reference(catalog: Catalog) -> None:
     assert item.checkpoint and item.checkpoint.write == Rate("6 GB/s")
 
 
-def test_a_checkpoint_raises_what_a_tier_asks(catalog: Catalog) -> None:
+def test_a_checkpoint_raises_the_throughput_of_a_tier(catalog: Catalog) -> None:
     item = build_storage(catalog, tier="best", checkpoint={"parameters": 405e9, "stall": "15 s"})
     assert item.write == Rate("378 GB/s") and item.basis.endswith("write by checkpoints")
     assert item.design and item.design.decided_by == "write" and item.design.servers == 14  # 378 / 30 = 12.6, in pairs
 
 
-def test_weka_by_hand(catalog: Catalog) -> None:
+def test_weka_matches_a_manual_calculation(catalog: Catalog) -> None:
     item = build_storage(catalog, kind="weka", capacity="1 PiB", tier="good")
     design = item.design
     assert isinstance(design, WekaDesign)
@@ -98,14 +98,14 @@ def test_weka_by_hand(catalog: Catalog) -> None:
     assert many.usable_capacity >= Size("10 PiB")
 
 
-def test_storage_scale_by_hand(catalog: Catalog) -> None:
+def test_storage_scale_matches_a_manual_calculation(catalog: Catalog) -> None:
     design = build_storage(catalog, kind="storage-scale", capacity="1 PiB", tier="good").design
     assert isinstance(design, ScaleDesign)
     # 23 data drives, two copies: 176.64 TB a server; 1125.9 / 176.64 = 6.4
     assert (design.servers, design.copies, design.quorum) == (7, 2, 3) and design.usable_capacity == Size("1236.48 TB")
 
 
-def test_without_a_measurement_ports_are_the_bound_and_it_is_said(catalog: Catalog) -> None:
+def test_without_a_measurement_ports_are_the_reported_bound(catalog: Catalog) -> None:
     plan = plan_storage(catalog, {"tier": "best", "servers": {"machine": "flash-24"}})
     (item,) = plan.storage
     assert (
@@ -119,7 +119,7 @@ def test_without_a_measurement_ports_are_the_bound_and_it_is_said(catalog: Catal
     assert item.design and item.design.read == Rate("800 Gb/s") * item.design.servers  # never more than the ports
 
 
-def test_servers_are_hosts_of_the_plan_and_no_pool_renumbers_them(catalog: Catalog) -> None:
+def test_servers_are_hosts_that_no_pool_renumbers(catalog: Catalog) -> None:
     store = {"capacity": "2 PiB", "servers": {"machine": "flash-24"}}
     plan = plan_storage(catalog, store)
     assert [str(group.hosts) for group in plan.servers] == ["scratch-mds-[0001-0002]", "scratch-oss-[0001-0010]"]
@@ -133,7 +133,7 @@ def test_servers_are_hosts_of_the_plan_and_no_pool_renumbers_them(catalog: Catal
     assert max(blocks) < int(plan.servers[0].addresses.block.network_address)
 
 
-def test_without_machines_nothing_is_sized_and_it_is_said(catalog: Catalog) -> None:
+def test_storage_without_machines_is_not_sized_and_reported(catalog: Catalog) -> None:
     plan = plan_storage(catalog, {"tier": "best", "capacity": "1 PiB"})
     assert plan.servers == () and plan.storage[0].design is None
     (finding,) = [finding for finding in plan.findings if finding.check == "storage-servers"]
@@ -146,7 +146,7 @@ def test_without_machines_nothing_is_sized_and_it_is_said(catalog: Catalog) -> N
     st.integers(1, 4000),
     st.sampled_from(["good", "better", "best"]),
 )
-def test_servers_that_are_counted_hold_and_give_what_was_asked(kind: str, tebibytes: int, tier: str) -> None:
+def test_planned_servers_provide_the_requested_capacity_and_throughput(kind: str, tebibytes: int, tier: str) -> None:
     overlay = CATALOG
     store: dict[str, Any] = {
         "kind": kind,

@@ -59,7 +59,7 @@ FULL = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("machine, nodes, changes", FULL)
-def test_what_the_warning_advises_plans_without_an_error(machine: str, nodes: int, changes: dict[str, Any]) -> None:
+def test_the_suggested_fix_plans_without_errors(machine: str, nodes: int, changes: dict[str, Any]) -> None:
     warned = build_plan(machine, nodes, **changes)
     (finding,) = [item for item in warned.findings if item.check == "subnet-manager-port"]
     assert "set manager: {links: 2}" in finding.hint
@@ -79,7 +79,7 @@ def test_what_the_warning_advises_plans_without_an_error(machine: str, nodes: in
     assert all(level.size % domain == 0 for level in fabric.wiring.levels if level.name == "su")
 
 
-def test_the_number_of_nodes_with_which_the_switches_stay_is_tried() -> None:
+def test_the_suggested_number_of_nodes_keeps_the_switches() -> None:
     """That "fewer nodes do not" require more switches read as the opposite."""
     changes = {"leaf_rails": 4, "spines": 4, "tiers": 2}
     warned = build_plan("mi325x-8gpu", 32, **changes)
@@ -99,14 +99,14 @@ def test_the_number_of_nodes_with_which_the_switches_stay_is_tried() -> None:
     assert count(32) == more and count(nodes) == before and (nodes == 31 or count(nodes + 1) > before)
 
 
-def test_a_manager_without_links_is_advised_to_have_some() -> None:
+def test_a_manager_without_links_gets_a_suggestion() -> None:
     (finding,) = list_findings(8, manager={"links": 0, "product": "UFM appliance"})
     assert "set manager: {links: 2}" in finding.hint
     assert not list_findings(8, manager={"links": 2, "product": "UFM appliance"})
 
 
 @pytest.mark.slow
-def test_smaller_units_are_chosen_only_where_the_spec_leaves_them_open() -> None:
+def test_smaller_units_are_chosen_only_if_the_spec_does_not_fix_them() -> None:
     (refused,) = build_plan("dgx-h100", 64, su=32, manager={"links": 2}).errors
     assert refused.hint == "set su: 22, or use 63 nodes"
     (refused,) = build_plan("dgx-gb300", 144, switch="nvidia-q3400-ra", leaf_down=72, manager={"links": 2}).errors
@@ -117,5 +117,5 @@ def test_smaller_units_are_chosen_only_where_the_spec_leaves_them_open() -> None
 
 # The first example is its machines and nothing else; what it lacks is shown by the plan in docs/demo.md.
 @pytest.mark.parametrize("path", EXAMPLES[1:], ids=lambda path: path.parent.name)
-def test_examples_have_a_port_for_its_subnet_manager(path: Any) -> None:
+def test_examples_have_a_port_for_the_subnet_manager(path: Any) -> None:
     assert not [item for item in resolve(load(path)).findings if item.check == "subnet-manager-port"]

@@ -49,7 +49,7 @@ def build_partitioned_plan(*partitions: dict[str, Any], **more: Any) -> Plan:
     return build_plan(**more, scheduler={"kind": "slurm", "version": "25.11", "partitions": list(partitions)})
 
 
-def test_partitions_of_pools_are_for_the_tenants_whose_nodes_they_have() -> None:
+def test_partitions_allow_the_tenants_of_their_nodes() -> None:
     plan = build_plan()
     assert {item.name: (item.accounts, item.default) for item in plan.scheduler.partitions} == {
         "pa": (("alpha",), False),
@@ -59,7 +59,7 @@ def test_partitions_of_pools_are_for_the_tenants_whose_nodes_they_have() -> None
     assert not list_findings(plan)
 
 
-def test_slurm_is_told_so() -> None:
+def test_slurm_conf_has_the_accounts_of_partitions() -> None:
     plan = replace(build_plan(), findings=())  # that GUIDs are not known forbids files of the subnet manager only
     text = render(plan, "slurm").files["slurm.conf"].text
     lines = {line.split()[0].partition("=")[2]: line for line in text.splitlines() if line.startswith("PartitionName=")}
@@ -76,19 +76,19 @@ def test_slurm_is_told_so() -> None:
         [{"tenant": "alpha", "hosts": "pa-[0001-0003]"}],  # and of nobody in particular
     ],
 )
-def test_pools_of_no_certain_tenant_are_for_all(partitions: list[dict[str, Any]]) -> None:
+def test_pools_without_a_tenant_are_for_all(partitions: list[dict[str, Any]]) -> None:
     plan = build_plan(partitions)
     assert plan.scheduler.partitions[0].accounts == () and plan.scheduler.partitions[0].default
 
 
-def test_a_tenant_without_hosts_has_nodes_of_all() -> None:
+def test_a_tenant_without_hosts_can_use_all_nodes() -> None:
     plan = build_plan([*APART, {"tenant": "ops"}], tenants=[{"name": name} for name in ("alpha", "beta", "ops")])
     assert [item.accounts for item in plan.scheduler.partitions] == [("alpha", "ops"), ("beta", "ops"), ()]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheduler", [{"kind": "slurm", "version": "25.11"}, KUEUE])
-def test_a_partition_without_hosts_beside_one_with_hosts_keeps_nobody_apart(scheduler: dict[str, Any]) -> None:
+def test_a_partition_without_hosts_beside_one_with_hosts_isolates_no_tenant(scheduler: dict[str, Any]) -> None:
     """Its key is on the ports of all tenants, whatever reads who has which nodes. What is advised keeps them apart."""
     mixed = [APART[0], {"tenant": "beta"}]
     (found,) = (item for item in build_plan(mixed, scheduler=scheduler).findings if item.check == "subnet-isolation")
@@ -104,16 +104,16 @@ def test_a_partition_without_hosts_beside_one_with_hosts_keeps_nobody_apart(sche
 
 
 @pytest.mark.parametrize("partitions", [APART, [{"tenant": "alpha"}, {"tenant": "beta"}]])
-def test_partitions_that_all_have_hosts_or_none_are_no_finding(partitions: list[dict[str, Any]]) -> None:
+def test_partitions_that_all_have_hosts_or_none_have_no_finding(partitions: list[dict[str, Any]]) -> None:
     assert not any(item.check == "subnet-isolation" for item in build_plan(partitions).findings)
 
 
-def test_without_tenants_there_is_no_account_to_name() -> None:
+def test_without_tenants_partitions_have_no_accounts() -> None:
     assert [item.accounts for item in build_plan(tenants=[]).scheduler.partitions] == [(), (), ()]
 
 
 @pytest.mark.slow
-def test_a_declared_partition_that_lets_others_in_is_found() -> None:
+def test_a_declared_partition_that_allows_other_tenants_is_reported() -> None:
     (found,) = list_findings(build_partitioned_plan({"name": "fast", "pools": ["pa"]}))
     assert (found.level, found.path) == ("warning", "scheduler.partitions[0]")
     assert "the Slurm partition fast allows jobs of beta on 4 nodes of alpha (pa-[0001-0004])" in found.problem
@@ -126,7 +126,7 @@ def test_a_declared_partition_that_lets_others_in_is_found() -> None:
     assert part.path == "pools" and "3 nodes of alpha (pa-[0001-0003])" in part.problem
 
 
-def test_nodes_of_several_tenants_in_one_partition_are_found_once() -> None:
+def test_nodes_of_several_tenants_in_one_partition_are_reported_once() -> None:
     plan = build_partitioned_plan({"name": "mixed", "pools": ["pa", "pb"]})
     found = [item.check for item in plan.findings if item.check in ("subnet-tenants", "subnet-jobs")]
     assert found == ["subnet-jobs"]
@@ -144,7 +144,7 @@ def test_jobs_are_placed_on_nodes_of_their_tenant(scheduler: dict[str, Any]) -> 
     assert isinstance(nobody, Placement) and nobody.pool == "all"
 
 
-def test_queues_have_no_part_of_the_nodes_of_others() -> None:
+def test_queues_have_no_quota_of_nodes_of_other_tenants() -> None:
     plan = build_plan(scheduler=KUEUE)
     shares = {
         name: [(own.nominal["nvidia.com/gpu"], own.borrowing_limit.get("nvidia.com/gpu")) for own in pools]
@@ -154,6 +154,6 @@ def test_queues_have_no_part_of_the_nodes_of_others() -> None:
     assert not list_findings(plan)
 
 
-def test_queues_of_volcano_hold_no_nodes() -> None:
+def test_volcano_queues_without_node_binding_are_reported() -> None:
     found = list_findings(build_plan(scheduler=KUEUE | {"queue": "volcano"}))
     assert [item.path for item in found] == ["pools[0]", "pools[1]"] and "kueue" in found[0].hint

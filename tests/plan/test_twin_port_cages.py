@@ -31,7 +31,7 @@ def count_modules(plan: Plan, where: str) -> dict[str, str]:
     return {row["product"]: row["count"] for row in bill if row["item"].endswith(f", in {where}")}
 
 
-def test_a_cage_of_two_links_for_one_is_named_and_its_cure_orders_single_ports() -> None:
+def test_a_twin_port_cage_for_one_link_is_reported_and_the_fix_orders_single_ports() -> None:
     warned = build_plan(cage="osfp")
     assert count_modules(warned, "compute-manager") == {"nvidia-mma4z00-ns-flt": "2"}
     assert [item.path for item in list_findings(warned)] == ["fabrics[0].manager.cage", "fabrics[0].services[0].cage"]
@@ -43,5 +43,5 @@ def test_a_cage_of_two_links_for_one_is_named_and_its_cure_orders_single_ports()
 
 @pytest.mark.slow
 @pytest.mark.parametrize("manager", [{}, {"cage": "qsfp112"}, {"cage": "qsfp112", "speed": "200 Gb/s"}])
-def test_other_cages_are_not_named(manager: dict[str, Any]) -> None:
+def test_other_cages_are_not_reported(manager: dict[str, Any]) -> None:
     assert list_findings(build_plan(**manager)) == []

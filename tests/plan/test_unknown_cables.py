@@ -26,7 +26,7 @@ RACK = {"type": "eia-48u"}
         ("mi300x-8gpu", 32, "nvidia-qm9700"),
     ],
 )
-def test_links_without_a_cable_are_as_many_as_the_bill_has(
+def test_links_without_a_cable_match_the_bill_of_materials(
     tmp_path: Path, machine: str, nodes: int, switch: str
 ) -> None:
     plan = build_hall(tmp_path, machine, nodes, fabrics=[QM9700 | {"switch": switch}], rack=RACK)
@@ -37,7 +37,7 @@ def test_links_without_a_cable_are_as_many_as_the_bill_has(
     assert [text.split(" ")[0] for text in problems] == ([str(unknown)] if unknown else [])
 
 
-def test_a_switch_whose_cage_is_not_known_is_named(tmp_path: Path) -> None:
+def test_a_switch_with_an_unknown_cage_is_reported(tmp_path: Path) -> None:
     """Also where racks are set, so that every link has a length."""
     plan = build_hall(tmp_path, "dgx-h100", 40, rack=RACK)
     assert not list_problems(plan, "cable-unknown")
@@ -60,7 +60,7 @@ def test_links_to_services_are_counted_too(tmp_path: Path) -> None:
     )
 
 
-def test_the_speed_of_a_slower_service_is_named(tmp_path: Path) -> None:
+def test_the_speed_of_a_slower_service_is_reported(tmp_path: Path) -> None:
     """It named the speed of the leaf's port, which is split between several links."""
     services = [{"name": "login", "count": 2, "links": 2, "speed": "200 Gb/s", "cage": "rj45"}]
     plan = build_hall(tmp_path, "dgx-h100", 40, fabrics=[QM9700 | {"services": services}], rack=RACK)
@@ -69,7 +69,7 @@ def test_the_speed_of_a_slower_service_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_uplinks_at_the_speed_of_slower_nodes_are_warned_of(tmp_path: Path) -> None:
+def test_uplinks_at_the_speed_of_slower_nodes_cause_a_warning(tmp_path: Path) -> None:
     """A node of 200 Gb/s on ports made for 400 Gb/s: the catalog has splitters to nodes, none between switches."""
     fast = build_hall(tmp_path, "dgx-a100", 140, fabrics=[QM9700], rack=RACK)
     links = fast.fabrics[0].link_counts["leaf_spine"]

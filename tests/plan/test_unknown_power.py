@@ -34,7 +34,7 @@ def get_row(folder: Path, name: str, *pools: tuple[str, int], **facility: object
     return next(text for what, _, text in build_rows(plan) if what == name)
 
 
-def test_power_is_unknown_where_that_of_all_machines_is(tmp_path: Path) -> None:
+def test_power_is_unknown_if_that_of_all_machines_is(tmp_path: Path) -> None:
     price = {"price": "0.1 USD/kWh"}
     assert get_row(tmp_path, "power", (CPU, 64)).startswith("unknown (nodes unknown), ")
     assert get_row(tmp_path, "year", (CPU, 64)) == (
@@ -50,7 +50,7 @@ def test_a_sum_without_the_power_of_some_machines_is_a_lower_bound(tmp_path: Pat
     assert get_row(tmp_path, "year", ("dgx-h100", 2), (CPU, 64)).startswith("at least 178.704 MWh of IT energy, ")
 
 
-def test_servers_of_unknown_power_are_named(tmp_path: Path) -> None:
+def test_servers_of_unknown_power_are_listed(tmp_path: Path) -> None:
     machines = [{"name": "login", "machine": CPU, "count": 2}]
     assert "(nodes 20.4 kW, servers unknown)" in get_row(tmp_path, "power", ("dgx-h100", 2), machines=machines)
 

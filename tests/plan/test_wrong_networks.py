@@ -234,7 +234,7 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_one_finding_with_its_place(case: str) -> None:
+def test_each_wrong_network_is_one_finding_with_its_path(case: str) -> None:
     check, path, said, data = WRONG[case]
     wrong = [finding for finding in list_findings(data) if finding.level == "error"]
     assert [(finding.check, finding.path) for finding in wrong] == [(check, path)], wrong
@@ -272,7 +272,7 @@ def test_a_cycle_of_joins_is_refused_at_each_of_its_networks(joins: dict[str, st
 
 
 @pytest.mark.slow
-def test_right_joins_and_partitions_say_nothing() -> None:
+def test_valid_joins_and_partitions_have_no_findings() -> None:
     good = build_joined_spec(fabric="in-band", links=2)
     assert not [finding for finding in list_findings(good) if finding.level == "error"]
     parts = [{"tenant": "a", "pkey": 16, "hosts": "train-[0001-0008]"}, {"tenant": "a", "pkey": 16}, {"tenant": "b"}]
@@ -292,18 +292,18 @@ def test_right_joins_and_partitions_say_nothing() -> None:
         (HostRange("a-", 1, 2000, 2), HostRange("a-", 1, 1500, 4), "1000"),
     ],
 )
-def test_names_that_meet(one: HostRange, other: HostRange, shared: str | None) -> None:
+def test_colliding_names_are_found(one: HostRange, other: HostRange, shared: str | None) -> None:
     assert _find_shared_name(one, other) == _find_shared_name(other, one) == shared
     both = sorted({*one} & {*other})
     assert (both[0].removeprefix("a-") if both else None) == shared
 
 
-def test_the_specs_are_plain() -> None:
+def test_specs_of_the_cases_are_plain_yaml() -> None:
     assert all(yaml.safe_load(yaml.safe_dump(data)) == data for _, _, _, data in WRONG.values())
 
 
 @pytest.mark.slow
-def test_what_leads_out_of_a_routed_fabric_is_said() -> None:
+def test_links_out_of_a_routed_fabric_are_reported() -> None:
     conv = ROCE | {"name": "conv", "role": "storage", "exits": 4}
     data = build_spec(COMPUTE, conv, MANAGEMENT | {"joins": {"fabric": "conv", "links": 2}}, nodes=8)
     said = [(item.path, item.problem.split(":")[0]) for item in list_findings(data) if item.check == "network-edge"]
@@ -318,7 +318,7 @@ def test_what_leads_out_of_a_routed_fabric_is_said() -> None:
 
 
 @pytest.mark.slow
-def test_links_slower_than_the_adapters_are_said() -> None:
+def test_links_slower_than_the_adapters_are_reported() -> None:
     gaudi = [{"name": "train", "machine": "gaudi3-8", "nodes": 16, "fabrics": ["compute"]}]
     slow = ROCE | {"switch": "arista-7060x6-64pe"}  # 800, 400 and 100 Gb/s; the ports of a Gaudi 3 have 200
     (said,) = (item for item in list_findings(build_spec(slow, pools=gaudi)) if item.check == "fabric-speed")
@@ -329,7 +329,7 @@ def test_links_slower_than_the_adapters_are_said() -> None:
 
 
 @pytest.mark.slow
-def test_a_kind_of_cable_that_there_is_not_is_said() -> None:
+def test_an_unavailable_kind_of_cable_is_reported() -> None:
     hall = {"facility": {"rack": {"type": "eia-48u", "nodes": 4}}}
     (said,) = (
         item
