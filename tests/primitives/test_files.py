@@ -49,13 +49,13 @@ odd = pytest.mark.parametrize("make", ODD, ids=["pipe", "device", "huge", "shado
 
 
 @pytest.mark.parametrize("make", [item for item in ODD if item not in (make_shadow, make_binary)])
-def test_only_an_ordinary_file_of_some_size_is_read(make: Callable[[Path], None], tmp_path: Path) -> None:
+def test_only_regular_files_below_the_size_limit_are_read(make: Callable[[Path], None], tmp_path: Path) -> None:
     make(tmp_path / "x")
     with pytest.raises(FileReadError):
         read_bytes(tmp_path / "x")
 
 
-def test_text_has_no_mark_of_the_byte_order_and_a_limit(tmp_path: Path) -> None:
+def test_text_has_no_byte_order_mark_and_a_limit(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"\xef\xbb\xbfabc")
     assert read_text(tmp_path / "x") == "abc"
     with pytest.raises(FileReadError, match="more than 5 bytes"):
@@ -109,7 +109,7 @@ def _join_name(folder: Path, name: str) -> Path:
 @pytest.mark.slow
 @odd
 @pytest.mark.parametrize("reader", READERS)
-def test_a_file_that_a_document_names_is_read_safely(reader: str, make: Callable[[Path], None], tmp_path: Path) -> None:
+def test_files_referenced_by_a_spec_are_read_safely(reader: str, make: Callable[[Path], None], tmp_path: Path) -> None:
     make(tmp_path / "x")
     try:
         found = READERS[reader](tmp_path)
@@ -121,7 +121,7 @@ def test_a_file_that_a_document_names_is_read_safely(reader: str, make: Callable
 
 
 @pytest.mark.parametrize("make", [make_pipe, make_device, make_huge, make_shadow, make_binary])
-def test_a_file_of_an_overlay_is_read_safely(make: Callable[[Path], None], tmp_path: Path) -> None:
+def test_files_of_an_overlay_are_read_safely(make: Callable[[Path], None], tmp_path: Path) -> None:
     (tmp_path / "machines").mkdir()
     make(tmp_path / "machines/dgx-h100.yaml")
     with pytest.raises(SupercloudError) as caught:
@@ -129,7 +129,7 @@ def test_a_file_of_an_overlay_is_read_safely(make: Callable[[Path], None], tmp_p
     assert "s3cr3t" not in str(caught.value)
 
 
-def test_a_file_that_has_nothing_to_say_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_without_data_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """/proc/kmsg is an ordinary file, and a read of it that may not wait gives nothing at all."""
 
     class Silent(io.BytesIO):
