@@ -15,9 +15,9 @@ from jobs.engines.test_contract import (  # noqa: F401
     test_a_job_fails_with_its_code,
     test_a_job_is_cancelled,
     test_a_key_finds_its_job,
-    test_logs_are_read_from_where_one_is,
-    test_many_are_asked_for_at_once_and_strangers_left_out,
-    test_preparing_is_pure_and_readable,
+    test_logs_are_read_from_an_offset,
+    test_many_jobs_are_polled_together_without_unknown_references,
+    test_prepare_is_pure_and_readable,
 )
 from jobs.waiting import wait_for
 from kube_world import World
