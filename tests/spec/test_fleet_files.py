@@ -55,7 +55,7 @@ DIFFERENT = [
 
 
 @pytest.mark.parametrize("first, second", [*SAME, *DIFFERENT])
-def test_two_clusters_of_a_fleet_that_mean_the_same_scheduler(tmp_path: Path, first: str, second: str) -> None:
+def test_two_clusters_of_a_fleet_with_the_same_scheduler_are_rejected(tmp_path: Path, first: str, second: str) -> None:
     """Its nodes would be given out twice: both lines are named, with what tells them apart."""
     file = tmp_path / "fleet.yaml"
     file.write_text(
@@ -82,7 +82,7 @@ def test_two_clusters_of_a_fleet_that_mean_the_same_scheduler(tmp_path: Path, fi
         ("{engine: kubernetes, via: 'https://x'}", "via"),
     ],
 )
-def test_a_connection_says_nothing_that_its_engine_does_not_use(tmp_path: Path, connect: str, field: str) -> None:
+def test_a_connection_has_only_fields_of_its_engine(tmp_path: Path, connect: str, field: str) -> None:
     file = tmp_path / "fleet.yaml"
     file.write_text(f"name: f\nclusters:\n  - {{spec: a.yaml}}\n  - {{spec: b.yaml, connect: {connect}}}\n")
     with pytest.raises(SpecError) as caught:

@@ -54,7 +54,7 @@ def test_a_path_has_no_member_of_a_union() -> None:
     assert _resolve_path(("scheduler", "slurm", "version"), data, True) == ("scheduler", "version")
 
 
-def test_everything_wrong_is_said_at_once_with_its_place() -> None:
+def test_all_problems_are_reported_together_with_their_location() -> None:
     found = list_problems(
         """\
 nam: pod1
@@ -88,7 +88,7 @@ tenants: [{name: llm, share: 1.5}, {name: LLM}]
     assert [line for line, *_ in found] == sorted(line for line, *_ in found)
 
 
-def test_a_release_is_its_text_and_not_a_number() -> None:
+def test_a_release_is_text_and_not_a_number() -> None:
     assert loads(GOOD).model.scheduler.version == "24.10"
 
 
@@ -115,7 +115,7 @@ AFTER = "{{name: a, script: echo, after: {}}}"
         (AFTER, load_job, "hello", "write [hello]"),
     ],
 )
-def test_what_a_hint_proposes_is_taken(
+def test_suggested_values_are_accepted(
     tmp_path: Path, text: str, reader: Callable[[Path], object], value: str, hint: str
 ) -> None:
     file = tmp_path / "file.yaml"
