@@ -78,14 +78,14 @@ def test_checksums_cover_all_but_user_data() -> None:
     assert dict(render(build_plan(), "boot")) == dict(bundle)
 
 
-def test_slurm_calls_what_the_bundle_has() -> None:
+def test_slurm_calls_programs_of_the_bundle() -> None:
     bundle, conf = render(build_plan(), "boot"), render(build_plan(), "slurm")["slurm.conf"]
     programs = dict(re.findall(r"^(\w+Program)=" + PROGRAM_DIRECTORY + r"/(.*)$", conf, re.M))
     assert set(programs) == {"ResumeProgram", "SuspendProgram", "ResumeFailProgram"}
     assert all(bundle.files[name].executable for name in programs.values())
 
 
-def test_tables() -> None:
+def test_tables_of_mounts_and_nodes_match_the_plan() -> None:
     found = build_plan()
     bundle = render(found, "boot")
     assert found.cloud is not None
@@ -96,7 +96,7 @@ def test_tables() -> None:
         assert rule is not None and row.split()[3:] == [rule.type, "-", rule.options]
 
 
-def test_paid_nodes_stay_on() -> None:
+def test_nodes_of_capacity_blocks_stay_on() -> None:
     """Switching off what is paid for saves nothing: a pool with nothing but a capacity block stays on."""
     lines = render(build_plan(), "slurm")["slurm.conf"].splitlines()
     found = {line.split()[0]: "SuspendTime=INFINITE" in line for line in lines if line.startswith("PartitionName=")}
@@ -109,12 +109,12 @@ def test_only_slurm_on_a_cloud_boots() -> None:
     assert "boot" not in list_targets(replace(found, cloud=None))
 
 
-def test_managed_database_is_told_of() -> None:
+def test_boot_scripts_know_a_managed_database() -> None:
     text = render(build_plan(managed_database=True), "boot")["user-data/ctl1.sh"]
     assert "DATABASE='managed'" in text and "DATABASE_HOST='@{database_host}'" in text
 
 
-def test_the_metadata_service_is_closed_again_after_whatever_replaces_rules(tmp_path: Path) -> None:
+def test_the_metadata_service_is_blocked_again_after_a_reload_of_rules(tmp_path: Path) -> None:
     """PartOf= is limited to stop and restart: a reload flushes all rules too, and a start follows a stop."""
     render(build_plan(), "boot").write(tmp_path / "boot")
     for name in ("nft", "systemctl"):

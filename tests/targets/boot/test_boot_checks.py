@@ -33,14 +33,14 @@ def _list_findings(plan: Plan, check: str) -> list[tuple[str, str, str]]:
     return [(item.level, item.path, item.problem) for item in plan.findings if item.check == check]
 
 
-def test_one_controller_on_a_cloud() -> None:
+def test_a_cloud_has_one_controller() -> None:
     found = _list_findings(_build_aws_plan(controllers=[{"name": "a"}, {"name": "b"}]), "slurm-cloud-controllers")
     assert [(level, path) for level, path, _ in found] == [("error", "scheduler.controllers")]
     assert "2 controllers at aws share no disk" in found[0][2]
     assert not _list_findings(_build_aws_plan(), "slurm-cloud-controllers")
 
 
-def test_what_nodes_of_a_cloud_are_not_given_at_their_boot() -> None:
+def test_features_that_cloud_nodes_do_not_get_at_boot_are_reported() -> None:
     """MIG and the disks inside: declared, and done by nobody."""
     pool = {"name": "train", "machine": "p5.48xlarge", "nodes": 2, "local": "/scratch"}
     declared = {
@@ -59,7 +59,7 @@ def test_what_nodes_of_a_cloud_are_not_given_at_their_boot() -> None:
     )
 
 
-def test_releases_that_cannot_be_told_of_places() -> None:
+def test_releases_without_topology_of_joining_nodes_are_reported() -> None:
     assert _list_findings(_build_aws_plan(version="24.11"), "slurm-cloud-topology") == [
         (
             "warning",
@@ -76,7 +76,7 @@ def test_releases_that_cannot_be_told_of_places() -> None:
     )
 
 
-def test_images_that_are_not_known_to_carry_the_scheduler() -> None:
+def test_images_with_an_unknown_scheduler_are_reported() -> None:
     (found,) = _list_findings(_build_aws_plan(), "slurm-cloud-image")
     assert found[:2] == ("note", "site.images") and "slurm-nvidia-x86" in found[2] and "Slurm 25.11" in found[2]
     images = dict.fromkeys(_build_aws_plan().cloud.images, "ami-0123456789abcdef0")  # type: ignore[union-attr]
@@ -84,7 +84,7 @@ def test_images_that_are_not_known_to_carry_the_scheduler() -> None:
     assert not _list_findings(_build_plan_at(site), "slurm-cloud-image")
 
 
-def test_nodes_that_are_always_there_want_a_release_that_leaves_them_on() -> None:
+def test_nodes_that_stay_on_need_a_release_that_supports_it() -> None:
     spec = _build_aws_plan().spec
     always = spec.model_copy(update={"pools": (spec.pools[0].model_copy(update={"min": 1}),)})
     assert not _list_findings(resolve(always), "slurm-cloud-minimum")
@@ -93,7 +93,7 @@ def test_nodes_that_are_always_there_want_a_release_that_leaves_them_on() -> Non
     assert found[:2] == ("warning", "pools[0].min") and "Slurm 22.05" in found[2]
 
 
-def test_in_a_closed_network_nothing_can_be_fetched_to_make_up_for_an_image() -> None:
+def test_images_in_an_isolated_network_need_the_scheduler() -> None:
     (found,) = _list_findings(
         _build_plan_at({"kind": "aws", "region": "us-east-1"}, {"isolated": True}), "slurm-cloud-image"
     )

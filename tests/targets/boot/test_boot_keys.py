@@ -94,7 +94,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
         found.end()
 
 
-def test_an_instance_of_the_cluster_gets_the_key_until_it_has_it(service: Service) -> None:
+def test_an_instance_gets_the_key_until_it_confirms(service: Service) -> None:
     service.instances("train-spot", "i-1\t10.0.0.1", f"i-2\t{HOME}", "i-3\t-")
     certificate = service.certificate()
     for _ in range(2):  # an answer may be lost
@@ -134,7 +134,7 @@ def test_a_login_is_an_instance_of_the_cluster(service: Service) -> None:
     assert service.ask("/key", service.certificate())[0] == 200
 
 
-def test_a_port_that_is_not_roots_is_hung_up_on(service: Service) -> None:
+def test_a_request_from_an_unprivileged_port_is_closed(service: Service) -> None:
     service.instances("train-spot", f"i-2\t{HOME}")
     program: Any = service.program
     program.PRIVILEGED = 1024
@@ -142,7 +142,7 @@ def test_a_port_that_is_not_roots_is_hung_up_on(service: Service) -> None:
         service.ask("/key", b"")
 
 
-def test_what_is_wrong_is_said(service: Service) -> None:
+def test_invalid_requests_get_an_error(service: Service) -> None:
     service.instances("train-spot", f"i-2\t{HOME}")
     assert service.ask("/key", b"no certificate") == (400, b"the key cannot be encrypted for this certificate")
     assert service.ask("/other")[0] == 404

@@ -76,7 +76,7 @@ def read_boot_log(machine: BootMachine) -> str:
 
 
 @pytest.mark.slow
-def test_program_is_run_with_what_it_needs(server: BootMachine) -> None:
+def test_the_install_program_gets_its_variables(server: BootMachine) -> None:
     done = server.begin()
     assert done.returncode == 0, done.stdout + done.stderr
     assert server.calls("ran") == ["0"]
@@ -97,7 +97,7 @@ def test_program_is_run_with_what_it_needs(server: BootMachine) -> None:
     assert not server.calls("hostnamectl")  # many servers, no name of one
 
 
-def test_token_is_not_visible_to_others(server: BootMachine) -> None:
+def test_the_token_is_not_visible_to_users(server: BootMachine) -> None:
     done = server.begin()
     assert done.returncode == 0
     told = done.stdout + done.stderr + read_boot_log(server) + "\n".join(server.asked)
@@ -107,14 +107,14 @@ def test_token_is_not_visible_to_others(server: BootMachine) -> None:
 
 
 @pytest.mark.slow
-def test_lines_of_a_long_token_are_hidden_too(server: BootMachine) -> None:
+def test_all_lines_of_a_token_are_hidden(server: BootMachine) -> None:
     (server.cloud / "secrets/weka-token").write_text('{"key": "first"}\nsecond-half\n')
     assert server.begin().returncode == 0
     assert "first" not in read_boot_log(server) and "second-half" not in read_boot_log(server)
 
 
 @pytest.mark.slow
-def test_program_is_run_once(server: BootMachine) -> None:
+def test_the_install_program_runs_once(server: BootMachine) -> None:
     assert server.begin().returncode == 0
     (server.cloud / "software/weka/install.sh").unlink()
     again = server.run(server.root / "opt/supercloud/start.sh")
@@ -123,7 +123,7 @@ def test_program_is_run_once(server: BootMachine) -> None:
 
 
 @pytest.mark.slow
-def test_another_source_is_another_program(server: BootMachine) -> None:
+def test_another_source_runs_the_install_program_again(server: BootMachine) -> None:
     assert server.begin().returncode == 0
     (server.root / "etc/supercloud/installed").write_text("s3://software/weka/older.sh\n")
     assert server.run(server.root / "opt/supercloud/start.sh").returncode == 0
@@ -131,7 +131,7 @@ def test_another_source_is_another_program(server: BootMachine) -> None:
 
 
 @pytest.mark.slow
-def test_failed_program_is_run_again_at_the_next_start(server: BootMachine) -> None:
+def test_a_failed_install_program_runs_again_at_the_next_start(server: BootMachine) -> None:
     program = server.cloud / "software/weka/install.sh"
     program.write_text(PROGRAM + 'echo; echo "no licence for $SUPERCLOUD_TOKEN"; exit 7\n')
     done = server.begin()
@@ -147,7 +147,7 @@ def test_failed_program_is_run_again_at_the_next_start(server: BootMachine) -> N
 
 
 @pytest.mark.slow
-def test_daemons_of_the_program_hold_nothing_up(server: BootMachine) -> None:
+def test_daemons_of_the_install_program_do_not_delay_the_boot(server: BootMachine) -> None:
     fifo = server.cloud / "held"
     os.mkfifo(fifo)
     (server.cloud / "software/weka/install.sh").write_text(f"#!/bin/bash\ncat '{fifo}' &\n")
@@ -172,7 +172,7 @@ def test_daemons_of_the_program_hold_nothing_up(server: BootMachine) -> None:
         ("echo '#!/none' >$CLOUD/software/weka/install.sh", "install.sh exited with 12"),
     ],
 )
-def test_why_nothing_was_installed(server: BootMachine, spoil: str, why: str) -> None:
+def test_a_failed_installation_is_logged_with_the_reason(server: BootMachine, spoil: str, why: str) -> None:
     server.run("-c", spoil)
     done = server.begin()
     assert done.returncode == 1
@@ -182,7 +182,7 @@ def test_why_nothing_was_installed(server: BootMachine, spoil: str, why: str) ->
 
 
 @pytest.mark.slow
-def test_source_at_an_address_without_a_token(tmp_path: Path) -> None:
+def test_a_source_at_a_url_needs_no_token(tmp_path: Path) -> None:
     machine = start_server(tmp_path, build_weka_plan(HTTPS))
     machine.fake("curl", f"""while [ "$1" != --output ]; do shift; done; cat >"$2" <<'END'\n{PROGRAM}END""")
     done = machine.begin()
@@ -200,7 +200,7 @@ def test_source_at_an_address_without_a_token(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_image_that_has_the_software(tmp_path: Path) -> None:
+def test_an_image_with_the_software_installs_nothing(tmp_path: Path) -> None:
     machine = start_server(tmp_path, build_weka_plan((), suppressed=True))
     done = machine.begin()
     assert done.returncode == 0 and "nothing to install: the software is in the image" in done.stdout
@@ -214,7 +214,7 @@ def start_client(folder: Path, plan: Plan) -> BootMachine:
     return machine
 
 
-def test_clients_mount_as_the_catalog_says(tmp_path: Path) -> None:
+def test_clients_mount_with_the_rule_of_the_catalog(tmp_path: Path) -> None:
     plan = build_weka_plan()
     assert plan.cloud is not None
     rule = MountRule(type="wekafs", options="net=ens7,num_cores=2", path="default", port=15000)
