@@ -10,7 +10,7 @@ from supercloud.plan.build.kubernetes.fabrics import build_nccl_environment
 from supercloud.targets import render
 
 
-def test_mig_is_asked_for_by_label() -> None:
+def test_mig_profiles_are_requested_by_label() -> None:
     slicing = {"mig": {"1g.10gb": 7, "1g.10gb+me": 1}, "accelerators": 3}
     items = render_objects({"pools": [H100 | {"slicing": slicing | {"mig": {"2g.20gb": 3}}}]})
     config = yaml.safe_load(select_kind(items, "ConfigMap")["gpu-operator/mig-parted"]["data"]["config.yaml"])
@@ -47,7 +47,7 @@ def test_nvl72_shares_memory_within_a_tenant() -> None:
 
 
 @pytest.mark.slow
-def test_claims_take_the_place_of_the_device_plugin() -> None:
+def test_claims_replace_the_device_plugin() -> None:
     bundle = render(build_plan(VARIANTS["claims"]), "kubernetes")
     values = {
         name: yaml.safe_load(bundle[f"charts/{name}.yaml"]) for name in ("gpu-operator", "nvidia-dra-driver", "kueue")

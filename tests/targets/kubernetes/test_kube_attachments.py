@@ -23,7 +23,7 @@ WAYS: list[tuple[dict[str, Any], str, int]] = [
 
 
 @pytest.mark.parametrize("changes, way, networks", WAYS)
-def test_ways_to_a_fabric(changes: dict[str, Any], way: str, networks: int) -> None:
+def test_pods_are_attached_to_each_kind_of_fabric(changes: dict[str, Any], way: str, networks: int) -> None:
     plan = build_plan(changes)
     [reach] = list_attachments(plan, plan.pools[0])
     assert (reach.mode, len(reach.networks)) == (way, networks)
@@ -35,7 +35,7 @@ def test_ways_to_a_fabric(changes: dict[str, Any], way: str, networks: int) -> N
     assert len(select_kind(items, "SriovIBNetwork")) == (2 * networks if way == "sr-iov" else 0)
 
 
-def test_roce_says_what_the_switches_say() -> None:
+def test_roce_settings_match_the_switches() -> None:
     plan = build_plan(WAYS[3][0])
     assert list_attachments(plan, plan.pools[0])[0].needs_host_network
     settings = build_nccl_environment(plan, plan.pools[0])
@@ -53,7 +53,7 @@ def test_pods_on_infiniband_use_index_0_and_functions_are_left_to_nccl() -> None
     assert not {"NCCL_IB_HCA", "NCCL_IB_PKEY"} & set(build_nccl_environment(cut, cut.pools[0]))
 
 
-def test_a_fabric_may_be_called_like_a_device() -> None:
+def test_a_fabric_can_have_the_name_of_a_device() -> None:
     fabric = {"name": "gpu", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-q3400-ra"}
     pools = [{"name": "train", "machine": "dgx-gb300", "nodes": 36, "fabrics": ["gpu"]}]
     policy = select_kind(render_objects({"pools": pools, "fabrics": [fabric]}), "NicClusterPolicy")[

@@ -52,7 +52,7 @@ def test_every_schema_is_used() -> None:
 
 
 @each
-def test_is_deterministic_and_lists_every_file(plan: Plan, bundle: Bundle) -> None:
+def test_bundles_are_deterministic_and_list_every_file(plan: Plan, bundle: Bundle) -> None:
     assert dict(render(plan, "kubernetes")) == dict(bundle)
     folders = ["namespaces", *yaml.safe_load(bundle["kustomization.yaml"])["resources"]]
     for folder in folders:
@@ -71,7 +71,7 @@ def test_objects_are_unique(plan: Plan, bundle: Bundle) -> None:
 
 
 @each
-def test_namespaces_are_made_before_they_are_used(plan: Plan, bundle: Bundle) -> None:
+def test_namespaces_are_created_before_they_are_used(plan: Plan, bundle: Bundle) -> None:
     there = {"default", "kube-system"}
     for item in list_bundle_objects(bundle):
         if item["kind"] == "Namespace":
@@ -93,7 +93,7 @@ def test_every_chart_is_locked_and_installed(plan: Plan, bundle: Bundle) -> None
 
 
 @each
-def test_dashboards_ask_only_for_known_metrics(plan: Plan, bundle: Bundle) -> None:
+def test_dashboards_query_only_known_metrics(plan: Plan, bundle: Bundle) -> None:
     facts = plan.scheduler.kubernetes
     assert facts is not None
     known = {metric.name for item in facts.metrics.values() for metric in item.metrics}
@@ -115,7 +115,7 @@ def test_dashboards_ask_only_for_known_metrics(plan: Plan, bundle: Bundle) -> No
         assert asked - {"node"} <= known, rule["alert"]
 
 
-def test_what_alerts_ask_for_is_exported() -> None:
+def test_metrics_of_alerts_are_exported() -> None:
     maps = select_kind(list_bundle_objects(BUNDLES["onprem"][1]), "ConfigMap")
     counters = maps["gpu-operator/dcgm-counters"]["data"]["dcgm-metrics.csv"]
     exported = {line.split(",")[0] for line in counters.splitlines() if not line.startswith("#")}
@@ -161,7 +161,7 @@ def test_gitops_follows_the_same_order() -> None:
     assert len([item for item in read_gitops(bundle) if item["kind"] == "HelmRelease"]) == len(charts)
 
 
-def test_argocd_has_all_applications_and_tries_them_again() -> None:
+def test_argocd_has_all_applications_and_retries_them() -> None:
     """It begins them at once (waves order the objects of one Application): what comes too early is tried again."""
     plan, bundle = BUNDLES["argocd"]
     applications = {item["metadata"]["name"]: item for item in read_gitops(bundle)}
@@ -177,7 +177,7 @@ def test_argocd_has_all_applications_and_tries_them_again() -> None:
     assert "argocd app sync" in bundle["INSTALL.md"]
 
 
-def test_a_cloud_has_no_control_plane_of_ours() -> None:
+def test_a_cloud_bundle_has_no_control_plane() -> None:
     bundle = BUNDLES["aws"][1]
     assert not [path for path in bundle if path.startswith(("control-plane/", "nodes/", "hosts/"))]
     [topology] = select_kind(list_bundle_objects(bundle), "Topology").values()

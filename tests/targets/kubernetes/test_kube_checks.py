@@ -195,13 +195,13 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("check, changes, level, path, hint", CASES)
-def test_finding(check: str, changes: dict[str, Any], level: str, path: str, hint: str) -> None:
+def test_each_case_has_its_finding(check: str, changes: dict[str, Any], level: str, path: str, hint: str) -> None:
     findings = [item for item in build_plan(changes).findings if item.check == check and item.path == path]
     assert [item.level for item in findings] == [level]
     assert hint in findings[0].hint
 
 
-def test_the_plain_case_has_none() -> None:
+def test_a_valid_plan_has_no_findings() -> None:
     assert not [item for item in build_plan().findings if item.check.startswith(("kube", "kueue"))]
 
 
@@ -213,7 +213,7 @@ def test_the_plain_case_has_none() -> None:
         build_scheduler() | AWS | {"pools": [G5]},
     ],
 )
-def test_starts_are_counted_where_somebody_can(changes: dict[str, Any]) -> None:
+def test_plans_that_count_starts_have_no_finding(changes: dict[str, Any]) -> None:
     assert not [item for item in build_plan(changes).findings if item.check == "kueue-starts"]
 
 
@@ -229,21 +229,21 @@ def test_pools_that_keep_their_plugin_need_no_claims(more: dict[str, str]) -> No
     assert [item.level for item in found] == ["warning"]
 
 
-def test_capacity_that_waits_is_for_gke() -> None:
+def test_queued_capacity_is_only_for_gke() -> None:
     pools = [{"name": "train", "machine": "p5.48xlarge", "nodes": 4, "capacity": [{"kind": "flex-start"}]}]
     site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"]}
     plan = build_plan({"site": site, "pools": pools, "fabrics": [], "storage": [], "facility": None})
     assert [item.path for item in plan.findings if item.check == "kubernetes-capacity"] == ["pools[0].capacity[0]"]
 
 
-def test_a_level_says_which_there_are() -> None:
+def test_an_unknown_level_is_reported_with_the_available_ones() -> None:
     [finding] = [
         item for item in build_plan(build_scheduler(levels=["rack"])).findings if item.check == "kubernetes-levels"
     ]
     assert "available: fabric, su" in finding.problem
 
 
-def test_more_levels_than_the_queue_takes(tmp_path: Path) -> None:
+def test_more_levels_than_the_queue_supports_are_reported(tmp_path: Path) -> None:
     """With room for three, two levels and the host have to be chosen."""
     (tmp_path / "kueue").mkdir()
     (tmp_path / "kueue" / "0.19.yaml").write_text("name: '0.19'\nmax_levels: 3\n")
@@ -255,14 +255,14 @@ def test_more_levels_than_the_queue_takes(tmp_path: Path) -> None:
     assert not [item for item in chosen.findings if item.check == "kueue-limits"]
 
 
-def test_slicing_on_gke_is_the_node_groups() -> None:
+def test_slicing_on_gke_is_set_by_the_node_group() -> None:
     [pool] = ELSEWHERE["gke"]["pools"]
     plan = build_plan(ELSEWHERE["gke"] | {"pools": [pool | {"slicing": {"shards": 4}}]})
     [finding] = [item for item in plan.findings if item.check == "kubernetes-devices"]
     assert (finding.level, finding.path) == ("warning", "pools[0].slicing")
 
 
-def test_tpus_are_only_on_gke(tmp_path: Path) -> None:
+def test_tpus_are_supported_only_on_gke(tmp_path: Path) -> None:
     clouds = ROOT / "supercloud/catalog/data/machines/ct5p-hightpu-4t.yaml"
     (tmp_path / "machines").mkdir()
     (tmp_path / "machines" / "tpu-gcp.yaml").write_text(
@@ -275,7 +275,7 @@ def test_tpus_are_only_on_gke(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_hosts_network_for_pods_is_said() -> None:
+def test_pods_on_the_network_of_the_host_are_reported() -> None:
     """No network policy holds for such pods, and that is not silent."""
     plan = build_plan(VARIANTS["roce"])
     [finding] = [item for item in plan.findings if item.check == "kubernetes-host-network"]

@@ -21,7 +21,7 @@ def render_objects(changes: dict[str, Any]) -> list[dict[str, Any]]:
     return list_bundle_objects(render(build_plan(changes), "kubernetes"))
 
 
-def test_the_queue_is_told_of_chosen_levels_only() -> None:
+def test_the_queue_has_only_the_chosen_levels() -> None:
     plan = build_plan(VARIANTS["levels"])
     items = list_bundle_objects(render(plan, "kubernetes"))
     [topology] = select_kind(items, "Topology").values()
@@ -49,7 +49,7 @@ def test_volcano_finds_the_levels_of_a_cloud_by_its_labels() -> None:
     assert not any(name.startswith("hypernodes") for name in bundle.files)
 
 
-def test_a_cloud_is_asked_for_levels_by_their_words() -> None:
+def test_levels_of_a_cloud_are_selected_by_name() -> None:
     scheduler = {"kind": "kubernetes", "version": "1.36", "levels": ["network-node-layer-2"]}
     [topology] = select_kind(render_objects(VARIANTS["aws"] | {"scheduler": scheduler}), "Topology").values()
     assert [item["nodeLabel"] for item in topology["spec"]["levels"]] == [
@@ -68,7 +68,7 @@ def test_threads_of_an_instance_are_its_vcpus() -> None:
 
 
 @pytest.mark.parametrize("machine, known", [("p5.48xlarge", True), ("g5.48xlarge", False)])
-def test_only_machines_with_a_place_have_one(machine: str, known: bool) -> None:
+def test_only_machines_with_a_topology_have_its_labels(machine: str, known: bool) -> None:
     """A node without the label of a level would never be used."""
     pools = [{"name": "train", "machine": machine, "nodes": 4}]
     items = render_objects(VARIANTS["aws"] | {"pools": pools, "fabrics": [], "storage": []})
@@ -91,7 +91,7 @@ def test_only_machines_with_a_place_have_one(machine: str, known: bool) -> None:
         ("1.33", "", {}),
     ],
 )
-def test_the_api_server_counts_starts_where_it_can(version: str, served: str, told: dict[str, str]) -> None:
+def test_the_api_server_counts_starts_if_it_supports_it(version: str, served: str, told: dict[str, str]) -> None:
     bundle = render(build_plan({"scheduler": {"kind": "kubernetes", "version": version}}), "kubernetes")
     kinds = ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
     found = [item["apiVersion"] for item in list_bundle_objects(bundle) if item["kind"] in kinds]
@@ -103,7 +103,7 @@ def test_the_api_server_counts_starts_where_it_can(version: str, served: str, to
 
 
 @pytest.mark.parametrize("version", ["1.36", "1.35"])
-def test_volcano_counts_by_itself(version: str) -> None:
+def test_volcano_counts_starts_itself(version: str) -> None:
     bundle = render(
         build_plan({"scheduler": {"kind": "kubernetes", "version": version, "queue": "volcano"}}), "kubernetes"
     )
@@ -123,7 +123,7 @@ def test_the_api_server_grows_with_the_cluster(nodes: int, reads: int, writes: i
     assert image in render(plan, "kubernetes")["control-plane/kube-vip.yaml"]
 
 
-def test_neuron_brings_its_own_plugin_and_the_adapters_theirs() -> None:
+def test_neuron_devices_and_adapters_have_their_plugins() -> None:
     bundle = render(build_plan(VARIANTS["neuron"]), "kubernetes")
     assert yaml.safe_load(bundle["charts/neuron.yaml"])["npd"] == {"enabled": False}
     efa = yaml.safe_load(bundle["charts/aws-efa.yaml"])
@@ -146,7 +146,7 @@ def test_neuron_brings_its_own_plugin_and_the_adapters_theirs() -> None:
         (VARIANTS["aws"], True),
     ],
 )
-def test_a_variable_of_a_container_brings_no_gpus(changes: dict[str, Any], brought: bool) -> None:
+def test_a_variable_of_a_container_gives_no_gpus(changes: dict[str, Any], brought: bool) -> None:
     """NVIDIA_VISIBLE_DEVICES=all in a pod without GPUs would give it those of all tenants on the node.
 
     Devices then come by CDI. A strategy of our own would turn the plugin's off: volume mounts need the NVIDIA runtime.
@@ -194,7 +194,7 @@ def test_tpus_need_nothing_in_the_cluster() -> None:
 
 
 @pytest.mark.slow
-def test_products_make_volumes_on_demand() -> None:
+def test_storage_products_create_volumes_dynamically() -> None:
     bundle = render(build_plan(VARIANTS["products"]), "kubernetes")
     classes = select_kind(list_bundle_objects(bundle), "StorageClass")
     assert classes["fast-on-demand"]["provisioner"] == "csi.weka.io"
@@ -228,7 +228,7 @@ KINDS = {"ethernet": "roce", "gvnic": "gpudirect-tcpx", "infiniband": "infiniban
 
 
 @pytest.mark.parametrize("machine", CLOUDS, ids=lambda machine: str(machine.name))
-def test_every_machine_of_a_managed_cluster(machine: Machine) -> None:
+def test_every_machine_of_a_managed_cluster_is_supported(machine: Machine) -> None:
     """GKE and AKS: a tree, and a place for a job of one node and of sixteen."""
     base = ELSEWHERE["gke" if machine.provider == "gcp" else "aks"]
     kind = next((KINDS[item.kind] for item in machine.adapters if item.role == "compute"), None)

@@ -204,7 +204,7 @@ def test_tenants_on_aws_reach_no_range_of_the_network(network: Json) -> None:
         ("aws", ["10.100.0.0/16", "172.20.0.0/16"]),
     ],
 )
-def test_tenants_reach_no_service_of_the_provider_on_its_nodes(name: str, blocks: list[str]) -> None:
+def test_tenants_reach_no_local_service_of_the_provider(name: str, blocks: list[str]) -> None:
     for items in tenants.build_files(build_named_plan(name)).values():
         assert not [block for block in blocks if Rules(items).ports(block) - NAMES]
 

@@ -13,7 +13,7 @@ from supercloud.targets.schedulers.kubernetes.tenants import BLOCKED_RANGES_ANNO
 
 
 @pytest.mark.slow
-def test_rights_end_at_the_namespace() -> None:
+def test_permissions_are_limited_to_the_namespace() -> None:
     items = render_objects()
     for space, user in (("llm", "ada"), ("vision", "grace")):
         binding = select_kind(items, "RoleBinding")[f"{space}/tenant"]
@@ -44,7 +44,7 @@ def test_volumes_are_bound_to_their_tenant() -> None:
         )
 
 
-def test_a_cloud_has_volumes_to_fill_in() -> None:
+def test_volumes_of_a_cloud_have_placeholders() -> None:
     plan = build_plan(VARIANTS["aws"])
     items = list_bundle_objects(render(plan, "kubernetes"))
     volumes = select_kind(items, "PersistentVolume")
@@ -59,7 +59,7 @@ def test_a_cloud_has_volumes_to_fill_in() -> None:
     assert {f"data.[{name}]" for name in filled} == {item["source"]["fieldPath"] for item in targets}
 
 
-def test_pods_reach_their_own_and_the_outside() -> None:
+def test_pods_reach_their_own_namespace_and_external_networks() -> None:
     policies = select_kind(render_objects(), "NetworkPolicy")
     assert {name.split("/")[1] for name in policies} == {"default-deny", "own-pods", "names", "outside"}
     [rule] = policies["llm/outside"]["spec"]["egress"]
@@ -70,7 +70,7 @@ def test_pods_reach_their_own_and_the_outside() -> None:
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_policies_of_admission_hold_for_every_tenant(name: str) -> None:
+def test_admission_policies_apply_to_every_tenant(name: str) -> None:
     """Whatever the fabrics: no level of Pod Security says anything of nodes, services, and volumes of other kinds."""
     plan = build_plan(VARIANTS[name])
     items = list_bundle_objects(render(plan, "kubernetes"))
@@ -118,7 +118,7 @@ def test_a_limit_of_zero_rails_does_not_give_the_hosts_network() -> None:
     assert len(said) == 1 and "isGreaterThan(quantity('0'))" in said[0]
 
 
-def test_pods_and_services_have_addresses_of_their_own() -> None:
+def test_networks_of_pods_and_services_do_not_overlap_with_others() -> None:
     plan = build_plan({"pools": [H100 | {"nodes": 4000}]})
     networks = build_cluster_networks(plan)
     assert networks.pods and networks.services

@@ -28,7 +28,7 @@ def load_script() -> ModuleType:
 @pytest.mark.parametrize(
     "changes", [{}, {"pools": [{"name": "train", "machine": "dgx-gb200", "nodes": 72, "fabrics": ["compute"]}]}]
 )
-def test_every_node_gets_its_place(changes: dict[str, Any], tmp_path: Path) -> None:
+def test_every_node_gets_its_topology_labels(changes: dict[str, Any], tmp_path: Path) -> None:
     plan: Plan = build_plan(changes)
     (tmp_path / "table.txt").write_text("\n".join(build_label_table(plan)) + "\n")
     module = load_script()
@@ -68,7 +68,7 @@ def test_labels_are_changed_once() -> None:
     assert module.change(node, {"a": "b"}, [taint]) is None
 
 
-def test_a_large_table_is_cut_into_parts() -> None:
+def test_a_large_table_is_split() -> None:
     facility = {"rack": {"type": "orv3-48u", "nodes": 2}}
     fabrics = [{"name": "compute", "kind": "roce", "shape": "clos", "switch": "nvidia-sn5600", "su": 1}]
     pools = [H100 | {"nodes": 600, "features": [f"f{number}" for number in range(40)]}]

@@ -55,7 +55,7 @@ LIMIT = st.none() | st.integers(0, 700)
     borrow=st.booleans(),
     alone=st.booleans(),
 )
-def test_no_tenant_has_more_than_its_limits_over_all_pools(
+def test_limits_of_a_tenant_apply_across_pools(
     sizes: list[int], count: int, most: int | None, nodes: int | None, share: int, borrow: bool, alone: bool
 ) -> None:
     plan = build_several_pools()
@@ -124,7 +124,7 @@ def test_queues_admit_no_more_than_the_quota_of_the_namespace(queue: str, most: 
     assert admitted == most <= hard
 
 
-def test_a_limit_that_is_divided_among_pools_is_found() -> None:
+def test_a_limit_that_is_divided_among_pools_is_reported() -> None:
     changes: dict[str, Any] = {
         "pools": POOLS[:2],
         "fabrics": [],
@@ -180,7 +180,7 @@ def test_a_job_that_the_queue_of_its_tenant_never_admits_is_refused() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("queue", QUEUES)
-def test_what_is_placed_is_within_what_queues_are_told(queue: str) -> None:
+def test_placed_jobs_are_within_the_quota_of_queues(queue: str) -> None:
     """The placement and the bundle count alike: one accelerator more than the queue admits is refused."""
     changes = LARGE | {"scheduler": {"kind": "kubernetes", "version": "1.36", "queue": queue}}
     items = list_bundle_objects(render(build_plan(changes), "kubernetes"))
@@ -201,7 +201,7 @@ def test_what_is_placed_is_within_what_queues_are_told(queue: str) -> None:
     assert isinstance(place_job(changes | more, most // 8 * 8 + 8, "train"), Refusal)
 
 
-def test_a_tenant_that_is_kept_off_one_pool_has_no_bound_in_the_others() -> None:
+def test_a_tenant_without_access_to_one_pool_is_not_bound_in_the_others() -> None:
     plan = build_plan(LARGE | {"tenants": [{"name": "a"}, {"name": "b"}]})
     first, second = plan.pools
     shares = compute_tenant_quotas(replace(plan, pools=(replace(first, tenants=("b",)), second)))

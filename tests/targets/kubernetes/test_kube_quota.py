@@ -29,13 +29,13 @@ def test_tenants_get_whole_nodes() -> None:
     }
 
 
-def test_few_nodes_are_shared_by_the_accelerator() -> None:
+def test_small_pools_are_shared_by_accelerator() -> None:
     tenants = [{"name": name} for name in ("a", "b", "c")]
     queues = select_kind(render_objects({"pools": [H100 | {"nodes": 2}], "tenants": tenants}), "ClusterQueue")
     assert sorted(read_quota(item, "train", "nvidia.com/gpu") or 0 for item in queues.values()) == [5, 5, 6]
 
 
-def test_limits_bound_what_is_owned_and_borrowed() -> None:
+def test_limits_apply_to_owned_and_borrowed_quota() -> None:
     tenants = [
         {"name": "a", "share": 50, "limits": {"accelerators": 64}},
         {"name": "b", "share": 25, "borrow": False},
@@ -54,7 +54,7 @@ def test_limits_bound_what_is_owned_and_borrowed() -> None:
     assert select_kind(items, "Namespace")["c"]["metadata"]["labels"]["supercloud.dev/longest-seconds"] == "86400"
 
 
-def test_a_queue_takes_jobs_of_its_own_namespace_only() -> None:
+def test_a_queue_accepts_only_jobs_of_its_namespace() -> None:
     items = render_objects()
     for name, queue in select_kind(items, "ClusterQueue").items():
         assert queue["spec"]["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": name}}

@@ -42,7 +42,7 @@ BOTH = [H100, H100 | {"name": "dev", "nodes": 4, "slicing": {"shards": 2}}]
         },
     ],
 )
-def test_pods_take_no_address_of_a_node_or_a_server(changes: dict[str, Any]) -> None:
+def test_addresses_of_pods_differ_from_those_of_nodes_and_servers(changes: dict[str, Any]) -> None:
     """nv-ipam gives a block to each node in any order: none may hold what hosts on the same rail have."""
     plan = build_plan(changes)
     assert plan.networks
@@ -72,7 +72,7 @@ GB300 = H100 | {"name": "super", "machine": "dgx-gb300", "nodes": 18}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pools, rails", [([B300], 8), ([H100, B300], 8), ([GB300], 4), ([GB300, B300], 4)])
-def test_nodes_hold_an_address_for_each_time_a_pod_joins_a_network(pools: list[dict[str, Any]], rails: int) -> None:
+def test_nodes_have_one_pod_address_per_attachment(pools: list[dict[str, Any]], rails: int) -> None:
     """Where the RDMA devices of a machine are not known, its pods join one network once for each port."""
     plan = build_plan({"pools": pools, "fabrics": [ONPREM["fabrics"][0] | {"rails": rails}]})
     assert plan.networks and not [item for item in plan.findings if item.check == "kubernetes-rail-addresses"]
@@ -98,7 +98,7 @@ def test_nodes_hold_an_address_for_each_time_a_pod_joins_a_network(pools: list[d
 
 
 @pytest.mark.slow
-def test_ports_of_unknown_devices_need_room_for_all_rails() -> None:
+def test_ports_of_unknown_devices_need_addresses_for_all_rails() -> None:
     """256 addresses of a rail are enough for pods on 100 nodes that hold one address each, and not for eight."""
     fabrics = [ONPREM["fabrics"][0] | {"subnet": "172.16.0.0/20"}]
     named = build_plan({"fabrics": fabrics, "pools": [H100 | {"nodes": 100}]})
@@ -142,7 +142,7 @@ def test_adapters_of_other_vendors_get_no_nvidia_driver(machine: str, model: str
 
 @pytest.mark.slow
 @pytest.mark.parametrize("changes, on_hosts", [({}, True), (VARIANTS["roce"], True), (ELSEWHERE["aks"], False)])
-def test_one_driver_of_network_adapters(changes: dict[str, Any], on_hosts: bool) -> None:
+def test_network_adapters_have_one_driver(changes: dict[str, Any], on_hosts: bool) -> None:
     """Own hosts set names, addresses and QoS with its tools: a driver container would load another and undo them."""
     bundle = render(build_plan(changes), "kubernetes")
     [policy] = select_kind(list_bundle_objects(bundle), "NicClusterPolicy").values()
@@ -172,7 +172,7 @@ def test_one_driver_of_network_adapters(changes: dict[str, Any], on_hosts: bool)
         ELSEWHERE["gke"],
     ],
 )
-def test_jobs_ask_for_no_more_ports_than_admission_allows(changes: dict[str, Any]) -> None:
+def test_jobs_request_at_most_the_ports_that_admission_allows(changes: dict[str, Any]) -> None:
     """Whatever part of a node they take; and no pool has ports that a pod without accelerators could hold."""
     plan = build_plan(changes)
     known = {ports.name: ports for ports in ports_of(plan)}

@@ -8,7 +8,7 @@ from kube_specs import H100, VARIANTS, build_plan, render_objects, select_kind
 from supercloud.targets import render
 
 
-def test_volcano_tiers_grow_from_the_nodes() -> None:
+def test_tiers_of_volcano_are_counted_from_the_nodes() -> None:
     items = render_objects({"scheduler": {"kind": "kubernetes", "version": "1.36", "queue": "volcano"}})
     nodes = select_kind(items, "HyperNode")
     tiers = {name: item["spec"]["tier"] for name, item in nodes.items()}
@@ -42,7 +42,7 @@ def test_volcano_has_one_tier_for_a_level_whatever_the_pool() -> None:
     assert len(parents) == len(set(parents)) == len(listed) - 1, "a tree"
 
 
-def test_gangs_give_way_under_volcano() -> None:
+def test_gangs_can_be_preempted_under_volcano() -> None:
     """Its own defaults take only what a gang has beyond its least number, and ours have nothing beyond."""
     bundle = render(build_plan(VARIANTS["volcano"]), "kubernetes")
     said = yaml.safe_load(yaml.safe_load(bundle["charts/volcano.yaml"])["custom"]["scheduler_config_override"])
