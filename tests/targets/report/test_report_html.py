@@ -69,7 +69,7 @@ def page(plan: Plan) -> str:
 
 
 @pytest.mark.slow
-def test_well_formed_with_one_of_each_name(page: str) -> None:
+def test_the_page_is_well_formed_with_unique_ids(page: str) -> None:
     found = Page(page)
     assert len(found.identities) == len(set(found.identities))
     targets = [value[1:] for tag, name, value in found.attributes if (tag, name) == ("a", "href")]
@@ -78,7 +78,7 @@ def test_well_formed_with_one_of_each_name(page: str) -> None:
         ElementTree.fromstring(svg.replace('\\"', '"'))
 
 
-def test_fetches_nothing(page: str) -> None:
+def test_the_page_loads_nothing(page: str) -> None:
     assert set(re.findall(r"https?://[^\s\"\\<]*", page)) <= {"http://www.w3.org/2000/svg"}
     assert not re.search(r"@import|url\(|<iframe|<img|<object|fetch\(|XMLHttpRequest|import\(|WebSocket", page)
     found = Page(page)
@@ -86,11 +86,11 @@ def test_fetches_nothing(page: str) -> None:
     assert [item[2] for item in found.attributes if item[:2] == ("link", "href")] == ["data:,"]
 
 
-def test_the_same_each_time(plan: Plan, page: str) -> None:
+def test_rendering_is_deterministic(plan: Plan, page: str) -> None:
     assert render_report(plan) == page
 
 
-def test_every_node_and_server_stands_once(plan: Plan, page: str) -> None:
+def test_every_node_and_server_is_drawn_once(plan: Plan, page: str) -> None:
     if plan.layout is None:
         return
     drawn = "".join(rack["svg"] for rack in read_data(page)["racks"])
@@ -103,7 +103,7 @@ def test_every_node_and_server_stands_once(plan: Plan, page: str) -> None:
     assert set(switches.values()) <= {1} and len(switches) in (0, boxes)
 
 
-def test_links_are_given_as_the_rules_of_the_topology(plan: Plan, page: str) -> None:
+def test_links_are_the_rules_of_the_topology(plan: Plan, page: str) -> None:
     for fabric in read_data(page)["fabrics"]:
         wiring = next(item.wiring for item in plan.fabrics if item.name == fabric["name"])
         assert isinstance(wiring, Wiring)
@@ -117,7 +117,7 @@ def test_links_are_given_as_the_rules_of_the_topology(plan: Plan, page: str) -> 
                     assert value == (list(map(list, field)) if name == "places" else field)
 
 
-def test_every_picture_is_a_file_of_its_own(plan: Plan) -> None:
+def test_every_picture_is_a_separate_file(plan: Plan) -> None:
     found = render_pictures(plan)
     racks = plan.layout.racks if plan.layout else ()
     assert {f"racks/{rack.name}.svg" for rack in racks} <= set(found)
@@ -144,7 +144,7 @@ def test_a_plan_with_errors_is_drawn_with_its_errors() -> None:
 
 
 @pytest.mark.slow
-def test_clouds_and_plans_without_racks() -> None:
+def test_clouds_and_plans_without_racks_are_rendered() -> None:
     page = render_report(plan_spec(storage=[{"name": "s", "kind": "nfs", "mount": "/s"}]))
     Page(page)
     assert "set facility.rack" in page or 'id="racks"' in page
@@ -152,7 +152,7 @@ def test_clouds_and_plans_without_racks() -> None:
     Page(render_report(cloud))
 
 
-def test_what_a_cloud_costs_is_that_of_the_plan() -> None:
+def test_the_cost_of_a_cloud_is_that_of_the_plan() -> None:
     plan = resolve(load(next(path for path in EXAMPLES if path.parent.name == "09-aws-slurm")))
     page, cost = render_report(plan), plan.cloud.cost if plan.cloud else None
     assert cost is not None and cost.known_total
@@ -161,7 +161,7 @@ def test_what_a_cloud_costs_is_that_of_the_plan() -> None:
     assert not [pool for pool in plan.pools if str(pool.addresses) in page], "the cloud gives addresses, not the plan"
 
 
-def test_what_is_not_known_is_not_drawn_as_zero() -> None:
+def test_unknown_values_are_not_drawn_as_zero() -> None:
     """MI300X is counted by a lower bound, Q3400 by nothing: the row plan says so in every rack that has one."""
     pools = [
         {"name": "some", "machine": "mi300x-8gpu", "nodes": 4},
@@ -176,14 +176,14 @@ def test_what_is_not_known_is_not_drawn_as_zero() -> None:
     assert "?" in shown and "0.0" not in shown
 
 
-def test_the_bill_and_its_factors_are_of_the_mix() -> None:
+def test_the_energy_bill_follows_the_mix_of_sources() -> None:
     sources = [{"name": "wind", "kind": "contract", "share": 0.6, "price": "0.07 USD/kWh", "carbon": "11 gCO2e/kWh"}]
     hall = HALL | {"energy": {"price": "0.12 USD/kWh", "carbon": "300 gCO2e/kWh", "sources": sources}}
     page = render_report(plan_spec(facility=hall))
     assert "0.09 USD/kWh" in page and "126.6 g CO₂e/kWh" in page  # 0.6 × 0.07 + 0.4 × 0.12; 0.6 × 11 + 0.4 × 300
 
 
-def test_racks_power_and_cooling_are_in_numbers() -> None:
+def test_racks_power_and_cooling_are_shown_in_numbers() -> None:
     cooling = {"kind": "direct-liquid", "supply": "30 °C", "cdu": "nvidia-qualified", "rejection": "dry-cooler"}
     plan = plan_spec(
         pools=build_pools("dgx-gb200", 144),
@@ -206,14 +206,14 @@ def test_racks_power_and_cooling_are_in_numbers() -> None:
 
 
 @pytest.mark.slow
-def test_size_of_16384_accelerators() -> None:
+def test_a_report_of_16384_accelerators_is_below_10_mb() -> None:
     plan = plan_spec(pools=build_pools("dgx-h100", 2048), facility=HALL)
     page = render_report(plan)
     assert len(page.encode()) <= 10_000_000 and len(read_data(page)["racks"]) > 512
 
 
 @pytest.mark.slow
-def test_the_verb(tmp_path: Path) -> None:
+def test_the_report_command_writes_its_files(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "supercloud", "report", str(EXAMPLES[1])]
     ran = subprocess.run(
         [*command, "-o", str(tmp_path / "r.html"), "--svg", str(tmp_path / "svg")], capture_output=True, text=True
