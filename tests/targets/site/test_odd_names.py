@@ -78,7 +78,7 @@ def test_names_of_products_are_not_changed(one: str, other: str) -> None:
                 yaml.safe_load(content)
 
 
-def test_inventory_names_stay_text() -> None:
+def test_inventory_names_remain_text() -> None:
     plan = resolve(
         loads(
             SPEC.replace("name: odd", "name: 'on'")

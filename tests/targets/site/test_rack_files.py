@@ -91,7 +91,7 @@ def test_each_cooling_zone_has_its_own_cdus(plan: Plan) -> None:
     assert rows[0]["racks"] == "r01-01 … r01-02"
 
 
-def test_elevations(plan: Plan) -> None:
+def test_elevations_show_each_kind_of_rack(plan: Plan) -> None:
     bundle = render(plan, "racks")
     text = bundle["elevations.txt"]
     assert "4 × compute in gb200-nvl72, 132 kW: r01-01" in text and "train-0018  dgx-gb200" in text

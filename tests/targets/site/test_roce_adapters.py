@@ -116,7 +116,7 @@ def test_every_dscp_and_priority_is_mapped_once(bundle: Bundle) -> None:
 
 
 @pytest.mark.parametrize("pool, fabric", [("amd", "compute"), ("gd", "data")])
-def test_scripts_are_sound(bundle: Bundle, tmp_path: Path, pool: str, fabric: str) -> None:
+def test_scripts_pass_shellcheck(bundle: Bundle, tmp_path: Path, pool: str, fabric: str) -> None:
     script = tmp_path / "roce-qos.sh"
     script.write_text(bundle[f"{fabric}/nodes/{pool}/roce-qos.sh"])
     command: list[Any] = [Path(sys.executable).with_name("shellcheck"), script]

@@ -88,7 +88,7 @@ def test_a_fabric_of_one_leaf_has_no_bgp_sessions(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_scripts_are_sound(dialect: str, tmp_path: Any) -> None:
+def test_scripts_pass_shellcheck(dialect: str, tmp_path: Any) -> None:
     for machine in ("dgx-h100", "dgx-h200"):
         plan = plan_spec(pools=build_pools(machine, 16), fabrics=[ROCE | {"os": dialect}])
         for path, text in render(plan, "roce").items():
@@ -102,7 +102,7 @@ def test_scripts_are_sound(dialect: str, tmp_path: Any) -> None:
                 assert done.returncode == 0, (path, done.stdout)
 
 
-def test_files_of_1600_switches() -> None:
+def test_files_of_1600_switches_are_small() -> None:
     plan = resolve(load(ROOT / "examples/04-roce-24k/cluster.yaml"))
     bundle = render(plan, "roce")
     own = [path for path in bundle if re.search(r"compute-(leaf|spine|core)-\d+", path)]
@@ -111,7 +111,7 @@ def test_files_of_1600_switches() -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_loading_keeps_users_and_access(dialect: str) -> None:
+def test_loading_a_configuration_keeps_users_and_access(dialect: str) -> None:
     """The files have no users or AAA of the site: whoever replaces a whole configuration with them is locked out."""
     bundle = render(build_plan(dialect), "roce")
     text = bundle["INSTALL.md"]

@@ -206,7 +206,9 @@ def write_files(folder: Path, rows: dict[str, list[Row]], form: Callable[[list[R
 
 
 @pytest.mark.parametrize("system, far, form", FORMS, ids=lambda item: item if isinstance(item, str) else item.__name__)
-def test_every_form_of_every_system(system: str, far: str, form: Callable[[list[Row]], str], tmp_path: Path) -> None:
+def test_each_output_format_of_each_system_is_verified(
+    system: str, far: str, form: Callable[[list[Row]], str], tmp_path: Path
+) -> None:
     plan = build_plan(system)
     rows = list_neighbours(plan, far)
     found = verify_output(plan, write_files(tmp_path / "right", rows, form))
@@ -277,7 +279,7 @@ def test_labels_have_the_name_on_the_switch_and_that_of_its_system() -> None:
     assert "(" not in plain and ",swp1s0,swp1s0," in plain
 
 
-def test_aliases_of_sonic_are_those_of_the_file_it_ships() -> None:
+def test_aliases_of_sonic_match_its_port_configuration() -> None:
     networks = build_plan("sonic").networks
     assert networks
     run = networks.get_switch_run("compute", "leaf")
@@ -290,7 +292,7 @@ def test_aliases_of_sonic_are_those_of_the_file_it_ships() -> None:
     assert [run.format_port_alias(index) for index in (0, 1, 2, 127)] == ["etp1a", "etp1b", "etp2a", "etp64b"]
 
 
-def test_one_file_with_the_tables_of_several_switches(tmp_path: Path) -> None:
+def test_one_file_can_have_the_tables_of_several_switches(tmp_path: Path) -> None:
     plan = build_plan("nvue")
     parts = [
         f"cumulus@{name}:mgmt:~$ nv show interface lldp\n{format_nvue(rows)}\n"

@@ -120,7 +120,7 @@ def test_devices_are_within_their_racks_without_overlap(files: dict[str, Any], p
 
 
 @pytest.mark.slow
-def test_cables_have_fields_that_netbox_knows(files: dict[str, Any]) -> None:
+def test_cables_have_valid_fields_of_netbox(files: dict[str, Any]) -> None:
     types = {model: {port["name"] for port in item["interfaces"]} for model, item in list_types(files).items()}
     devices = {row["name"]: row["device_type"] for row in read_rows(files, "6-devices.csv")}
     used = set()

@@ -46,7 +46,7 @@ def superpod() -> list[dict[str, str]]:
 
 
 @pytest.mark.slow
-def test_every_link_once_with_vendor_names(superpod: list[dict[str, str]]) -> None:
+def test_every_link_is_listed_once_with_vendor_names(superpod: list[dict[str, str]]) -> None:
     assert len(superpod) == 1016 + 4 + 1024
     ends = [end for row in superpod for end in row["label_a"].split(" > ")]
     assert len(ends) == len(set(ends)), "no port has two cables"
@@ -83,7 +83,7 @@ def test_cable_lengths_follow_the_route(superpod: list[dict[str, str]]) -> None:
         assert float(row["run_m"]) <= floor + 2 * 48 * 0.04445 + 2
 
 
-def test_copper_only_where_both_ports_of_a_cage_go_to_one_cage() -> None:
+def test_copper_cables_connect_both_ports_of_two_cages() -> None:
     table = build_table(build_plan(EXAMPLES / "03-nvl72" / "cluster.yaml"))
     twin = np.array([item.links > 1 for item in table.kinds] + [False])[table.kind_index]
     assert twin.any()

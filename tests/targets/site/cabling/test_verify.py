@@ -55,13 +55,15 @@ def test_a_swapped_pair_is_one_finding(net: Net, answer: Callable[[Net], Verific
     assert len(found.cables) == 2 and ":" in found.place
 
 
-def test_swapped_between_leaf_and_spine(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
+def test_cables_swapped_between_leaf_and_spine_are_one_finding(
+    net: Net, answer: Callable[[Net], VerificationResult]
+) -> None:
     net.swap(("compute-leaf-001", 33), ("compute-leaf-009", 40))
     (found,) = answer(net).differences
     assert found.kind == "swapped"
 
 
-def test_a_missing_cable(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
+def test_a_missing_cable_is_found(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     net.cut(("compute-leaf-010", 40))
     (found,) = answer(net).differences
     assert (found.kind, found.problem) == (
@@ -70,14 +72,14 @@ def test_a_missing_cable(net: Net, answer: Callable[[Net], VerificationResult]) 
     )
 
 
-def test_a_wrong_port(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
+def test_a_wrong_port_is_found(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     net.move(("train-0100 mlx5_11", 1), ("compute-leaf-032", 32))
     (found,) = answer(net).differences
     assert found.kind == "wrong"
     assert found.problem == "train-0100:OSFP1P1 leads to compute-leaf-032:1/16/2, not to compute-leaf-025:1/2/2"
 
 
-def test_a_cable_in_the_port_of_a_missing_one(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
+def test_a_cable_in_the_port_of_a_missing_one_is_found(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     net.cut(("train-0002 mlx5_11", 1))
     net.move(("train-0001 mlx5_11", 1), ("compute-leaf-001", 2))
     wrong, missing = answer(net).differences
@@ -95,7 +97,7 @@ def test_three_cables_in_a_ring_are_three_wrong_ones(net: Net, answer: Callable[
     assert [item.kind for item in answer(net).differences] == ["wrong"] * 3
 
 
-def test_an_extra_cable_and_an_unknown_device(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
+def test_an_extra_cable_and_an_unknown_device_are_found(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     net.join(("compute-leaf-031", 32), ("compute-leaf-032", 32))
     net.devices["visitor mlx5_0"] = "Hca 1"
     net.join(("visitor mlx5_0", 1), ("compute-leaf-030", 32))
@@ -172,7 +174,7 @@ def test_permuted_rails_of_a_node_are_one_finding(
     assert f"train-0009:OSFP1P1: from {wanted[5:]}" in found.remedy if turn == 0 else wanted in found.remedy
 
 
-def test_cables_that_are_shifted_by_one_port(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
+def test_cables_shifted_by_one_port_are_found(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     leaf = "compute-leaf-008"
     ports = sorted(port for (device, port), (other, _) in net.links.items() if device == leaf and "train" in other)
     far = {port: net.cut((leaf, port)) for port in ports[:10]}
@@ -185,7 +187,7 @@ def test_cables_that_are_shifted_by_one_port(net: Net, answer: Callable[[Net], V
     assert missing.kind == "missing" and "fix that one first" in missing.remedy
 
 
-def test_two_rails_exchanged_for_a_whole_unit(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
+def test_two_rails_exchanged_for_a_unit_are_one_finding(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     for node in range(1, 33):
         net.swap((f"train-{node:04d} mlx5_11", 1), (f"train-{node:04d} mlx5_6", 1))
     (found,) = answer(net).differences
@@ -202,7 +204,7 @@ def test_a_device_without_a_name_is_identified_by_its_cables(
     assert found.kind == "unknown" and found.cause == f"it is {device} and its name has not been set yet"
 
 
-def test_managed_switches_are_known_by_the_name_inside(net: Net, plan: Plan, tmp_path: Path) -> None:
+def test_managed_switches_are_identified_by_their_description(net: Net, plan: Plan, tmp_path: Path) -> None:
     text = net.format_output().replace('# "compute-leaf-001"', '# "MF0;compute-leaf-001:MQM9700/U1"')
     (tmp_path / "found.txt").write_text(text)
     assert verify_output(plan, tmp_path / "found.txt").differences == ()
@@ -235,7 +237,7 @@ def test_truncated_output_is_an_error_with_its_line(net: Net, plan: Plan, tmp_pa
         ('Switch 64 "S-1" # "elsewhere"\n', "no device in the output belongs to a network of the plan"),
     ],
 )
-def test_bad_input(plan: Plan, tmp_path: Path, text: str, said: str) -> None:
+def test_invalid_input_is_an_error(plan: Plan, tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "found.txt").write_text(text)
     with pytest.raises(InputError, match=said):
         verify_output(plan, tmp_path / "found.txt")
@@ -320,7 +322,9 @@ def format_eos(rows: list[tuple[str, str, str]]) -> str:
 
 
 @pytest.mark.parametrize("form", [format_lldpctl, format_keyvalue, format_eos])
-def test_lldp_of_all_switches(form: Callable[[list[tuple[str, str, str]]], str], tmp_path: Path) -> None:
+def test_lldp_output_of_all_switches_is_verified(
+    form: Callable[[list[tuple[str, str, str]]], str], tmp_path: Path
+) -> None:
     from supercloud.spec.loader import loads
 
     plan = sc.resolve(loads(ROCE, "cluster.yaml"))

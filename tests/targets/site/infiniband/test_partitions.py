@@ -114,7 +114,7 @@ def test_nodes_of_a_tenant_match_at_index_0_and_those_of_two_tenants_nowhere(fol
     assert "Default=0x7fff, ipoib, defmember=limited : ALL, ALL_SWITCHES=full, SELF=full ;" in text
 
 
-def test_the_subnet_managers_host_is_no_member_of_tenants(folder: Path) -> None:
+def test_the_host_of_the_subnet_manager_is_not_a_member_of_tenants(folder: Path) -> None:
     """SELF in a tenant's partition would have the machine that runs the subnet manager reach all tenants as a full
     member, and tenants' nodes through it.
     """
@@ -172,7 +172,7 @@ def test_a_node_of_two_tenants_has_one_key_at_index_0_whatever_their_order(folde
 
 
 @pytest.mark.slow
-def test_keys_stay_when_tenants_come_go_or_change_order(folder: Path) -> None:
+def test_keys_are_stable_when_tenants_change(folder: Path) -> None:
     """They were numbered in the order of the spec: without llm, vision had the key that llm's nodes still had."""
     three = format_spec_with_guids(LLM, VISION, "tenant: audio", tenants="llm, vision, audio")
     for partitions in ((VISION, LLM), (VISION,), ("tenant: audio", VISION)):
@@ -219,7 +219,7 @@ def test_colliding_names_are_a_finding_with_an_unused_key() -> None:
     assert not sc.resolve(loads(cured)).errors
 
 
-def test_every_key_of_a_name_is_one_that_a_partition_may_have() -> None:
+def test_every_derived_key_is_valid_for_a_partition() -> None:
     keys = {compute_pkey(f"tenant-{number}") for number in range(5000)}
     assert min(keys) >= 16 and max(keys) < 0x7FFF and len(keys) > 4500
 
@@ -229,7 +229,7 @@ def test_slurm_partitions_over_isolated_tenants_are_a_finding(folder: Path) -> N
     assert "the Slurm partition train has nodes of llm, vision, which cannot reach each other over compute" in problem
 
 
-def test_machines_of_services_need_their_guids_before_anything_is_rendered(folder: Path) -> None:
+def test_guids_of_service_machines_are_required_for_rendering(folder: Path) -> None:
     fabric = "guids: guids.txt\n    services: [{name: mgmt, count: 2, links: 1}]"
     plan = build_plan(format_spec(LLM, VISION, fabric=fabric), folder)
     assert list_problems(plan, "subnet-guids") == ["the GUIDs of 2 of 2 ports are unknown, the first is 'mgmt-01'"]
@@ -237,7 +237,7 @@ def test_machines_of_services_need_their_guids_before_anything_is_rendered(folde
         render(plan, "infiniband")
 
 
-def test_ports_of_machines_without_known_devices_are_all_that_the_file_has_of_them(tmp_path: Path) -> None:
+def test_ports_of_machines_without_known_devices_are_read_from_the_file(tmp_path: Path) -> None:
     """Their numbers depend on the machine: they need not be mlx5_0 to mlx5_7."""
     write_guids(tmp_path, (4, 7, 8, 9, 10, 13, 14, 15))
     text = format_spec_with_guids(LLM, VISION).replace("dgx-h100", "mi300x-8gpu")

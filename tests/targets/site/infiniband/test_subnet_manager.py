@@ -44,7 +44,7 @@ def list_findings(plan: sc.Plan) -> list[tuple[str, str]]:
     return [(item.level, item.problem) for item in plan.findings if item.check == "subnet-manager"]
 
 
-def test_ufm_gets_its_own_files_and_nothing_that_starts_another_manager() -> None:
+def test_ufm_has_its_own_files_and_starts_no_other_manager() -> None:
     files = render_files("subnet_manager: nvidia")
     own = {"compute/GUIDE.md", "compute/ipoib.sh", "compute/ipoib-compute.service"}
     assert {path for path in files if not path.startswith("compute/ufm/")} == own
@@ -177,7 +177,7 @@ def test_an_invalid_or_readable_key_starts_no_manager(host: Path, text: str | No
     assert done.returncode == 1 and said in done.stderr and not done.stdout
 
 
-def test_m_keys_of_ufm_are_its_own() -> None:
+def test_ufm_manages_its_m_keys() -> None:
     plan = sc.resolve(loads(format_spec(f"m_key: {KEY}\n    subnet_manager: nvidia")))
     assert list_findings(plan) == [("error", "UFM creates and stores M_Keys itself")]
 
