@@ -28,7 +28,7 @@ def test_a_healthy_node_has_no_reason(node: Host) -> None:
     assert not any(line.startswith("scontrol") for line in node.asked)
 
 
-def test_bare_machine_is_healthy(node: Host) -> None:
+def test_a_machine_without_devices_is_healthy(node: Host) -> None:
     """Device files without a driver, no RDMA, no tools: what a machine for tests looks like."""
     for gone in ("proc", "sys"):
         shutil.rmtree(node.folder / "root" / gone)
@@ -46,7 +46,7 @@ def test_hosts_that_are_not_nodes_are_not_checked(node: Host) -> None:
     assert node.run("health-check.sh", SLURMD_NODENAME="ip-10-0-0-7").returncode == 1
 
 
-def test_missing_device(node: Host) -> None:
+def test_a_missing_device_file_drains_the_node(node: Host) -> None:
     (node.folder / "root/dev/nvidia3").unlink()
     assert node.run("health-check.sh", "quick").returncode == 1
     assert _get_reason(node) == "7 of 8 accelerators: no /dev/nvidia3"
@@ -65,13 +65,13 @@ def test_device_files_may_be_numbered_in_steps(node: Host) -> None:
     assert _get_reason(node) == "7 of 8 accelerators: no /dev/dri/renderD152"
 
 
-def test_device_off_the_bus(node: Host) -> None:
+def test_a_device_off_the_bus_drains_the_node(node: Host) -> None:
     (node.folder / "root/proc/driver/nvidia/gpus/0000:3").rmdir()
     assert node.run("health-check.sh", "quick").returncode == 1
     assert _get_reason(node) == "the driver sees 7 of 8 accelerators"
 
 
-def test_memory_errors(node: Host) -> None:
+def test_memory_errors_drain_the_node(node: Host) -> None:
     node.fake("nvidia-smi", SMI % 'echo "2, 3"; echo "3, [N/A]"')
     node.run("health-check.sh")
     assert _get_reason(node) == "accelerator 2: 3 uncorrectable memory errors"
@@ -129,7 +129,7 @@ def test_only_processes_in_cgroups_of_slurmd_are_kept(job: Host, tmp_path: Path,
     assert (subprocess.run(["bash", "-c", script], check=False).returncode == 0) == inside
 
 
-def test_xid_is_reported_once(node: Host) -> None:
+def test_an_xid_is_reported_once(node: Host) -> None:
     node.fake(
         "dmesg",
         "echo '[ 123.4] NVRM: Xid (PCI:0000:3b:00): 31, pid=1'; echo '[  200.5] NVRM: Xid (PCI:0000:3b:00): 79, x'",
@@ -155,7 +155,7 @@ def test_a_link_that_is_down_is_reported(node: Host) -> None:
     assert _get_reason(node) == "adapter mlx5_1: link is DOWN"
 
 
-def test_full_disk(node: Host) -> None:
+def test_a_full_disk_drains_the_node(node: Host) -> None:
     node.fake("df", 'echo head; echo "disk 100 99 1 99% /"; echo "disk 100 99 1 99% /"')
     node.run("health-check.sh")
     assert _get_reason(node) == "/ is 99% full"

@@ -95,7 +95,9 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
 
 
 @pytest.mark.parametrize("check, scheduler, level, path, hint", CASES)
-def test_scheduler(check: str, scheduler: dict[str, Any], level: str, path: str, hint: str) -> None:
+def test_findings_of_the_scheduler_are_reported(
+    check: str, scheduler: dict[str, Any], level: str, path: str, hint: str
+) -> None:
     [finding] = list_findings(build_plan(scheduler=scheduler), check)
     assert finding[:2] == (level, path)
     assert hint in finding[2]
@@ -121,14 +123,14 @@ def test_unsupported_locality_is_a_finding() -> None:
     assert not list_findings(build_plan("23.11", [build_gb200_pool()]), "slurm-topology-unsupported")
 
 
-def test_imex() -> None:
+def test_imex_findings_depend_on_the_release() -> None:
     assert list_findings(build_plan("23.11", [build_gb200_pool()]), "slurm-imex")[0][0] == "warning"
     [asked] = list_findings(build_plan("23.11", [build_h100_pool(), build_gb200_pool(imex=True)]), "slurm-imex")
     assert asked[:2] == ("error", "pools[1].imex") and "24.05" in asked[2]
     assert not list_findings(build_plan("24.05", [build_gb200_pool()]), "slurm-imex")
 
 
-def test_short_blocks() -> None:
+def test_incomplete_blocks_are_reported() -> None:
     pools = [build_gb200_pool(nodes=70)]
     assert list_findings(build_plan("25.05", pools), "slurm-block-incomplete")[0][0] == "note"
     [older] = list_findings(build_plan("24.11", pools), "slurm-block-incomplete")
@@ -140,7 +142,7 @@ def test_short_blocks() -> None:
     assert not list_findings(build_plan("22.05", pools), "slurm-block-incomplete")
 
 
-def test_pools() -> None:
+def test_findings_of_pools_are_reported() -> None:
     [mig] = list_findings(
         build_plan(pools=[{"name": "a", "machine": "mi300x-8gpu", "nodes": 2, "slicing": {"mig": {"1g.1gb": 1}}}]),
         "slurm-mig",
@@ -152,7 +154,7 @@ def test_pools() -> None:
     assert [item[1] for item in reserve] == ["pools[0].reserve.cores", "pools[0].reserve.memory"]
 
 
-def test_tenants() -> None:
+def test_findings_of_tenants_are_reported() -> None:
     tenants = [{"name": "a", "priority": "high"}]
     assert list_findings(build_plan(tenants=tenants), "slurm-tenant-users")[0][:2] == ("note", "tenants[0].users")
     without = build_plan(tenants=tenants, scheduler={"accounting": False})

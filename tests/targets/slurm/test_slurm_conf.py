@@ -115,13 +115,13 @@ def test_defaults_do_not_exceed_the_node(rendered: tuple[str, Bundle]) -> None:
             assert not gpus or {"defmempergpu", "defcpupergpu", "defmempercpu"} <= set(partition)
 
 
-def test_same_plan_same_text() -> None:
+def test_rendering_is_deterministic() -> None:
     for name in VARIANTS:
         found = build_variant("25.11", name)
         assert dict(render(found, "slurm")) == dict(render(found, "slurm"))
 
 
-def test_plain_h100() -> None:
+def test_h100_nodes_have_their_lines() -> None:
     text = render(build_plan(), "slurm")["slurm.conf"]
     assert "NodeName=train-[0033-0064] NodeAddr=10.1.0.[33-64]" in text.splitlines()
     assert get_setting(text, "SlurmctldHost") == "ctl1(10.0.0.11)"
@@ -134,7 +134,7 @@ def test_plain_h100() -> None:
     assert partition["maxtime"] == "7-00:00:00" and partition["defaulttime"] == "04:00:00"
 
 
-def test_several_controllers_in_order() -> None:
+def test_controllers_are_listed_in_order() -> None:
     bundle = render(build_variant("22.05", "two-controllers"), "slurm")
     hosts = [line for line in bundle["slurm.conf"].splitlines() if line.startswith("SlurmctldHost=")]
     assert hosts == ["SlurmctldHost=a(10.0.0.11)", "SlurmctldHost=b(10.0.0.12)"]
@@ -146,14 +146,14 @@ def test_several_controllers_in_order() -> None:
     assert "share" in bundle["INSTALL.md"]
 
 
-def test_options_win_and_are_quoted() -> None:
+def test_options_override_rendered_keys_and_are_quoted() -> None:
     text = render(build_variant("22.05", "options"), "slurm")["slurm.conf"]
     lines = text.splitlines()
     assert "returntoservice=1" in lines and not any(line.startswith("ReturnToService") for line in lines)
     assert r'MailDomain="a b\#2"' in lines
 
 
-def test_pools_do_not_inherit() -> None:
+def test_pools_do_not_inherit_from_each_other() -> None:
     """DEFAULT lines carry over: a pool without a resource must say so after one that has it."""
     text = render(build_variant("22.05", "mixed"), "slurm")["slurm.conf"]
     defaults = [record for record in parse_records(text) if record.get("nodename") == "DEFAULT"]
@@ -167,7 +167,7 @@ def test_pools_do_not_inherit() -> None:
     assert [item["memspeclimit"] for item in defaults] == ["65536", "0"]
 
 
-def test_gres() -> None:
+def test_gres_conf_has_the_devices() -> None:
     text = render(build_plan(), "slurm")["gres.conf"]
     assert (
         "NodeName=train-[0001-0127] Name=gpu Type=h100 File=/dev/nvidia[4-7] Cores=56-111 Flags=nvidia_gpu_env" in text
@@ -188,13 +188,13 @@ def test_gres() -> None:
     assert "File=/dev/accel/accel[0-" in render(build_variant("22.05", "gaudi"), "slurm")["gres.conf"]
 
 
-def test_whole_nodes_by_release() -> None:
+def test_exclusive_nodes_depend_on_the_release() -> None:
     for release, wanted in (("25.11", "OverSubscribe=EXCLUSIVE"), ("26.05", "Exclusive=NODE")):
         text = render(build_variant(release, "mixed"), "slurm")["slurm.conf"]
         assert wanted in next(line for line in text.splitlines() if line.startswith("PartitionName=plain"))
 
 
-def test_abilities_by_release() -> None:
+def test_features_depend_on_the_release() -> None:
     for release in RELEASES:
         text = render(build_variant(release, "nvl72"), "slurm")["slurm.conf"]
         assert (get_setting(text, "SwitchType") == "switch/nvidia_imex") == (release >= "24.05")
@@ -211,7 +211,7 @@ def test_unknown_keys_are_rejected() -> None:
     assert lines.format_settings("slurm", {"HealthCheckTimeout": None}) == []
 
 
-def test_targets() -> None:
+def test_unknown_targets_are_rejected() -> None:
     assert "slurm" in list_targets(build_plan())
     with pytest.raises(UnknownNameError):
         render(build_plan(), "slurn")
@@ -239,7 +239,7 @@ def test_slurm_conf_of_clouds_lists_no_nodes() -> None:
     assert bundle["topology.yaml"].count("cluster_default: true") == 1 and "TopologyPlugin" not in text
 
 
-def test_nodes_that_come_and_go() -> None:
+def test_power_saving_is_enabled_where_nodes_join() -> None:
     """Power saving is on where nodes join, with programs of the boot bundle; older releases are told of no places."""
     for release in RELEASES:
         found = build_variant(release, "plain")

@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 
 
 @pytest.mark.slow
-def test_shellcheck(tmp_path: Path) -> None:
+def test_programs_pass_shellcheck(tmp_path: Path) -> None:
     programs = []
     for number, name in enumerate(VARIANTS):
         folder = tmp_path / str(number)
@@ -53,7 +53,7 @@ def _read_data(host: Host) -> dict[str, dict[str, dict[str, str]]]:
 
 
 @pytest.mark.slow
-def test_accounts_twice(database: Host) -> None:
+def test_a_second_run_of_accounts_changes_nothing(database: Host) -> None:
     first = database.run("accounts.sh")
     assert first.returncode == 0, first.stderr
     assert "vision: the limit on accelerators cannot be set yet" in first.stderr
@@ -101,7 +101,7 @@ def test_accounts_reports_failures(database: Host) -> None:
     assert done.returncode == 1 and "no database" in done.stderr and "add qos low: failed" in done.stderr
 
 
-def test_a_job_has_a_folder(job: Host) -> None:
+def test_a_job_has_a_temporary_folder(job: Host) -> None:
     assert job.run("task-prolog.sh").stdout == ""
     assert job.run("prolog.sh").returncode == 0
     folder = job.folder / "scratch/7"
@@ -161,7 +161,7 @@ def test_epilog_ends_remaining_processes(job: Host) -> None:
 
 
 @pytest.mark.slow
-def test_spares(tmp_path: Path) -> None:
+def test_spare_nodes_are_reserved(tmp_path: Path) -> None:
     host = Host(tmp_path, build_plan(pools=[build_h100_pool(spares=2)]))
     host.fake("sinfo", 'cat "$SAID.broken" 2>/dev/null; true')
     host.fake("scontrol", '[ "$2" = show ] && { cat "$SAID.held" 2>/dev/null || exit 1; }; true')

@@ -25,7 +25,7 @@ from supercloud.targets.schedulers.slurm.topology import fold_names
 from supercloud.targets.schedulers.slurm.topology_yaml import validate_topologies
 
 
-def test_tree_before_25_05() -> None:
+def test_releases_before_25_05_have_a_tree() -> None:
     bundle = render(build_plan("24.11"), "slurm")
     assert bundle["topology.conf"].splitlines()[1:] == [
         "SwitchName=su1 Nodes=train-[0001-0032]",
@@ -38,7 +38,7 @@ def test_tree_before_25_05() -> None:
     assert "topology.yaml" not in bundle
 
 
-def test_tree_has_every_node_once_and_one_root() -> None:
+def test_a_tree_has_every_node_once_and_one_root() -> None:
     for found in (build_plan(), build_variant("22.05", "mixed"), build_variant("22.05", "nvl72")):
         switches = parse_records(render(found, "slurm")["topology.conf"])
         nodes = [node for item in switches if "nodes" in item for node in expand(item["nodes"])]
@@ -48,7 +48,7 @@ def test_tree_has_every_node_once_and_one_root() -> None:
         assert len(roots) == 1 and len(inner) == len(set(inner))
 
 
-def test_blocks_by_release() -> None:
+def test_blocks_depend_on_the_release() -> None:
     for release, key, values in (("23.11", "BlockLevels", "0,1,2"), ("24.05", "BlockSizes", "18,36,72")):
         text = render(build_plan(release, [build_gb200_pool()]), "slurm")
         assert text["topology.conf"].splitlines()[1:] == [
@@ -74,7 +74,7 @@ def test_incomplete_blocks_are_rendered_only_for_releases_with_support() -> None
     assert new[0]["block"]["blocks"][-1] == {"block": "nvl-d4", "nodes": "nvl-[0055-0070]"}
 
 
-def test_several_topologies_from_25_05() -> None:
+def test_releases_from_25_05_have_several_topologies() -> None:
     """Blocks do not cover the other pool: its partition has the tree, which is the cluster's."""
     bundle = render(build_variant("25.11", "nvl72"), "slurm")
     found = yaml.safe_load(bundle["topology.yaml"])
@@ -109,7 +109,7 @@ def _add_torus(found: Plan) -> Plan:
     return replace(found, localities=(*found.localities, torus))
 
 
-def test_torus_from_26_05() -> None:
+def test_releases_from_26_05_have_a_torus() -> None:
     """Nodes run along the last dimension of the plan, and along x in Slurm (measured on 26.05)."""
     found = yaml.safe_load(render(_add_torus(build_plan("26.05")), "slurm")["topology.yaml"])
     torus = next(item for item in found if "torus3d" in item)["torus3d"]["toruses"][0]
@@ -154,7 +154,7 @@ def test_the_schema_rejects_invalid_topologies(bad: list[dict[str, Any]]) -> Non
         validate_topologies(bad)
 
 
-def test_folded() -> None:
+def test_consecutive_names_are_folded() -> None:
     assert fold_names(["su1", "su2", "su3"]) == "su[1-3]"
     assert fold_names(["su9", "su10", "su12", "root"]) == "su[9-10],su12,root"
     assert fold_names(["a01", "a02"]) == "a01,a02"
