@@ -117,7 +117,7 @@ def test_a_rejected_value_does_not_prevent_other_values(bundle: Bundle, tmp_path
     assert "llite.scratch-*.max_read_ahead_mb" in (tmp_path / "tools/set").read_text()
 
 
-def test_lustre_clients(bundle: Bundle) -> None:
+def test_lustre_clients_mount_the_file_system(bundle: Bundle) -> None:
     (line,) = [line for line in bundle["scratch/fstab"].splitlines() if not line.startswith("#")]
     assert re.fullmatch(rf"{NID}(:{NID})*:/[\w]{{1,8}} /scratch lustre [a-z_,]+ 0 0", line)
     (option,) = [line for line in bundle["scratch/lnet.conf"].splitlines() if not line.startswith("#")]

@@ -38,7 +38,7 @@ def parse_stanzas(text: str) -> list[tuple[str, dict[str, str]]]:
     return found
 
 
-def test_stanzas(bundle: Bundle, catalog: Catalog) -> None:
+def test_stanzas_describe_the_disks(bundle: Bundle, catalog: Catalog) -> None:
     item = build_plan(catalog, EVERY[2]).storage[0]
     design = item.design
     assert isinstance(design, ScaleDesign)
@@ -54,7 +54,7 @@ def test_stanzas(bundle: Bundle, catalog: Catalog) -> None:
     assert len({disk["failureGroup"] for disk in disks}) == design.servers
 
 
-def test_scale_nodes_and_commands(bundle: Bundle) -> None:
+def test_scale_nodes_and_commands_are_rendered(bundle: Bundle) -> None:
     nodes = bundle["proj/nodes.txt"].splitlines()
     assert all(re.fullmatch(r"[\w.-]+:(quorum|nonquorum)-(manager|client)", node) for node in nodes)
     assert sum(":quorum" in node for node in nodes) == 3

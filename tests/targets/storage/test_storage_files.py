@@ -46,7 +46,7 @@ def test_storage_without_servers_has_no_files(catalog: Catalog) -> None:
 
 
 @pytest.mark.slow
-def test_scripts_are_sound(bundle: Bundle, tmp_path: Path) -> None:
+def test_scripts_pass_shellcheck(bundle: Bundle, tmp_path: Path) -> None:
     bundle.write(tmp_path / "out")
     scripts = sorted((tmp_path / "out").rglob("*.sh"))
     assert len(scripts) >= 8 and all(script.stat().st_mode & 0o111 for script in scripts)
@@ -58,7 +58,7 @@ def test_scripts_are_sound(bundle: Bundle, tmp_path: Path) -> None:
 # -- NFS: exports(5), nfs(5); MinIO: docs.min.io ----------------------------------------------------------------------
 
 
-def test_nfs(bundle: Bundle) -> None:
+def test_nfs_exports_and_mounts_are_rendered(bundle: Bundle) -> None:
     lines = [line for line in bundle["home/exports"].splitlines() if not line.startswith("#")]
     assert lines and all(re.fullmatch(r"/export/home \d+(\.\d+){3}/\d+\([a-z_,]+\)", line) for line in lines)
     (mount,) = [line for line in bundle["home/fstab"].splitlines() if not line.startswith("#")]
@@ -93,7 +93,7 @@ def test_exports_include_the_nodes_on_a_fabric(catalog: Catalog) -> None:
         assert subnet.role != "rail" or any(subnet.block.subnet_of(network) for network in networks), subnet
 
 
-def test_object_store(bundle: Bundle) -> None:
+def test_object_stores_have_their_files(bundle: Bundle) -> None:
     values = dict(line.split("=", 1) for line in bundle["data/minio"].splitlines() if not line.startswith("#"))
     assert set(values) == {"MINIO_VOLUMES", "MINIO_OPTS", "MINIO_STORAGE_CLASS_STANDARD"}
     assert re.fullmatch(

@@ -175,7 +175,7 @@ def test_unknown_interfaces_are_not_guessed(catalog: Catalog, tmp_path: Path, fa
     assert done.returncode == 1 and "set storage[0].interface" in done.stderr
 
 
-def test_scale_over_rdma(catalog: Catalog) -> None:
+def test_scale_uses_rdma_over_the_fabric(catalog: Catalog) -> None:
     """Servers and clients use it; RoCE needs the connection manager, plain Ethernet has none of it."""
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["storage"]}]
     roce = STORAGE_FABRIC | {"kind": "roce", "switch": "nvidia-sn5600"}

@@ -67,7 +67,7 @@ CLIENT = {
 }
 
 
-def test_weka_mount_and_cluster(bundle: Bundle, catalog: Catalog) -> None:
+def test_weka_clusters_and_mounts_are_rendered(bundle: Bundle, catalog: Catalog) -> None:
     (line,) = [line for line in bundle["fast/fstab"].splitlines() if not line.startswith("#")]
     assert re.fullmatch(r"[\w.,-]+/fast /fast wekafs num_cores=\d+(,net=\w+)+,_netdev 0 0", line)
     design = build_plan(catalog, EVERY[1]).storage[0].design
@@ -78,7 +78,7 @@ def test_weka_mount_and_cluster(bundle: Bundle, catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize("capacity", ["1 PiB", "10 PiB"])
-def test_weka_on_kubernetes(catalog: Catalog, capacity: str) -> None:
+def test_weka_is_mounted_on_kubernetes(catalog: Catalog, capacity: str) -> None:
     plan = build_plan(catalog, EVERY[1] | {"capacity": capacity}, scheduler={"kind": "kubernetes", "version": "1.35"})
     cluster, client = yaml.safe_load_all(render(plan, "storage")["fast/operator.yaml"])
     assert (cluster["kind"], client["kind"]) == ("WekaCluster", "WekaClient")
