@@ -38,7 +38,7 @@ def explain(old: dict[str, str], new: dict[str, str], table: str) -> str:
 
 
 @pytest.mark.slow
-def test_renders_what_was_read() -> None:
+def test_examples_render_the_golden_files() -> None:
     golden = build_golden()
     new = golden_files.format_golden(golden)
     old = {path.relative_to(GOLDEN).as_posix(): path.read_text() for path in GOLDEN.rglob("*") if path.is_file()}

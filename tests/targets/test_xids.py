@@ -72,7 +72,7 @@ def test_slurm_and_kubernetes_agree_on_every_code(kubernetes: Any) -> None:
     assert list_alerts(kubernetes) == said and len(said) == sum(len(item.codes) for item in XIDS.classes)
 
 
-def test_no_program_has_a_list_of_its_own() -> None:
+def test_no_program_has_a_separate_list_of_codes() -> None:
     """Three codes in a row, in whatever way they are written, are a list; those of the catalog are data."""
     known = "|".join(str(code) for item in XIDS.classes for code in item.codes if code > 40)
     pattern = re.compile(rf"\b({known})\b( ?[|,] ?\b({known})\b){{2,}}")
@@ -90,5 +90,5 @@ def test_no_program_has_a_list_of_its_own() -> None:
     assert pattern.search("48 | 62 | 64 | 79 | 95")
 
 
-def test_other_makers_have_none() -> None:
+def test_other_vendors_have_no_codes() -> None:
     assert list_slurm_codes([{"name": "mi", "machine": "mi300x-8gpu", "nodes": 4}]) == set()
