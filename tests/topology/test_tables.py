@@ -40,7 +40,7 @@ def count_cables(fabric):
 
 
 @pytest.mark.parametrize("su", TABLE_A)
-def test_larger_superpods(su):
+def test_larger_superpods_match_the_table(su):
     nodes, gpus, *counts = TABLE_A[su]
     fabric = build_rail_optimized(nodes, rails=8, radix=64)
     assert [*count_switches(fabric), *count_cables(fabric)] == counts
@@ -50,7 +50,7 @@ def test_larger_superpods(su):
 
 
 @pytest.mark.parametrize("su", TABLE_B)
-def test_compute_fabric_with_ufm(su):
+def test_compute_fabrics_with_ufm_match_the_table(su):
     nodes, gpus, leaf, spine, node_and_ufm, leaf_spine = TABLE_B[su]
     fabric = build_rail_optimized(nodes, rails=8, radix=64, reserved=4)
     assert count_switches(fabric) == (leaf, spine, 0)
@@ -60,7 +60,7 @@ def test_compute_fabric_with_ufm(su):
 
 
 @pytest.mark.parametrize("su, parallel, spines", [(1, 8, 4), (2, 4, 8), (3, 2, 16), (4, 2, 16), (8, 1, 32)])
-def test_links_from_each_leaf_to_each_spine(su, parallel, spines):
+def test_leaves_have_equal_links_to_each_spine(su, parallel, spines):
     group = build_rail_optimized(32 * su, rails=8, radix=64).link_groups[-1]
     pairs = [(link.source, link.target) for link in group]
     assert len(set(pairs)) == 8 * su * spines
@@ -68,7 +68,7 @@ def test_links_from_each_leaf_to_each_spine(su, parallel, spines):
 
 
 @pytest.mark.parametrize("su", TABLE_C)
-def test_gb200_superpods(su):
+def test_gb200_superpods_match_the_table(su):
     gpus, *counts = TABLE_C[su]
     fabric = build_rail_optimized(144 * su, rails=4, radix=64, unit_nodes=144, down=18, pod="rail")
     assert list(count_switches(fabric)) == counts
@@ -85,7 +85,7 @@ def test_gb200_superpods(su):
     assert not fabric.has_disjoint_rails
 
 
-def test_gb200_of_one_su_has_rails_that_do_not_meet():
+def test_gb200_of_one_su_has_disjoint_rails():
     fabric = build_rail_optimized(144, rails=4, radix=64, unit_nodes=144, down=18, pod="rail")
     assert "core" not in fabric.switch_counts
     assert fabric.has_disjoint_rails
@@ -105,7 +105,7 @@ def build_meta(**given):
     return build_clos(8 * 192 * 2, nics=8, **(numbers | given))
 
 
-def test_meta_24k():
+def test_the_cluster_of_meta_matches_its_publication():
     fabric = build_meta()
     rack, pod, _ = fabric.levels
     assert fabric.nodes * fabric.node_ports == 24_576
@@ -127,7 +127,7 @@ def test_meta_with_a_spine_for_every_uplink_keeps_full_bandwidth_without_two_of_
 
 
 @pytest.mark.parametrize("k", [2, 4, 6, 8, 16, 48])
-def test_k_ary_fat_tree(k):
+def test_a_k_ary_fat_tree_matches_its_publication(k):
     """Al-Fares et al., SIGCOMM 2008: k pods of k/2 + k/2 switches, (k/2)**2 cores, k**3/4 hosts."""
     fabric = build_fat_tree(k**3 // 4, nics=1, radix=k, tiers=3)
     assert count_switches(fabric) == (k * k // 2, k * k // 2, k * k // 4)
@@ -135,7 +135,7 @@ def test_k_ary_fat_tree(k):
     assert fabric.link_counts["spine-core"] == k**3 // 4
 
 
-def test_planes_are_the_same_fabric_several_times():
+def test_planes_are_copies_of_one_fabric():
     """DGX B300: two ports a GPU, one per plane; each plane by the rule, then summed."""
     one = build_rail_optimized(127, rails=8, radix=64, reserved=4)
     two = build_rail_optimized(127, rails=8, radix=64, reserved=4, planes=2)
@@ -145,7 +145,7 @@ def test_planes_are_the_same_fabric_several_times():
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_accelerators():
+def test_a_fabric_of_100_000_accelerators_is_built():
     fabric = build_rail_optimized(12_500, rails=8, radix=144)
     columns = fabric.build_columns()
     assert len(columns.source) == sum(fabric.link_counts.values()) == 300_448

@@ -84,7 +84,7 @@ def count_sizes(fabric):
 
 @settings(several, max_examples=200)
 @given(recipes)
-def test_ports_and_counts(recipe):
+def test_ports_are_used_once_and_counts_match(recipe):
     fabric = build(recipe)
     links = list(fabric.iter_links())
     assert len(links) == sum(fabric.link_counts.values())
@@ -113,7 +113,7 @@ def test_ports_and_counts(recipe):
 
 @settings(several, max_examples=100)
 @given(recipes)
-def test_bulk_and_lazy_say_the_same(recipe):
+def test_bulk_and_lazy_enumeration_are_equal(recipe):
     fabric = build(recipe)
     columns = fabric.build_columns()
     kinds = fabric.device_kinds
@@ -146,7 +146,7 @@ def test_every_leaf_reaches_every_spine_of_its_pod_equally(recipe):
 
 @settings(several, max_examples=60)
 @given(recipes, st.data())
-def test_hops_are_the_shortest_way(recipe, data):
+def test_hops_are_the_shortest_path(recipe, data):
     fabric = build(recipe)
     around = defaultdict(set)
     for group in fabric.link_groups:
@@ -223,7 +223,7 @@ def test_non_blocking_means_full_bisection(recipe):
 
 @settings(several, max_examples=100)
 @given(recipes)
-def test_places_of_switches(recipe):
+def test_coordinates_of_switches_are_unique(recipe):
     fabric = build(recipe)
     for tier in fabric.tiers:
         places = [tier.compute_coordinates(index) for index in range(tier.count)]
@@ -244,7 +244,7 @@ def test_more_nodes_never_need_fewer_switches(radix, nodes, rails):
     assert sum(small.switch_counts.values()) <= sum(large.switch_counts.values())
 
 
-def test_rails_of_a_node_by_name_and_port():
+def test_rails_of_a_node_have_a_name_and_a_port():
     fabric = build_rail_optimized(127, rails=8, radix=64)
     link = fabric.get_node_link(40, 3)
     assert link == ("node", 40, 3, "leaf", 11, 8, 0)
@@ -260,7 +260,7 @@ def test_reserved_links_take_the_free_ports_of_the_short_unit():
     assert [(link.source, link.target, link.target_port) for link in group] == [(i, 24 + i, 31) for i in range(4)]
 
 
-def test_a_node_with_more_nics_than_a_leaf_takes_has_leaves_of_its_own():
+def test_a_node_with_more_nics_than_a_leaf_has_separate_leaves():
     fabric = build_fat_tree(6, nics=20, radix=16)
     assert fabric.rails == 3
     assert fabric.get_tier("leaf").axes[1:] == (("node", 6), ("leaf", 3))
@@ -272,5 +272,5 @@ def test_a_small_fat_tree_is_one_switch():
     assert build_fat_tree(8, nics=8, radix=64, reserved=1, leaves=3).switch_counts == {"leaf": 3, "spine": 2}
 
 
-def test_units_can_be_built_before_there_are_nodes_for_them():
+def test_units_can_be_built_before_their_nodes():
     assert build_rail_optimized(40, rails=8, radix=64, units=4).switch_counts == {"leaf": 32, "spine": 16}
