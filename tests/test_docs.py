@@ -49,7 +49,7 @@ def test_links_have_targets(page: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_verb_shows_an_example_and_the_next_one() -> None:
+def test_every_command_has_an_example_and_the_next_command() -> None:
     from typer.testing import CliRunner
 
     from supercloud.cli import COMMANDS, app

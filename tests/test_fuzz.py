@@ -285,7 +285,9 @@ def get_outcome(path: Path) -> int:
 @pytest.mark.parametrize("part", range(PARTS))
 @settings(max_examples=MANY // PARTS, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(spec=draw_spoilt_spec(), as_json=st.booleans())
-def test_a_plan_or_findings(tmp_path_factory: Any, part: int, spec: dict[str, Any], as_json: bool) -> None:
+def test_any_spec_is_planned_or_has_findings(
+    tmp_path_factory: Any, part: int, spec: dict[str, Any], as_json: bool
+) -> None:
     path = tmp_path_factory.getbasetemp() / f"spec{part}.{'json' if as_json else 'yaml'}"
     text = json.dumps(spec) if as_json else yaml.dump(spec, Dumper=yaml.CSafeDumper, allow_unicode=True)
     path.write_text(text, encoding="utf-8", errors="surrogatepass")
@@ -295,7 +297,7 @@ def test_a_plan_or_findings(tmp_path_factory: Any, part: int, spec: dict[str, An
 
 @settings(max_examples=1000, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.sampled_from(EXAMPLES), data=st.data())
-def test_torn_text(tmp_path_factory: Any, seed: Path, data: st.DataObject) -> None:
+def test_damaged_text_is_read_or_refused(tmp_path_factory: Any, seed: Path, data: st.DataObject) -> None:
     text = bytearray(seed.read_bytes())
     for _ in range(data.draw(st.integers(1, 5))):
         index = data.draw(st.integers(0, len(text) - 1))

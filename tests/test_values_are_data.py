@@ -174,7 +174,7 @@ SMALL = [path for path in EXAMPLES if path.parent.name[:2] not in ("02", "03", "
 
 @pytest.mark.slow
 @pytest.mark.parametrize("example", SMALL, ids=lambda path: path.parent.name)
-def test_planted_in_a_spec(example: Path) -> None:
+def test_texts_planted_in_a_spec_are_quoted(example: Path) -> None:
     base, catalog = yaml.safe_load(example.read_text()), Catalog(list_overlays())
 
     def plant_each(places: list[tuple[Path_, str]]) -> Any:
@@ -193,7 +193,7 @@ def test_planted_in_a_spec(example: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("example", SMALL, ids=lambda path: path.parent.name)
-def test_planted_in_the_catalog(example: Path) -> None:
+def test_texts_planted_in_the_catalog_are_quoted(example: Path) -> None:
     spec, catalog = yaml.safe_load(example.read_text()), PlantedCatalog(list_overlays())
     assert try_resolve(spec, catalog) is not None
     sources: dict[tuple[str, str], Any] = {}
@@ -334,17 +334,17 @@ def check_page(text: str) -> None:
 
 
 @pytest.mark.parametrize("value", [*PLANTED, "", "a b", "-n", "$x", "~", "*", "ü", "a'b\"c"])
-def test_a_shell_reads_a_quoted_word_as_it_is(value: str) -> None:
+def test_a_shell_reads_a_quoted_word_unchanged(value: str) -> None:
     done = subprocess.run(["bash", "-c", f"printf %s {quote_shell(value)}"], capture_output=True, text=True, check=True)
     assert done.stdout == value
 
 
 @pytest.mark.parametrize("value", [*PLANTED, "", "on", "null", "0x10", "1:30", "22.10", "- a", "UFM, HA pair", "train"])
-def test_yaml_reads_a_quoted_scalar_as_it_is(value: str) -> None:
+def test_yaml_reads_a_quoted_scalar_unchanged(value: str) -> None:
     assert yaml.safe_load(f"{{a: {quote_yaml(value)}}}") == {"a": value}
 
 
-def test_a_script_takes_no_value_that_is_not_quoted() -> None:
+def test_a_script_template_rejects_values_that_are_not_quoted() -> None:
     with pytest.raises(ValueError, match="use the filter"):
         render_template("boot/user-data.sh.j2", head="", environment="$(id)", cloud="", metadata="")
     assert "$(id)" in render_template(
