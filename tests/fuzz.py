@@ -1,6 +1,6 @@
 """Many generated specs, once: ``python tests/fuzz.py --specs 100000 --from 0``. Prints what is wrong and the figures.
 
-Each spec has 5 s of processor time; the process may grow by 1 GiB of memory. A spec that fails is written beside.
+Each spec has 5 s of processor time; the process may grow by 1 GiB of memory. Specs that fail are kept in a folder.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ def mark_names(path: str, names: Iterable[str]) -> str:
 
 
 def compute_digest(text: str) -> str:
-    """12 digits of SHA-256: enough where nobody looks for two texts with one digest."""
+    """12 digits of SHA-256: enough without an adversary who searches for two texts with one digest."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -285,7 +285,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def build_full(renderings: Iterable[Rendering]) -> dict[str, list[Entry]]:
-    """As ``build_golden``, with every file in full and a row of its own."""
+    """As ``build_golden``, with every file in full and one row per file."""
     return {
         item.example: [
             Entry(marked, compute_digest(text), text.count("\n"), 1, text) for marked, text in item.texts.items()

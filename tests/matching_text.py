@@ -8,7 +8,7 @@ from typing import Any
 
 
 def make_matching_text(pattern: str, chance: random.Random) -> str:
-    """A text that a pattern matches, of the parts that patterns of ours use."""
+    """A text that a pattern matches, of the parts that the project's patterns use."""
     return _make_parts(regex.parse(pattern), chance)
 
 

@@ -66,7 +66,7 @@ _WHOLE: set[int] = set()
 
 
 def parse_files(bundle: Bundle, shells: bool = False) -> None:
-    """Raises where a file is not what its name says."""
+    """Raises if a file does not match its name."""
     for name, text in bundle.items():
         mark = hash((PurePosixPath(name).suffix, shells, text))
         if mark in _WHOLE:

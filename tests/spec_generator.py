@@ -31,9 +31,9 @@ def _build_schema(document: str) -> Mapping[str, Any]:
 
 
 class Generator:
-    """Documents of one schema (cluster, job or fleet), made anew or by changing one of ``seeds``.
+    """Documents of one schema (cluster, job or fleet), generated or made by changing one of ``seeds``.
 
-    A change that ``is_valid`` refuses is taken back, most times: a document in which nothing is refused tries what
+    A change that ``is_valid`` refuses is reverted, most times: a document in which nothing is refused tries what
     comes after the checks of single values.
     """
 
@@ -58,7 +58,7 @@ class Generator:
         self.wrong = 0.0
 
     def document(self) -> Any:
-        """A document: one in ten anew, the others a seed with one or a few changes, mostly to valid values."""
+        """A document: one in ten generated, the others a seed with one or a few changes, mostly to valid values."""
         chance = self.random
         if not self.seeds or chance.random() < 0.05:
             self.wrong = chance.choice((0.0, 0.0, 0.01, 0.1))

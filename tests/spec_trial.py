@@ -23,7 +23,7 @@ __all__ = ["CATALOG", "generate", "try_spec", "write"]
 
 _ALL = [(path.parent.name, yaml.safe_load(path.read_text())) for path in EXAMPLES]
 _SMALL = [data for name, data in _ALL if name[:2] not in ("02", "03", "04", "05")]
-SEEDS = [data for _, data in _ALL] + 3 * _SMALL  # those of whom everything is rendered are taken more often
+SEEDS = [data for _, data in _ALL] + 3 * _SMALL  # those that are rendered completely are selected more often
 CATALOG = Catalog([path.parent / "catalog" for path in EXAMPLES if (path.parent / "catalog").is_dir()])
 
 _LIGHT = ("slurm", "storage", "kubernetes", "boot", "hosts")

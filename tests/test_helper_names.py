@@ -1,9 +1,11 @@
-"""Helpers of tests are verbs, as all functions are, and names of tests are sentences (CONTRIBUTING, "Language")."""
+"""Names, comments and docstrings of tests follow CONTRIBUTING ("Language"): helpers are verbs, tests are sentences."""
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,10 +40,37 @@ def find_wrong_names(path: Path) -> list[str]:
     return found
 
 
-def test_helpers_are_verbs_and_tests_have_no_forbidden_phrase() -> None:
+def iter_remarks(path: Path) -> Iterator[tuple[int, str]]:
+    """Comments and docstrings with their lines; other strings may be what a test compares."""
+    source = path.read_text(encoding="utf-8")
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield getattr(node, "lineno", 1), ast.get_docstring(node) or ""
+
+
+def list_files() -> list[Path]:
+    """The Python files of tests, but the list of forbidden phrases."""
     files = [path for path in sorted(TESTS.rglob("*.py")) if TESTS / "golden" not in path.parents]
     assert len(files) > 100
-    found = [line for path in files for line in find_wrong_names(path)]
+    return [path for path in files if path.name != "forbidden_phrases.py"]
+
+
+def test_helpers_are_verbs_and_tests_have_no_forbidden_phrase() -> None:
+    found = [line for path in list_files() for line in find_wrong_names(path)]
+    assert not found, "\n".join(found)
+
+
+def test_comments_and_docstrings_have_no_forbidden_phrase() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {match.group(0)!r}; write: {instead}"
+        for path in list_files()
+        for line, text in iter_remarks(path)
+        for pattern, instead in FORBIDDEN.items()
+        for match in re.finditer(pattern, text, re.IGNORECASE)
+    ]
     assert not found, "\n".join(found)
 
 
@@ -68,3 +97,6 @@ def test_an_error_is_reported(): pass
     (tmp_path / "names.py").write_text(text, encoding="utf-8")
     found = sorted(line.split(";")[0].partition(": ")[2] for line in find_wrong_names(tmp_path / "names.py"))
     assert found == ["_checked", "plan_of", "test_a_cure_is_shown"]
+    remarks = tmp_path / "remarks.py"
+    remarks.write_text('"""A cure."""\n\nMESSAGE = "a cure"  # a comment\n', encoding="utf-8")
+    assert sorted(iter_remarks(remarks)) == [(1, "A cure."), (3, "# a comment")]

@@ -57,7 +57,7 @@ Path_ = tuple[str, ...]
 def iter_texts(
     schema: Mapping[str, Any], definitions: Mapping[str, Any], here: Path_ = (), over: frozenset[str] = frozenset()
 ) -> Iterator[tuple[Path_, Mapping[str, Any]]]:
-    """Every place of a schema that takes a text, with what it says about it; ``[]`` is any item, ``*`` any key."""
+    """Every text field of a schema, with its definition; ``[]`` is any item, ``*`` any key."""
     if "$ref" in schema:
         name = schema["$ref"].split("/")[-1]
         if name not in over:
@@ -146,7 +146,7 @@ def select_survivors(
 
 
 class PlantedCatalog(Catalog):
-    """The catalog with texts planted in the things that a plan has read."""
+    """The catalog with texts planted in the entries that a plan has read."""
 
     def plant(self, groups: Sequence[tuple[str, Path_, str]], sources: Mapping[tuple[str, str], Any]) -> None:
         self._read: dict[tuple[str, str], CatalogEntry] = {}
@@ -288,13 +288,13 @@ def check_text(name: str, text: str) -> None:
 
 
 def check_shell(name: str, text: str) -> None:
-    """In a script they stand in single quotes or in a comment."""
+    """In a script they are in single quotes or in a comment."""
     for line in text.splitlines():
         assert MARK not in strip_quoted(line), f"{name}: {line[:300]}"
 
 
 def strip_quoted(line: str) -> str:
-    """What the shell reads as code of a line: without comments and what stands in single quotes."""
+    """What the shell reads as code of a line: without comments and text in single quotes."""
     code, state, at = "", "", 0
     while at < len(line):
         letter = line[at]

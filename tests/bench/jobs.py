@@ -116,7 +116,7 @@ def measure_million_jobs(folder: Path) -> dict[str, float]:
 
 
 def fill(store: object, count: int, state: str, first: int = 0) -> None:
-    """Rows as submissions leave them, written at once."""
+    """Rows as submissions leave them, written in one transaction."""
     from supercloud.jobs.store.store import Store
 
     assert isinstance(store, Store)

@@ -169,7 +169,7 @@ def measure_allocation(folder: Path, trace: str, policy: str, seed: int) -> dict
 
 
 def read_published_results(folder: Path, trace: str, policy: str) -> dict[int, float]:
-    """The authors' results, where their summary lies beside the data."""
+    """The authors' results, if their summary is in the folder of the data."""
     name = {"random": "Random", "best-fit": "BestFit", "fgd": "FGD"}[policy]
     file = folder / "expected.csv"
     if not file.is_file():

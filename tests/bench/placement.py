@@ -1,7 +1,7 @@
 """Speed of placement, and its quality on the openb trace where a folder with that is given.
 
-Decisions are made in this process: there is no engine behind them. ``rows`` is what the table of ``run.py`` takes;
-``python tests/bench/placement.py [FOLDER]`` prints a table of its own.
+Decisions are made in this process, without an engine. The table of ``run.py`` has the rows of ``measure_rows``;
+``python tests/bench/placement.py [FOLDER]`` prints a separate table.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def measure_rows(folder: Path | None = None) -> list[Row]:
 
 
 def measure_trace(folder: Path, name: str = "default", seeds: int = 1) -> list[Row]:
-    """Accelerators in use on the openb trace, beside the authors' results."""
+    """Accelerators in use on the openb trace, with the authors' results."""
     table = []
     for policy in openb.POLICIES:
         start = time.perf_counter()

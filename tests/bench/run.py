@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 RUNS = 5
-# Each room's own figures: a module with measure_rows() beside this file.
+# The figures of each subject: a module in this folder with measure_rows().
 ROOMS = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in ("run", "openb"))
 HEAD = """\
 What `make bench` printed on two cores of a shared machine. Seconds differ between machines, so each figure is also a

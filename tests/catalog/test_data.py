@@ -260,7 +260,7 @@ def test_reported_memory_has_a_driver_as_its_source(catalog: Catalog) -> None:
 
 
 def test_nominal_memory_matches_the_largest_mig_profile(catalog: Catalog) -> None:
-    """What the largest MIG profile has: a maker's GB, taken for GiB, are up to 7 % more."""
+    """The memory of the largest MIG profile: GB of a vendor, read as GiB, are up to 7 % more."""
     for item in read_accelerators(catalog).values():
         whole = [profile.memory for profile in item.mig if profile.profile.startswith("7g.")]
         if whole and item.memory:

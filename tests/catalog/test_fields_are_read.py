@@ -17,7 +17,7 @@ import supercloud.spec
 PACKAGE = Path(supercloud.catalog.__file__).parents[1]
 # An attribute, or a name in a text, such as the one that getattr takes.
 _USES = re.compile(r"""\.([a-z]\w*)|["'.]([a-z]\w*)["'.]""")
-# What a thing is like, for whoever looks it up with ``supercloud catalog``; nothing is decided by it.
+# Descriptions for users of ``supercloud catalog``; no decision depends on them.
 DESCRIPTIVE = {
     "Accelerator": {"memory_bandwidth", "dense", "form_factor"},
     "CatalogEntry": {"unverified"},

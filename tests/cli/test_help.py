@@ -1,4 +1,4 @@
-"""What help and README tell to type is what the command line takes."""
+"""Commands printed in help and README are accepted by the command line."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_no_foreign_command_hides_a_command() -> None:
 
 
 def iter_commands() -> Iterator[tuple[str, str]]:
-    """Every command that a verb's help or a page shows whole, with where it stands."""
+    """Every complete command in help or on a page, with its location."""
     for verb in COMMANDS:
         epilog = import_module(f"supercloud.cli.{verb.replace('-', '_')}").EPILOG
         yield from ((verb, found) for found in re.findall(r"supercloud [^\u00b7&]+", epilog))

@@ -19,7 +19,7 @@ UTF8 = {"PYTHONIOENCODING": "utf-8"}
 
 
 def run(folder: Path, words: list[str], shell: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line in a process of its own, with a redirection of the shell."""
+    """Run the command line in a separate process, with a redirection of the shell."""
     given = {"PATH": os.environ["PATH"], "SUPERCLOUD_STATE": str(folder / "state"), **environment}
     command = ["sh", "-c", f'exec "$@" {shell}', "sh", sys.executable, "-m", "supercloud", *words]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Nothing that a scheduler, a file or a name says is obeyed by the terminal of who reads it."""
+"""No text of a scheduler, a file or a name controls the terminal of the reader."""
 
 from __future__ import annotations
 

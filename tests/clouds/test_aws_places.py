@@ -51,7 +51,7 @@ def test_buckets_of_an_existing_isolated_network_need_no_gateway() -> None:
     assert endpoints["s3"]["vpcEndpointType"] == "Interface" and endpoints["s3"]["privateDnsEnabled"] is True
     assert endpoints["s3"]["dnsOptions"] == {"privateDnsOnlyForInboundResolverEndpoint": False}
     assert [name for name, inputs in endpoints.items() if "dnsOptions" in inputs] == ["s3"]
-    # where the site says nothing of zones, they are those of the subnets
+    # if the site specifies no zones, they are those of the subnets
     assert endpoints["sts"]["subnetIds"] == ["subnet-1", "subnet-2"]
     assert found.one("aws:ec2/instance:Instance", "prod-ctl1").inputs["subnetId"] == "subnet-1"
 

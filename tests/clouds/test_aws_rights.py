@@ -133,7 +133,7 @@ def test_systems_manager_reads_no_parameters_of_the_account(name: str) -> None:
 
 @pytest.mark.parametrize("name", SPECS)
 def test_responses_of_the_metadata_service_do_not_leave_the_machine(name: str) -> None:
-    """Containers are one hop away; only a spec that says so lets them have the machine's rights."""
+    """Containers are one hop away; only if the spec allows it do they have the permissions of the machine."""
     hops = {"a2": 4}.get(name, 1)
     found = record_spec(name)
     machines = [entry.inputs["metadataOptions"] for entry in found.values() if "metadataOptions" in entry.inputs]

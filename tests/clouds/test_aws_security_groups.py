@@ -162,7 +162,7 @@ def test_an_existing_isolated_network_reaches_buckets_through_an_interface_endpo
         entry.inputs["serviceName"].rpartition(".")[2]: entry.inputs
         for entry in found.of_type("aws:ec2/vpcEndpoint:VpcEndpoint")
     }
-    assert {item["vpcEndpointType"] for item in kinds.values()} == {"Interface"}  # its routes are not ours to change
+    assert {item["vpcEndpointType"] for item in kinds.values()} == {"Interface"}  # its routes belong to the user
     assert kinds["s3"]["privateDnsEnabled"] is True and kinds["s3"]["subnetIds"] == ["subnet-a", "subnet-b"]
     out = {rule[1:] for rule in list_rules(found, EGRESS) if rule[0] == "prod-cluster-sg-id"}
     assert out == {("prod-cluster-sg-id", "-1"), ("prod-endpoints-sg-id", "tcp:443-443")}

@@ -121,7 +121,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str, str]] = [
 
 
 def record_refusal(spec: Any) -> tuple[sc.InputError, Graph]:
-    """What is said of a spec, and what was registered until then."""
+    """The error of a spec, and what was registered before it."""
     said: list[sc.InputError] = []
 
     def program() -> None:

@@ -1,4 +1,4 @@
-"""Published cluster definitions, fact by fact. Where ours differs on purpose, the fact says so and why.
+"""Published cluster definitions, fact by fact. A fact that differs on purpose has a comment with the reason.
 
 The definitions and where they are published stand at the top of each file in ``cases``.
 """
@@ -93,7 +93,7 @@ class TestA1:
         assert template["instanceType"] == "p5.48xlarge"
         assert template["blockDeviceMappings"][0]["ebs"]["volumeSize"] == 512
         assert list_efa_cards(template) == list(range(32))
-        assert len(template["networkInterfaces"]) == 33  # as ParallelCluster since 3.15: an ENA of its own on card 0
+        assert len(template["networkInterfaces"]) == 33  # as ParallelCluster since 3.15: a separate ENA on card 0
         target = template["capacityReservationSpecification"]["capacityReservationTarget"]
         assert target == {"capacityReservationId": "cr-0123456789abcdef0"}
         assert "placement" not in template and count(found, "aws:ec2/placementGroup:PlacementGroup") == [0]

@@ -1,4 +1,4 @@
-"""The component, whatever the cloud: specs and existing things in, a protected, named and parented graph out."""
+"""The component, whatever the cloud: from specs and existing resources to a protected, named graph of children."""
 
 from __future__ import annotations
 

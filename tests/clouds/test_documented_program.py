@@ -1,4 +1,4 @@
-"""The Pulumi program of the documentation, as it stands there, in a network of the user's."""
+"""The Pulumi program of the documentation, unchanged, in a network of the user."""
 
 from __future__ import annotations
 

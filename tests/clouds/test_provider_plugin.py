@@ -1,4 +1,4 @@
-"""The stand-in provider as a program: it speaks to the engine as a plugin must, and ends when it must."""
+"""The stand-in provider as a program: it acts as a plugin of the engine, and ends when required."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Plugin:
         self.cloud, self.faults = Cloud(folder / "cloud.json"), Faults(folder / "faults.json")
 
     def close(self) -> None:
-        """End it, however it stands."""
+        """End it in any state."""
         self.channel.close()
         with self.process:  # closes its pipes and waits
             self.process.kill()

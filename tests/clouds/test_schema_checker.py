@@ -1,4 +1,4 @@
-"""The checker knows what an installed SDK knows, of any provider, and says everything that is wrong at once."""
+"""The checker reads the installed SDK of any provider, and reports all problems together."""
 
 from __future__ import annotations
 

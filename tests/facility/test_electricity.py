@@ -1,4 +1,4 @@
-"""Circuits, feeds and losses against cases worked out by hand, with units."""
+"""Circuits, feeds and losses against manual calculations, with units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filling racks, and sharing unequal things out over them."""
+"""Filling racks, and distributing unequal items among them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Heat, flow and temperatures against cases worked out by hand, with units."""
+"""Heat, flow and temperatures against manual calculations, with units."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_flow_carries_exactly_the_heat(power: Power, step: int, fluid: str) -> N
 
 def test_cooling_units_are_counted_by_heat_and_by_flow() -> None:
     chx2000 = CATALOG.get(Cdu, "coolit-chx2000")
-    # twelve NVL72 racks of 120 kW at 1.2 L/min per kW, as its maker draws them: one unit
+    # twelve NVL72 racks of 120 kW at 1.2 L/min per kW, as its vendor draws them: one unit
     racks = Power("120 kW") * 12
     assert count_cdus(racks, Flow(1.2 * 1440, "L/min"), chx2000) == 1
     assert count_cdus(racks, Flow(1.5 * 1440, "L/min"), chx2000) == 1
@@ -137,7 +137,7 @@ def test_efficiency_metrics_follow_their_definitions() -> None:
     # 1000 kW over a COP of 5 for a quarter of the year
     assert compute_chiller_power(Power("1000 kW"), 5, 2190, 8760).to("kW") == pytest.approx(50)
     tower = CATALOG.get(HeatRejection, "tower")
-    # another source, the rule of tower makers: 0.03 US gal/min for each 15,000 Btu/h that leave
+    # another source, the rule of tower vendors: 0.03 US gal/min for each 15,000 Btu/h that leave
     rule = 0.03 * 3.785 * 60 / (15_000 * 1.05506 / 3600)
     assert compute_wue(Power("100 kW"), Power("100 kW"), tower) == pytest.approx(rule * 5 / 4, rel=0.05)
     assert compute_wue(Power("50 kW"), Power("100 kW"), tower) == pytest.approx(rule * 5 / 8, rel=0.05)

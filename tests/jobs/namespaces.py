@@ -1,4 +1,4 @@
-"""Processes in PID namespaces of their own, with the /proc that belongs to them: what a second container is."""
+"""Processes in separate PID namespaces with their own /proc, as in a second container."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def are_allowed() -> bool:
 
 
 class Namespaced:
-    """A function that runs as process 1 of a namespace of its own."""
+    """A function that runs as process 1 of a new namespace."""
 
     def __init__(self, function: Callable[[], object]):
         ready, self._alive = os.pipe(), None
@@ -65,7 +65,7 @@ class Namespaced:
         return code
 
     def _gone(self) -> None:
-        os.read(self._ready, 1)  # the end, once nobody there has the other side open
+        os.read(self._ready, 1)  # the end, once no process there has the other side open
         os.close(self._ready)
 
 

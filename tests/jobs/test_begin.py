@@ -27,7 +27,7 @@ def list_intensities(hour: int) -> tuple[float, ...]:
 @pytest.mark.slow
 @pytest.mark.parametrize("ahead", [3, 7, 20])
 def test_a_begin_time_is_relative_to_now(job: Make, ahead: int) -> None:
-    """Nobody says what time it is: the answer is about now."""
+    """No time is specified: the answer is about now."""
     hour = int(time.time() // 3600)
     plan = build_plan("a", hours=list_intensities(hour + ahead))
     asked = job(accelerators={"count": 8}, time_limit="30 min", deadline="30 h", place={"minimize": "carbon"})

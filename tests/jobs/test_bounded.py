@@ -29,7 +29,7 @@ SHORT = ResponseLimits(10_000_000, 0.3)
 
 @dataclass
 class Service:
-    """A server that answers every request with what it is told to, and notes what it got."""
+    """A server that answers every request with ``answer``, and records the requests."""
 
     answer: Callable[[http.server.BaseHTTPRequestHandler], None]
     address: str = ""

@@ -1,4 +1,4 @@
-"""Whatever a job asks for, on whatever is left of a cluster: an answer for every pool, and remedies that help."""
+"""Any job on any state of a cluster: an answer for every pool, and suggestions that help."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def scheduler(monkeypatch: pytest.MonkeyPatch) -> Scheduler:
 
 
 def record_running(store: Store, submissions: int, connection: str = CONNECTION, **fields: Any) -> int:
-    """A job that was handed over so often before it ran."""
+    """A job that was submitted so often before it ran."""
     number = store.record(
         NewJob(key="k", name="j", spec="{}", **fields, assignment=Assignment(connection=connection, engine="slurm"))
     )[0].id

@@ -225,7 +225,7 @@ def test_the_suggested_change_is_the_smallest(
     ],
 )
 def test_a_wider_domain_is_suggested_only_if_it_is_enough(count: int, near: str, is_enough: bool) -> None:
-    """For a pool that is too small "or set near to pod" was told as well, which was then refused."""
+    """For a pool that is too small "or set near to pod" was suggested as well, which was then refused."""
     said = place_refused_job(PLANS[0], "train", accelerators={"count": count}, place={"near": near})
     assert ("or set near to" in said.suggestion) == is_enough, said.suggestion
 

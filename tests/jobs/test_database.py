@@ -320,7 +320,7 @@ def test_a_log_whose_index_appears_while_the_file_is_opened_is_read(tmp_path: Pa
 
     def connect(uri: str) -> sqlite3.Connection:
         calls.append(uri)
-        if len(calls) == 1:  # somebody opens it for writing just after SQLite has looked for the index
+        if len(calls) == 1:  # another process opens it for writing just after SQLite has looked for the index
             shutil.copy(tmp_path / "a.db-shm", f"{path}-shm")
             error = sqlite3.OperationalError("unable to open database file")
             error.sqlite_errorname = "SQLITE_CANTOPEN"

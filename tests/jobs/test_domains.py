@@ -86,7 +86,7 @@ def test_the_innermost_level_with_the_fewest_domains_is_selected(
 
 
 def check(found: DomainAllocation, free: list[int], nodes: int) -> None:
-    """It is there, and it is even: nobody has more than another who had room."""
+    """The nodes are free, and evenly divided: no domain has more than another with free nodes."""
     assert sum(count for _, count in found.parts) == nodes
     assert all(0 < count <= free[leaf] and count % found.block_size == 0 for leaf, count in found.parts)
     for leaf, count in found.parts:
@@ -111,7 +111,7 @@ def test_communication_groups_are_kept_together(pods: list[list[int]], unit: int
 
 
 def test_uneven_leaves_are_filled_with_whole_groups() -> None:
-    """64 nodes in 15 uneven groups, as somebody reported from a real fabric: only two can hold eight."""
+    """64 nodes in 15 uneven groups, as reported from a real fabric: only two have eight."""
     sizes = [1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 5, 6, 7, 8, 11]
     assert sum(sizes) == 64 and len(sizes) == 15
     found = allocate_domains(build_tree([sizes]), sizes, 8)

@@ -80,7 +80,7 @@ def test_only_the_latest_start_can_commit(tmp_path: Path, commit: Commit, latest
 
 @WAYS
 def test_a_late_commit_of_an_earlier_start_is_never_read(tmp_path: Path, commit: Commit, latest: Latest) -> None:
-    """The old copy looked, was told that it is current, and renames a moment after the new one has claimed."""
+    """The old copy checked that it is current, and renames after the new one has claimed."""
     commit(tmp_path, 1, "a")
     assert latest(tmp_path, 2) == "0000000001-00000001-a"
     (tmp_path / "0000000001-00000002-late").mkdir()

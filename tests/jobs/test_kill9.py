@@ -1,4 +1,4 @@
-"""Nothing is lost and nothing runs twice, whoever is killed whenever."""
+"""No job is lost and none runs twice, whichever process is killed at any time."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_killed_submitters_and_agents_lose_and_repeat_no_job(tmp_path: Path, pla
     place(JobSpec.model_validate({"name": "job", "command": ["true"], "accelerators": {"count": 1}}), plan)  # warm
     while trial < TRIALS or (trial < 10 * TRIALS and not has_happened_enough(returned, agents)):
         trial += 1
-        child = os.fork()  # the parent has no connection open: each child is a process of its own to SQLite
+        child = os.fork()  # the parent has no connection open: each child is a separate process to SQLite
         if child == 0:
             try:
                 submit_until_killed(folder, plan, trial, ran, returned)

@@ -20,7 +20,7 @@ ANOTHER_MACHINE = "4711 1 00000000-0000-0000-0000-000000000000 pid:[1]"
 
 
 class LateScheduler:
-    """Gives no answer to the first submission, whose command goes on over there."""
+    """Gives no answer to the first submission, whose command continues on the remote host."""
 
     poll_interval = 5.0
     late_arrival = 120.0
@@ -100,7 +100,7 @@ def test_the_limit_of_a_late_arrival_counts_from_the_end_of_the_submission(
 
 
 def test_the_limit_restarts_if_a_submission_is_still_in_progress(store: Store, scheduler: LateScheduler) -> None:
-    """Its command reached the login node after somebody had looked there for it."""
+    """Its command reached the login node after a lookup there."""
     start = time.monotonic()
     submit_without_answer(store, scheduler)
     for seconds, scheduler.goes_on in ((1, False), (100, True), (171, False), (290, False)):

@@ -202,7 +202,7 @@ def test_a_wait_is_weighed_against_a_price(job: Make) -> None:
     policy = {"max_wait": "5 h", "weights": {"wait": 0.0}}
     clusters = [{"spec": "a"}, {"spec": "b"}]
     hasty = replace(where, spec=FleetSpec.model_validate({"name": "f", "clusters": clusters, "policy": policy}))
-    assert place_best(job(**asked), hasty).cluster == "a"  # bursts, though it is dearer
+    assert place_best(job(**asked), hasty).cluster == "a"  # bursts, although it is more expensive
     late = job(**asked, deadline="12 h")
     assert place_refused_job(late, where, "b/train").suggestion == "set deadline to at least 21 h"
 

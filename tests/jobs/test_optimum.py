@@ -1,7 +1,7 @@
 """Placement on small random fleets against a solver that tries every assignment of nodes there is.
 
 The solver knows nothing of placement: it takes the declared numbers (free nodes of each leaf, prices, weights), lists
-every way to take nodes from leaves, and computes the objective of ``objective.py``'s docstring anew. Proved:
+every way to take nodes from leaves, and computes the objective as defined in the docstring of ``objective.py``. Proved:
 
 - where placement says yes, its answer is feasible and the same every time;
 - where it says no, the solver finds nothing;
@@ -141,7 +141,7 @@ def compute_value(
     cost = 0.0 if dearest == 0 else 1.0 if small.price is None else small.price * nodes * HOURS / dearest
     return (
         known["cost"] * cost
-        + known["wait"] * (0.0 if now else 1.0)  # nobody says when what runs will end
+        + known["wait"] * (0.0 if now else 1.0)  # the end of running jobs is unknown
         + known["topology"] * spread
         + known["fragmentation"] * 0.5 * left / (left + nodes)
     )

@@ -93,7 +93,7 @@ def test_gpt_3_175b_is_placed_on_1024_a100(job: Callable[..., JobSpec]) -> None:
 
 
 def test_a_mixture_of_experts_is_placed_on_nvl72(job: Callable[..., JobSpec]) -> None:
-    """64 experts' groups talk all to all: each lies inside one NVLink domain of 72, two trays stay free."""
+    """Groups of 64 experts communicate all to all: each is in one NVLink domain of 72, two trays stay free."""
     plan = build_plan("dgx-gb200", 72, "infiniband", "rail-optimized, switch: nvidia-qm9700")
     at = place_job(job(parallelism={"data": 256, "expert": 64}), plan)
     assert [count for _, count in at.domains] == [16, 16, 16, 16]

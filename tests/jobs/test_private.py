@@ -1,4 +1,4 @@
-"""What lies in the state folder is trusted, so only its user may write it, and read it."""
+"""Files in the state folder are trusted, so only its user can read and write them."""
 
 from __future__ import annotations
 

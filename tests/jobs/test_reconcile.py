@@ -41,7 +41,7 @@ def crash_at(point: str, job: JobSpec, plan: Plan, folder: Path) -> None:
 
 @pytest.fixture
 def late(tmp_path: Path) -> Path:
-    """The folder of a store that nobody has opened yet."""
+    """The folder of a store that was never opened."""
     return tmp_path / "late"
 
 

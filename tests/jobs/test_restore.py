@@ -80,7 +80,7 @@ def test_ids_assigned_since_the_backup_are_not_reused(tmp_path: Path, damaged: b
 
 
 def restore_copy(folder: Path, between: Callable[[Store], None], before: Callable[[Store], None]) -> Store:
-    """A store of which a copy was made ``before``, whose copy is put back after what comes ``between``."""
+    """A store that was copied after ``before``, and restored from the copy after ``between``."""
     with Store(folder / "state") as store:
         before(store)
         upkeep.back_up(store, folder / "copy")
@@ -383,7 +383,9 @@ def test_one_outage_is_one_line_whichever_request_fails(tmp_path: Path, monkeypa
             step()
             clock["text"] = "timed out after 13 s"
             step()
-            with store.transaction() as database:  # nobody asks for it now: the clusters' nodes are the first question
+            with (
+                store.transaction() as database
+            ):  # not requested now: the first request is for the nodes of the clusters
                 database.execute("UPDATE jobs SET state = 'CANCELLED', ended = 1 WHERE key = 'runs'")
             step()
         step()

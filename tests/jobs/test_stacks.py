@@ -1,4 +1,4 @@
-"""A cluster of a fleet that is reached as a Pulumi stack says."""
+"""A cluster of a fleet whose connection is an output of a Pulumi stack."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STACK = "acme/trainer/prod"
 
 @pytest.fixture
 def pulumi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A command that says what a file beside it says, and notes what it was asked."""
+    """A command that prints a file, and records its arguments."""
     command = tmp_path / "bin" / "pulumi"
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\ncat {tmp_path}/said\nexit $(cat {tmp_path}/code)\n')
@@ -101,7 +101,7 @@ def test_a_connection_needs_an_engine_or_a_stack(tmp_path: Path) -> None:
 
 @pytest.fixture
 def sbatch(pulumi: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A command that takes jobs, found because the stack says that the engine is Slurm."""
+    """A stand-in for sbatch: the stack specifies Slurm as the engine."""
     (pulumi / "said").write_text('{"engine": "slurm"}')
     command = pulumi / "bin" / "sbatch"
     command.write_text(f'#!/bin/sh\necho "$@" > {pulumi}/submitted\ncat > /dev/null\necho 41\n')

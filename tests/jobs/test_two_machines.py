@@ -1,4 +1,4 @@
-"""One home on two machines or in two containers: a job is handed over once, whoever cannot see whom."""
+"""One home on two machines or in two containers: a job is submitted once, even if processes cannot see each other."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_store_with_readers_in_another_namespace_loses_and_repeats_no_job(tmp_
             kills += 1
         else:
             assert writer.wait() == 0
-        # a store that is closed here once more: nobody is left behind with a lock
+        # a store that is closed here once more: no process keeps a lock
         began = min(record_owned_job(folder), HAND_OVERS * (kills + 1) // KILLS if kills < KILLS else HAND_OVERS)
         if kills >= KILLS and began >= HAND_OVERS:
             break

@@ -1,4 +1,4 @@
-"""One row that cannot be read is said, by its number and with what to do; all other jobs go on."""
+"""An unreadable row is reported by its number with a next step; all other jobs continue."""
 
 from __future__ import annotations
 

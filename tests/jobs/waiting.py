@@ -1,4 +1,4 @@
-"""Waiting for things to come true, and ending what tests have started."""
+"""Waits for conditions, and ends processes that tests have started."""
 
 from __future__ import annotations
 

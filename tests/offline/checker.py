@@ -1,4 +1,4 @@
-"""Is this what the provider's schema asks for? Everything that is wrong is said at once, each with its path.
+"""Check inputs against the provider's schema. All problems are reported together, each with its path.
 
 The Python SDK lets misspelled keys of nested dictionaries through, and a real provider says so only at the cloud.
 """

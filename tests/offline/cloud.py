@@ -51,7 +51,7 @@ class Cloud:
     def create(
         self, token: str, urn: str, inputs: Mapping[str, Any], outputs: Callable[[str], Mapping[str, Any]]
     ) -> tuple[str, Mapping[str, Any]]:
-        """A new object with an id of its own; ``outputs`` are made when the id is known."""
+        """A new object with a new id; ``outputs`` are made when the id is known."""
         with lock_file(self.path) as content:
             content["made"] = content.get("made", 0) + 1
             digest = hashlib.sha256(f"{urn} {content['made']}".encode()).hexdigest()[:10]

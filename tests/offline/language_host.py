@@ -96,7 +96,7 @@ def _find_program(info: Any) -> Path:
 
 
 def _find_python(info: Any) -> str:
-    """The interpreter: the project's ``virtualenv`` option, else ours."""
+    """The interpreter: the project's ``virtualenv`` option, else that of this process."""
     fields = info.options.fields
     chosen = fields["virtualenv"].string_value if "virtualenv" in fields else ""
     return str(Path(info.root_directory) / chosen / "bin" / "python") if chosen else sys.executable
@@ -112,7 +112,7 @@ def run(answer: int) -> None:
     server = LanguageServer(lambda: runpy.run_path(str(program), run_name="__main__") and None)  # type: ignore[arg-type, return-value]
     try:
         response = server.Run(request, None)
-    except grpc.RpcError:  # the engine has ended, and with it whoever would be told
+    except grpc.RpcError:  # the engine has ended: no process would get the answer
         os._exit(1)  # without the farewells of what it has interrupted
     with os.fdopen(answer, "wb") as pipe:
         pipe.write(response.SerializeToString())

@@ -33,7 +33,7 @@ class Unanswered(LookupError):
 
 
 class Refused(grpc.RpcError):
-    """What the engine would refuse at once, in the form in which a program gets it."""
+    """What the engine refuses immediately, in the form in which a program gets it."""
 
     def __init__(self, message: str):
         super().__init__(message)
@@ -47,7 +47,7 @@ class Refused(grpc.RpcError):
 
 
 class Monitor(mocks.MockMonitor):
-    """One stack's monitor. Faults of resources are collected, so that one run says all of them."""
+    """One stack's monitor. Errors of resources are collected, so that one run reports all of them."""
 
     def __init__(self, project: str, stack: str, preview: bool, invokes: Answers, no_defaults: frozenset[str]):
         super().__init__(mocks=None)  # type: ignore[arg-type]  # it would ask them for outputs; the schema has those
@@ -64,7 +64,7 @@ class Monitor(mocks.MockMonitor):
         self.lock = threading.RLock()
 
     def urn(self, parent: str, token: str, name: str) -> str:
-        """As the engine makes it: the stack is nobody's qualified parent type."""
+        """As the engine makes it: the stack is not part of a qualified type."""
         chain = parent.split("::")[2] if parent else ""
         qualified = token if chain in ("", STACK) else f"{chain}${token}"
         return f"urn:pulumi:{self.stack}::{self.project}::{qualified}::{name}"
@@ -210,7 +210,7 @@ class Monitor(mocks.MockMonitor):
     def _outputs(self, request: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
         try:
             invented = invent(read_schema(request.type), inputs, request.name)
-        except sdks.Unknown:  # the check says so, with the resource's name
+        except sdks.Unknown:  # the check reports it, with the name of the resource
             invented = {}
         if self.preview:
             invented = dict.fromkeys(invented, wire.UNKNOWN)

@@ -158,7 +158,7 @@ def _read_table(name: str) -> Mapping[str, Any]:
 
 
 def list_replacing_inputs(token: str) -> frozenset[str]:
-    """Inputs whose change makes a new object: the table, and what the SDK's documentation says."""
+    """Inputs whose change makes a new object: the table, and the SDK's documentation."""
     return frozenset(_read_table("replacements.yaml")["types"].get(token, ())) | read_schema(token).replacing
 
 

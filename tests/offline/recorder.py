@@ -42,10 +42,10 @@ def record(
     project: str = "project",
     stack: str = "stack",
 ) -> Graph:
-    """Run a program in a stack of its own.
+    """Run a program in a new stack.
 
     Args:
-        program: what would stand in ``__main__.py``; may be a coroutine function.
+        program: the content of a ``__main__.py``; may be a coroutine function.
         preview: computed outputs and ids are unknown, as in ``pulumi preview``; otherwise they are invented.
         config: the stack's configuration. Keys without a namespace get the project's; values that are no strings
             become JSON.
@@ -76,7 +76,7 @@ def load_program(folder: Path) -> Callable[[], Any]:
 
 
 class Log(mocks.MockEngine):
-    """What is said to the user, from information upwards."""
+    """Messages to the user, from information upwards."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -95,7 +95,7 @@ def _format_value(value: Any) -> str:
 
 
 def _run(program: Callable[[], Any], monitor: Monitor, config: dict[str, str], secrets: set[str]) -> list[str]:
-    """In a context of its own: the SDK keeps its state in context variables, so nothing of a run outlives it."""
+    """In a separate context: the SDK keeps its state in context variables, so nothing of a run outlives it."""
     log = Log()
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # the SDK leaves failed tasks unobserved on purpose
     loop = asyncio.new_event_loop()

@@ -16,7 +16,7 @@ FILES = (rpc._special_asset_sig, rpc._special_archive_sig)
 
 @dataclass(frozen=True)
 class Unknown:
-    """A value that nobody has before the update."""
+    """A value that is unknown before the update."""
 
     def __repr__(self) -> str:
         return "UNKNOWN"

@@ -42,7 +42,7 @@ def build_slurm(**changes: Any) -> dict[str, Any]:
 
 
 def build_existing_network(*zones: str | None) -> dict[str, Any]:
-    """A network of the user's, with a private subnet in each of these zones (None: it is not said in which)."""
+    """A network of the user's, with a private subnet in each of these zones (None: the zone is not specified)."""
     subnets = [{"id": f"subnet-{number}"} | ({"zone": zone} if zone else {}) for number, zone in enumerate(zones, 1)]
     return {"id": "vpc-1", "subnets": subnets}
 
@@ -51,7 +51,7 @@ KUBERNETES = {"kind": "kubernetes", "version": "1.35"}
 
 
 def overlay_catalog(folder: Path, kind: str, name: str, text: str) -> Catalog:
-    """The catalog with fields of one thing given anew, or taken away where the text says null."""
+    """The catalog with fields of one entry replaced, or removed where the text has null."""
     path = folder / kind / f"{name}.yaml"
     path.parent.mkdir(parents=True)
     path.write_text(text)

@@ -37,5 +37,5 @@ def build_hall(folder: Path, machine: str = "dgx-h100", nodes: int = 127, **faci
 
 
 def list_problems(plan: Plan, check: str) -> list[str]:
-    """What a check said."""
+    """Problems that a check reported."""
     return [finding.problem for finding in plan.findings if finding.check == check]

@@ -44,7 +44,7 @@ def test_a_clean_spec_has_no_findings() -> None:
     plan = build_plan(
         pools=[build_pool(capacity=[RESERVED, {"kind": "on-demand"}])], scheduler=build_slurm(login={"count": 1})
     )
-    assert [item.check for item in plan.findings] == ["slurm-cloud-image"]  # nobody can know from here
+    assert [item.check for item in plan.findings] == ["slurm-cloud-image"]  # not known on this machine
 
 
 def test_all_findings_are_reported_together() -> None:

@@ -1,4 +1,4 @@
-"""One node more in the first pool: whatever else is there keeps its name, its address and its place, or ``diff`` says
+"""One node more in the first pool: everything else keeps its name, its address and its place, or ``diff`` reports
 that it does not.
 """
 
@@ -121,7 +121,7 @@ def iter_facts(plan: Plan) -> Iterator[tuple[tuple[str, object], object]]:
 
 
 def find_moved(old: Plan, new: Plan) -> set[str]:
-    """What diff calls the things that both plans have and that are called, addressed or placed otherwise."""
+    """Names in diff of the items of both plans that have another name, address or place."""
     before, after = dict(iter_facts(old)), dict(iter_facts(new))
     return {key[0] for key in before.keys() & after.keys() if before[key] != after[key]}
 

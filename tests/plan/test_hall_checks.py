@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from halls import DGX, LIQUID, build_hall
 
-# name -> check, level, facility, what it says, what it advises
+# name -> check, level, facility, problem, hint
 CASES: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
     "too tall": (
         "rack-fit",

@@ -12,7 +12,7 @@ from supercloud.primitives.quantity import CarbonIntensity
 
 
 def test_the_declared_water_class_is_checked(tmp_path: Path) -> None:
-    """The catalog does not say what a GB300 takes: it is said so, or checked against the class that is declared."""
+    """The supply limit of a GB300 is not in the catalog: this is reported, or the declared class is checked."""
     liquid: dict[str, Any] = {"rack": {"type": "eia-48u"}, "cooling": LIQUID | {"supply": "46 °C"}}
     pools = [{"name": "train", "machine": "dgx-gb300", "nodes": 36}]
     plan = build_hall(tmp_path, pools=pools, fabrics=[], **liquid)
@@ -50,7 +50,7 @@ def test_racks_of_one_hall_can_have_different_cooling(tmp_path: Path) -> None:
     assert (heat.door.to("kW"), heat.liquid.to("kW")) == (16 * 14.3, pytest.approx(264 * 0.87))
     assert heat.air.to("kW") == pytest.approx(264 * 0.13 + 51) and heat.total == plan.facility.it_power
     assert [group.cooling for group in plan.facility.racks] == ["rear-door", "direct-liquid", "air"]
-    # without a way of its own the pool is told where to say it, not to change the hall of the others
+    # without its own cooling the hint is to declare it for the pool, not to change the hall of the others
     both = [pools[1], {"name": "b", "machine": "dgx-b200", "nodes": 2}]
     plan = build_hall(tmp_path, pools=both, fabrics=[], rack=eia, cooling=LIQUID)
     (finding,) = (item for item in plan.findings if item.check == "cooling-method")

@@ -1,4 +1,4 @@
-"""A finding names its cure: what it says is written into the spec, and the finding is gone."""
+"""A finding has a fix: with the suggested values in the spec the finding is gone."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_each_hint_removes_its_finding(case: str) -> None:
 def test_hints_fix_any_hall(
     nodes: int, floor: int, voltage: str, current: int, feeds: tuple[int, str], feed: int
 ) -> None:
-    """All at once, first error first, until there is none: no cure leads back to the same finding."""
+    """All together, first error first, until there is none: no fix leads back to the same finding."""
     data = build_hall(
         rack={"type": "eia-48u", "nodes": nodes},
         floor=f"{floor} kg",
@@ -206,7 +206,7 @@ def test_unused_power_shelves_are_reported() -> None:
     data = build_hall(rack={"type": "orv3-44ou", "nodes": 4}, power={"shelf": "delta-orv3-18kw"})
     (said,) = (finding for finding in list_findings(data) if finding.check == "power-shelf-unused")
     assert said.problem == "no rack uses a delta-orv3-18kw: dgx-h100 has its own power supplies"
-    bus = [{"name": "train", "machine": "gaudi3-8", "nodes": 8}]  # nobody sourced its supplies
+    bus = [{"name": "train", "machine": "gaudi3-8", "nodes": 8}]  # its power supplies have no source
     for rack, wrong in (("orv3-44ou", False), ("eia-48u", True)):
         data = build_hall(bus, rack={"type": rack, "nodes": 2}, power={"shelf": "delta-orv3-18kw"}) | {"fabrics": []}
         assert any(finding.check == "power-shelf-unused" for finding in list_findings(data)) is wrong, rack

@@ -32,7 +32,7 @@ def test_shares_above_one_hundred_percent_are_errors(tmp_path: Path) -> None:
 
 
 def test_power_shelves_use_rack_units(tmp_path: Path) -> None:
-    """Machines whose file names no supplies hang on the busbar of the rack, and its shelves stand at the top."""
+    """Machines without power supplies use the busbar of the rack, whose power shelves are at the top."""
     plan = build_hall(
         tmp_path,
         "gaudi3-8",

@@ -17,7 +17,7 @@ from supercloud.primitives.quantity import Flow, Power
 
 
 def list_positions(plan: Plan) -> list[tuple[str, int]]:
-    """Every thing in every rack unit, checking that none stands in another or above its rack."""
+    """All devices by rack unit; checks that none overlaps with another or exceeds its rack."""
     assert plan.layout
     found = []
     for rack in plan.layout.racks:
@@ -201,7 +201,7 @@ def test_zones_of_the_layout_match_the_cooling_units(tmp_path: Path) -> None:
 
 
 def test_a_leaf_is_in_the_rack_of_its_nodes_only_within_the_power_limit(tmp_path: Path) -> None:
-    """Two H100 and an SN5610 draw 22.48 kW: in a rack of 21 kW the leaves go to racks of their own."""
+    """Two H100 and an SN5610 draw 22.48 kW: in a rack of 21 kW the leaves are in separate racks."""
     clos = [{"name": "compute", "kind": "roce", "shape": "clos", "switch": "nvidia-sn5610", "su": 2, "leaf_up": 16}]
     for limit, top in (("22.5 kW", ("compute",)), ("21 kW", ())):
         plan = build_hall(tmp_path, nodes=8, fabrics=clos, rack={"type": "eia-48u", "nodes": 2, "power": limit})

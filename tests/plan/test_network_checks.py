@@ -23,7 +23,7 @@ def test_overlapping_networks_are_reported() -> None:
     ((path, problem),) = list_problems(plan, "network-overlap")
     assert "172.16.0.0" in problem and path == "network.fabrics"
     plan = plan_spec(network={"cidr": "172.16.0.0/12"}, fabrics=[ROCE], pools=build_pools("dgx-h100", 64))
-    assert list_problems(plan, "network-overlap") == []  # what nobody declared makes room
+    assert list_problems(plan, "network-overlap") == []  # undeclared values make space
     plan = plan_spec(fabrics=[ROCE | {"subnet": "10.9.0.0/16"}], pools=build_pools("dgx-h100", 64))
     assert [path for path, _ in list_problems(plan, "network-overlap")] == ["fabrics[0].subnet"]
 

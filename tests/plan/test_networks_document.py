@@ -1,4 +1,4 @@
-"""The published plan has every subnet, name, address and AS number, and ``diff`` says what is renumbered."""
+"""The published plan has every subnet, name, address and AS number, and ``diff`` reports what is renumbered."""
 
 from __future__ import annotations
 

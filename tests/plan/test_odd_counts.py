@@ -46,7 +46,7 @@ def count_full_spines(found: FabricPlan) -> int:
         ("mi300x-8gpu", 13, INFINIBAND | APART, 2, 8 * 14),
         ("mi300x-8gpu", 31, INFINIBAND, 4, 8 * 32),
         ("dgx-h100", 17, ROCE | APART | {"oversubscription": {"leaf": 2}}, 1, 8 * 9),
-        ("dgx-h100", 31, INFINIBAND, 4, 8 * 32),  # the maker's unit: as printed
+        ("dgx-h100", 31, INFINIBAND, 4, 8 * 32),  # the vendor's unit: as published
         ("dgx-h100", 95, INFINIBAND, 16, 24 * 32),
         # 11 uplinks would take 11 spines
         ("dgx-h100", 128, INFINIBAND | {"oversubscription": {"leaf": 3}}, 6, 32 * 12),
@@ -172,7 +172,7 @@ def test_pods_that_need_more_switches_cause_a_warning() -> None:
 
 
 def test_spines_with_an_error_cause_no_warning() -> None:
-    """The error names the number that does, the warning another cure for the same number."""
+    """The error names the number that fits, the warning another fix for the same number."""
     plan = plan_spec(pools=build_pools("mi300x-8gpu", 600), fabrics=[ROCE | {"spines": 8}])
     said = [item.check for item in plan.findings if item.path == "fabrics[0].spines"]
     assert said == ["fabric-tiers"]

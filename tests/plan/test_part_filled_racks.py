@@ -1,4 +1,4 @@
-"""Racks draw what stands in them: a pool that does not fill its first rack is not counted as a full one."""
+"""Racks draw the power of their devices: a pool that does not fill its first rack is not counted as a full one."""
 
 from __future__ import annotations
 

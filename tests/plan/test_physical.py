@@ -1,4 +1,4 @@
-"""Leaves, racks and distribution units that nobody declared follow from rules, and reproduce the published designs."""
+"""Leaves, racks and distribution units that are not declared follow from rules, and reproduce the published designs."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_derived_values_can_be_declared() -> None:
 
 
 def test_b200_has_five_management_racks() -> None:
-    """RA-11334-001 V08: 8 + 4 storage switches, 2 + 2 SN5600, 16 management switches, 5 racks beside those of nodes."""
+    """RA-11334-001 V08: 8 + 4 storage switches, 2 + 2 SN5600, 16 management switches, 5 racks without nodes."""
     plan = build_plan(B200)
     assert not plan.errors
     assert count_switches(plan) == {"compute": (32, 16), "storage": (8, 4), "in-band": (2, 2), "management": (16,)}

@@ -16,7 +16,7 @@ TEN = {"name": "b", "machine": "dgx-h200", "nodes": 10}
 
 
 def build_site(*fabrics: dict[str, Any], joined: list[str], a: list[str] | None = None, **b: Any) -> Plan:
-    """Pool b on some networks, and pool a on all of them where nothing is said."""
+    """Pool b on some networks, and pool a on all of them unless specified."""
     nodes = {"name": "a", "machine": "dgx-h100", "nodes": 20, "fabrics": a or [item["name"] for item in fabrics]}
     return plan_spec(pools=[nodes, TEN | {"fabrics": joined} | b], fabrics=list(fabrics))
 
@@ -26,7 +26,7 @@ def list_findings(plan: Plan) -> list[Finding]:
 
 
 def test_nodes_without_a_port_on_the_in_band_network_are_an_error() -> None:
-    """They stand in slurm.conf with addresses that nothing carries. What is advised cures it."""
+    """They are in slurm.conf with addresses that no network carries. The suggestion fixes it."""
     (finding,) = list_findings(build_site(COMPUTE, IN_BAND, joined=["compute"]))
     assert (finding.check, finding.level, finding.path) == ("pool-in-band", "error", "pools[1].fabrics")
     assert "the 10 nodes of b is on in-band" in finding.problem and "(10.2.0.[1-10])" in finding.problem
@@ -140,7 +140,7 @@ def test_pools_on_all_available_networks_have_no_findings(fabrics: list[dict[str
 
 @pytest.mark.slow
 def test_leaves_that_join_need_uplink_ports() -> None:
-    """All ports of other switches are for nodes. What is said of them is true, and one network for both does."""
+    """All ports of other switches are for nodes. Their findings are correct, and one network for both is enough."""
     own = IN_BAND | {"name": "own", "role": "in-band", "exits": 0, "joins": {"fabric": "in-band", "links": 2}}
     plan = build_site(COMPUTE, IN_BAND, own, joined=["compute", "own"], a=["compute", "in-band"])
     (error,) = plan.errors
@@ -151,7 +151,7 @@ def test_leaves_that_join_need_uplink_ports() -> None:
 
 @pytest.mark.slow
 def test_more_links_than_uplink_ports_are_reported_with_the_number_that_fits() -> None:
-    """An SN2201 has 4: with fewer links nothing is wrong. To leave the management network out is no cure."""
+    """An SN2201 has 4: with fewer links there is no finding. Omitting the management network is not a fix."""
 
     def look(links: int) -> Plan:
         management = MANAGEMENT | {"joins": {"fabric": "in-band", "links": links}}

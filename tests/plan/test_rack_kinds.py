@@ -45,7 +45,7 @@ def test_a_complete_rack_accepts_no_other_machine() -> None:
         ("dgx-h100", "orv3-44ou", "dgx-h100 is fed by cords to its own power supplies, a orv3-44ou supports a busbar"),
         ("mi300x-8gpu", "orv3-48u", "mi300x-8gpu is fed by cords"),
         ("dgx-h100", "eia-48u", ""),
-        ("mi325x-8gpu", "orv3-48u", ""),  # nobody sourced how it is fed
+        ("mi325x-8gpu", "orv3-48u", ""),  # its feed has no source
     ],
 )
 def test_width_and_feed_are_compared(machine: str, rack: str, words: str) -> None:
@@ -100,7 +100,7 @@ def test_switches_servers_and_service_machines_are_compared_too() -> None:
 
 
 def test_leaves_in_racks_of_nodes_are_compared_with_their_rack() -> None:
-    """A Clos has a leaf in each rack; the nodes, whose feed nobody sourced, are no finding there."""
+    """A Clos has a leaf in each rack; nodes with an unknown feed have no finding there."""
     clos = [{"name": "compute", "kind": "roce", "shape": "clos", "switch": "nvidia-sn4600", "su": 2, "leaf_up": 16}]
     facility = {"rack": {"type": "orv3-48u", "nodes": 2}, "management": {"type": "eia-48u"}}
     plan = plan_spec(pools=build_pools("mi325x-8gpu", 8), fabrics=clos, facility=facility)

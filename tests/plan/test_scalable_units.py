@@ -113,7 +113,7 @@ def test_each_rack_of_nvl72_needs_four_leaves(racks: int) -> None:
         ("dgx-b300", 3672, XDR, (408, 408, 216)),  # 17 pods of three units; one unit a pod would take 288 cores
         ("dgx-b300", 3672, XDR | {"pod": "su"}, (408, 408, 288)),  # as declared
         ("dgx-h100", 625, NDR, (160, 160, 128)),  # no size of pods takes fewer
-        ("dgx-gb200", 576, NDR, (128, 96, 36)),  # the maker's pods
+        ("dgx-gb200", 576, NDR, (128, 96, 36)),  # the vendor's pods
     ],
 )
 def test_undeclared_pods_have_the_size_with_the_fewest_switches(
@@ -145,7 +145,7 @@ def test_a_kind_of_pod_with_fewer_switches_is_reported_correctly(
 
 
 def list_split(pools: list[dict[str, Any]], of: dict[str, Any]) -> list[str]:
-    """What is said of split domains, and by hand whether any is: the leaves of its nodes, read from the links."""
+    """The findings on split domains, and a manual check: the leaves of their nodes, read from the links."""
     plan = plan_spec(pools=pools, fabrics=[of])
     said = [item.hint for item in plan.findings if item.check == "fabric-split-domain"]
     ends = build_wiring(plan).link_groups[0].build_columns()
@@ -186,7 +186,7 @@ def test_split_domains_are_reported_with_a_fix() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("one, other", [(20, 31), (31, 20), (20, 22), (4, 36), (36, 4)])
 def test_the_suggested_order_of_pools_splits_no_domain(one: int, other: int) -> None:
-    """Each of two pools was told to be the first, in both orders."""
+    """Each of two pools was suggested to be the first, in both orders."""
     pools = [
         {"name": name, "machine": "dgx-gb200", "nodes": nodes, "fabrics": ["compute"]}
         for name, nodes in (("t", one), ("u", other))

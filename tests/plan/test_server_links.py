@@ -1,4 +1,4 @@
-"""Ports of storage servers and services have addresses of their own wherever cables end, and growth moves none."""
+"""Ports of storage servers and services have unique addresses wherever cables end, and growth moves none."""
 
 from __future__ import annotations
 

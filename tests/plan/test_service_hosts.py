@@ -1,4 +1,4 @@
-"""Service hosts on-prem: names and addresses that are none, or somebody else's."""
+"""Service hosts on-prem: names and addresses that are invalid or in use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Controllers with a machine stand in a rack, draw power, have cables, a baseboard controller and an address."""
+"""Controllers with a machine are in a rack, draw power, have cables, a baseboard controller and an address."""
 
 from __future__ import annotations
 

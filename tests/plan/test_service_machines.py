@@ -1,4 +1,4 @@
-"""Hosts of the scheduler that are no machine of the plan are named."""
+"""Hosts of the scheduler that are not machines of the plan are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small clusters take the fewest switches, and what grows beyond a leaf is said to be recabled."""
+"""Small clusters need the fewest switches, and growth beyond a leaf is reported as recabling."""
 
 from __future__ import annotations
 

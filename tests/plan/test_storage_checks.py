@@ -67,7 +67,7 @@ def test_bad_input_is_reported_with_the_exceeded_number_and_the_fix(catalog: Cat
     [{"throughput": {"read": "1 GB/s", "write": "1 GB/s"}}, {"throughput_per_tib": "1 GB/s", "capacity": "1 TiB"}],
 )
 def test_the_suggested_throughput_is_enough(catalog: Catalog, asked: dict[str, Any]) -> None:
-    """65 nodes are to read thirds of a GB/s: rounded down, what was advised was said to be too little."""
+    """65 nodes read thirds of a GB/s: rounded down, the suggested value was reported as too small."""
 
     def look(store: dict[str, Any]) -> tuple[list[str], list[str]]:
         plan = plan_storage(catalog, store, pools=build_pools("dgx-b200", 65))

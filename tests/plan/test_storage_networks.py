@@ -163,7 +163,7 @@ def test_suggestions_take_no_storage_from_a_pool() -> None:
     plan = build_site(build_store(), fabrics=(COMPUTE, first, SECOND, IN_BAND), pools=[NODES, *small])
     hints = [item.hint for item in list_findings(plan, "storage-clients")]
     assert len(hints) == 2 and all("set storage[0].fabric: in-band" in hint and "second" not in hint for hint in hints)
-    # servers that need another network get one that takes nobody's way: on in-band all pools are
+    # servers that need another network get one that disconnects no pool: all pools are on in-band
     wrong = build_store(machine="cpu-6740e")
     (found,) = list_findings(
         build_site(wrong, fabrics=(COMPUTE, first, SECOND, IN_BAND), pools=[NODES, *small]), "storage-disconnected"

@@ -1,4 +1,4 @@
-"""Storage servers with addresses of the ordinary network have ports on it, or a finding says that they have not."""
+"""Storage servers with addresses of the ordinary network have ports on it, or there is a finding."""
 
 from __future__ import annotations
 

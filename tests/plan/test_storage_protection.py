@@ -1,4 +1,4 @@
-"""Stripes and copies: what the product does not make is said, and servers are as many as its parts lie on."""
+"""Stripes and copies: unsupported ones are reported, and there are as many servers as parts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def list_errors(plan: Plan) -> list[tuple[str, str, str]]:
             "weka",
             {"data": 16, "parity": 4, "spares": 2},
             22,
-        ),  # each part of a stripe on a server of its own, and spares
+        ),  # each part of a stripe on a separate server, and spares
         ("weka", {"data": 16}, 19),
         ("weka", {"parity": 4}, 8),
         ("weka", {}, 8),

@@ -1,4 +1,4 @@
-"""Storage servers are as many as reference tables, capacity and checkpoints require, by numbers computed by hand."""
+"""Storage servers are as many as reference tables, capacity and checkpoints require, by manual calculation."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_checkpoint_sizes_match_the_reference(catalog: Catalog) -> None:
         item = build_storage(catalog, checkpoint={"parameters": parameters, "stall": "10 s", "keep": 3})
         assert item.checkpoint and item.checkpoint.size == Size(size) and item.checkpoint.kept_size == Size(size) * 3
         assert item.checkpoint.write == Rate.from_base(Size(size).base * 8 / 10)
-    # beside training it may take half of the write throughput
+    # during training it may use half of the write throughput
     item = build_storage(catalog, checkpoint={"parameters": 405e9, "interval": "1890 s"})
     assert item.checkpoint and item.checkpoint.write == Rate("6 GB/s")
 

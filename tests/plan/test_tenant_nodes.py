@@ -70,10 +70,10 @@ def test_slurm_conf_has_the_accounts_of_partitions() -> None:
 @pytest.mark.parametrize(
     "partitions",
     [
-        [],  # nobody is kept apart
+        [],  # no tenant is isolated
         [{"tenant": "alpha"}, {"tenant": "beta"}],
         [{"tenant": "alpha", "hosts": "pa-[0001-0002]"}, {"tenant": "beta", "hosts": "pa-[0003-0004]"}],  # of several
-        [{"tenant": "alpha", "hosts": "pa-[0001-0003]"}],  # and of nobody in particular
+        [{"tenant": "alpha", "hosts": "pa-[0001-0003]"}],  # and of no particular tenant
     ],
 )
 def test_pools_without_a_tenant_are_for_all(partitions: list[dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""Power that nobody knows is called unknown in the plan's rows, and a sum without it a lower bound."""
+"""Unknown power is shown as unknown in the plan's rows, and a sum without it as a lower bound."""
 
 from __future__ import annotations
 

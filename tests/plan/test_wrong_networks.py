@@ -1,4 +1,4 @@
-"""Networks that cannot be: each is one finding with its place, and a cure that cures."""
+"""Invalid networks: each is one finding with its path and a fix that works."""
 
 from __future__ import annotations
 

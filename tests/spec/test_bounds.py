@@ -1,4 +1,4 @@
-"""What the language bounds, and that every problem is said with its line, whatever else is wrong."""
+"""Bounds of the spec; every problem is reported with its line, whatever else is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``explain`` and the reference of fields: every field can be found, and says what it is."""
+"""``explain`` and the reference of fields: every field can be found, and has a description."""
 
 import pytest
 

@@ -56,7 +56,7 @@ DIFFERENT = [
 
 @pytest.mark.parametrize("first, second", [*SAME, *DIFFERENT])
 def test_two_clusters_of_a_fleet_with_the_same_scheduler_are_rejected(tmp_path: Path, first: str, second: str) -> None:
-    """Its nodes would be given out twice: both lines are named, with what tells them apart."""
+    """Its nodes would be allocated twice: both lines are reported, with the field that distinguishes them."""
     file = tmp_path / "fleet.yaml"
     file.write_text(
         f"name: f\nclusters:\n  - {{spec: a.yaml, connect: {first}}}\n  - {{spec: mid.yaml}}\n"

@@ -41,7 +41,7 @@ def test_job_files_are_read(tmp_path: Path) -> None:
     ],
 )
 def test_invalid_times_and_amounts_are_rejected(tmp_path: Path, said: str) -> None:
-    """To Slurm a time of 0 is no limit at all."""
+    """For Slurm a time of 0 means no limit."""
     file = tmp_path / "job.yaml"
     file.write_text(f"{JOB}{said}\n")
     with pytest.raises(SpecError, match="must be greater than 0|must not be negative"):

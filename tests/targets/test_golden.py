@@ -127,7 +127,7 @@ def test_a_failure_shows_the_change_and_what_to_do(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 def test_a_revision_is_read_from_git() -> None:
-    """What a commit has is compared, not what lies in the folder: `make golden` twice shows the same."""
+    """The files of a commit are compared, not those of the folder: `make golden` twice shows the same."""
     listed = subprocess.run(
         ["git", "-C", ROOT, "ls-tree", "--name-only", "HEAD", "tests/golden/"], capture_output=True, text=True
     )

@@ -1,4 +1,4 @@
-"""One list of the driver's errors: whoever watches a node says of every code what the catalog says."""
+"""One list of the driver's errors: every monitor of a node treats each code as in the catalog."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ ratios = st.sampled_from([0.5, 8 / 9, 1.0, 4 / 3, 2.0, 7.0])
 
 
 def draw_seldom(strategy):
-    """None three times out of four: every number given by hand is one more reason for a refusal."""
+    """None three times out of four: every specified number is one more reason for a refusal."""
     return st.integers(0, 3).flatmap(lambda dice: st.none() if dice else strategy)
 
 
@@ -63,7 +63,7 @@ recipes = (
 
 
 def build(recipe) -> Fabric:
-    """The fabric, or another example where the numbers do not make one: the refusal has a reason and a remedy."""
+    """The fabric, or another example where the numbers do not make one: the refusal has a reason and a hint."""
     builder, numbers = recipe
     try:
         fabric = builder(**numbers)

@@ -45,7 +45,7 @@ Row = tuple[str, str, str, str]
 
 
 def measure_kubernetes(folder: Path) -> Iterator[Row]:
-    """Jobs submitted by one client to a real API server, with Kueue and JobSet at work beside it."""
+    """Jobs submitted by one client to a real API server, with Kueue and JobSet running."""
     job = JobSpec.model_validate(
         {
             "name": "quick",

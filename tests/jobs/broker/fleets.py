@@ -38,7 +38,7 @@ def build_fleet(sizes: Mapping[str, int], prices: Mapping[str, float] | None = N
 
 
 def build_job(nodes: int = 1, states: Sequence[str] = ("RUNNING",), **fields: Any) -> JobSpec:
-    """A job of whole nodes that does what it says."""
+    """A job of whole nodes that goes through these states."""
     return JobSpec.model_validate(
         {"name": "job", "command": ["fake", *states], "accelerators": {"count": 8 * nodes}} | fields
     )

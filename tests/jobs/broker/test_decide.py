@@ -63,7 +63,7 @@ def test_a_job_takes_the_cheapest_free_placement() -> None:
 def test_a_job_waits_for_the_cheapest_placement_up_to_max_wait() -> None:
     here = build_fleet({"cloud": 4, "own": 1}, {"cloud": 90.0, "own": 10.0}, policy={"max_wait": "10 min"})
     here = allocate(here, get_place(here, "own"))
-    # nobody knows how long it takes, so the policy sends it to the dearer place; a known short wait does not
+    # the wait is unknown, so the policy uses the more expensive cluster; a known short wait does not
     specs = {1: build_job(1)}
     assert list_clusters(decide(here, [record(1, recorded=NOW - 700)], specs, NOW)) == ["cloud"]
 

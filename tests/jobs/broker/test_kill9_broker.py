@@ -1,4 +1,4 @@
-"""The broker and the submitter are killed at random points, and two brokers run at once: nothing is lost."""
+"""The broker and the submitter are killed at random points, and two brokers run at the same time: nothing is lost."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STORIES = (
 
 
 def start_child(work: Callable[[Store], None], folder: Path) -> int:
-    """A process of its own; the parent has no connection open."""
+    """A separate process; the parent has no open connection."""
     pid = os.fork()
     if pid == 0:
         try:

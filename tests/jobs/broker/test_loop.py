@@ -39,7 +39,7 @@ STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d "
 
 
 class Story:
-    """A broker to which these things happen, step by step."""
+    """A broker whose steps have these results."""
 
     def __init__(self, *steps: Callable[[], object]):
         self.steps = list(steps)
@@ -140,7 +140,7 @@ def test_the_broker_survives_a_locked_store_and_ends_at_sigterm(tmp_path: Path) 
     submit = [sys.executable, "-m", "supercloud", "submit", "job.yaml", "--on", "fleet.yaml"]
     assert subprocess.run(submit, cwd=tmp_path, env=env, capture_output=True).returncode == 0
     other = sqlite3.connect(tmp_path / "state/jobs.db", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")  # somebody writes and does not end
+    other.execute("BEGIN IMMEDIATE")  # another process writes and does not end
     log = tmp_path / "log"
     program = (
         "from supercloud.jobs.store import database; database._LOCK_TIMEOUT = 0.05; from supercloud.cli import main; "

@@ -76,7 +76,7 @@ def test_a_job_that_fits_no_cluster_is_refused_at_once(store: Store) -> None:
 def test_a_job_does_not_wait_for_a_misconfigured_cluster(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No token goes over plain http, however long somebody waits."""
+    """No token goes over plain http, however long the job waits."""
     monkeypatch.setenv("SUPERCLOUD_SECRETS", str(tmp_path))
     whole = build_fleet({"own": 1, "far": 4})
     own, far = whole.clusters
@@ -147,7 +147,7 @@ def test_a_waiting_job_moves_to_a_cluster_with_free_nodes(store: Store, clock: C
     broker = Broker(store, here, BrokerSettings(move_after=60), clock=clock)
     broker.step()
     assert {row[0] for row in list_places(store).values()} == {"a", "b"}
-    # somebody else has taken the nodes: what is QUEUED at an engine waits there
+    # others use the nodes: a job that is QUEUED at an engine waits there
     stuck = api.submit(build_job(1, ["QUEUED"] * 50), here, store=store)
     broker.step(), broker.step()
     at = stuck.reload()

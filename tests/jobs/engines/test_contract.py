@@ -1,4 +1,4 @@
-"""What every engine does alike: the same questions to each.
+"""The contract of engines: the same tests for each.
 
 ``SUPERCLOUD_TEST_ENGINES`` names others than the fake, the local and a stand-in for Slurm, each as ``ENGINE`` or
 ``ENGINE=VIA``, with spaces between them: ``slurm=ssh:login``. The tests against real parts run this file so.
@@ -116,7 +116,7 @@ def key() -> str:
 
 
 def build_job(engine: Engine, what: str) -> JobSpec:
-    """The same wish, as each engine can be told it."""
+    """The same job, in the form that each engine supports."""
     words = {"fine": ["sh", "-c", "echo hello"], "bad": ["sh", "-c", "exit 3"], "long": ["sleep", "60"]}[what]
     if isinstance(engine, FakeEngine):
         ends = {"fine": "COMPLETED:0", "bad": "FAILED:3"}

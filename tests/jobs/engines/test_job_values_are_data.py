@@ -114,7 +114,7 @@ def test_the_batch_script_of_slurm_quotes_all_values(more: dict[str, Any], run: 
     (secrets / job.secrets[0].name).write_text("hidden")
     (secrets / job.secrets[0].name).chmod(0o600)
     done = run(["bash", "-s"], submission.stdin, SUPERCLOUD_SECRETS=str(secrets), SLURM_ARRAY_TASK_ID="1")
-    if "image" not in more:  # there is nothing here that runs images, which the script says
+    if "image" not in more:  # no container runtime is installed, which the script reports
         assert done.stdout.split("\0")[:-1] == list(CANARIES), done.stderr
     else:
         assert done.returncode == 78, done.stderr
@@ -165,7 +165,7 @@ def test_the_local_engine_quotes_all_values(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_no_text_of_a_fleet_is_read_as_an_option(tmp_path: Path) -> None:
-    """How a cluster is reached is all that a fleet has run: its host stands behind ``--``, and is a word by itself."""
+    """The connection is the only value of a fleet in a command: its host follows ``--`` as a separate argument."""
     for host in ("-oProxyCommand=id", "a b", "a;id", "$(id)", "a\nb"):
         with pytest.raises(ValueError):
             engine = SlurmEngine(Connection(engine="slurm", via=f"ssh:{host}"), tmp_path)

@@ -1,4 +1,4 @@
-"""Handing over, finding, ending and reading of jobs, against an API server in memory that keeps its few rules."""
+"""Submission, lookup, cancellation and logs of jobs, against an API server in memory with a few of the real rules."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/llm/jobsets"
 
 
 class Memory:
-    """Objects by path; names are taken once, and a deletion may say which version it means."""
+    """Objects by path; names are unique, and a deletion can specify the version."""
 
     def __init__(self) -> None:
         self.objects: dict[str, dict[str, Any]] = {}
@@ -110,7 +110,7 @@ def test_an_object_of_another_job_is_not_used(engine: KubernetesEngine, server: 
         assert engine.find(["k"], time.time()) == {"k": None}, "what is there is not ours"
     assert engine.submit(monday) == ref and engine.find(["k"], time.time()) == {"k": ref}
     [there] = server.objects.values()
-    del there["metadata"]["annotations"]  # somebody else's
+    del there["metadata"]["annotations"]  # of another user
     with pytest.raises(EngineError, match="for another job"):
         engine.submit(monday)
     engine.submit(prepare(engine, "array", array=2))

@@ -133,7 +133,7 @@ def test_the_last_object_of_an_array_exists_only_with_all_others(
 def test_an_object_of_another_record_is_not_found_after_the_submitter_was_killed(
     cluster: KubernetesEngine, address: str
 ) -> None:
-    """What lies here under the key is of a job that the store has forgotten."""
+    """The object with this key belongs to a job that the store has forgotten."""
     submit(cluster)
     again = replace(
         cluster.prepare(build_job(), KUBERNETES_AT, "k"), recorded=1795213999.5, spec=compute_spec_digest("{}")

@@ -1,4 +1,4 @@
-"""What is said to Kubernetes for a job, and what is refused before anything is said."""
+"""The objects of a job, and what is refused before any is sent."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_gang_is_submitted_to_the_queue_of_its_tenant(made: Callable[..., dict
 
 
 def test_only_named_exit_codes_end_a_job_by_rule(made: Callable[..., dict[str, Any]]) -> None:
-    """Pods that are stopped because the queue wants their nodes end with one, and their job goes on later."""
+    """Pods that the queue preempts end with an exit code, and their job continues later."""
     rules = find_job(made())["podFailurePolicy"]["rules"]
     assert [list(rule) for rule in rules] == [["action", "onPodConditions"]]
 
@@ -230,7 +230,7 @@ def test_high_priority_jobs_specify_no_preferred_locality_under_volcano(made: Ca
 
 
 def test_pods_tolerate_their_nodes_under_volcano(made: Callable[..., dict[str, Any]]) -> None:
-    """Kueue's flavors give tolerations to whoever they let in; here the pods bring them."""
+    """Kueue's flavors give tolerations to admitted pods; here the pods have them."""
     pod = made(resolve(loads(VOLCANO)), nodes=1, place={"pools": ["train"]})["spec"]["tasks"][0]["template"]["spec"]
     assert pod["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
 
@@ -346,7 +346,7 @@ ULTRA = {
 def test_scale_up_domains_of_a_cloud_are_levels(
     made: Callable[..., dict[str, Any]], cloud: str, levels: int, near: str
 ) -> None:
-    """Providers label switches and hosts; who shares NVLink says the discovery of the devices (clique)."""
+    """Providers label switches and hosts; NVLink domains are labels of device discovery (clique)."""
     plan = build_plan(ULTRA[cloud])
     assert not plan.errors, plan.errors
     items = list_bundle_objects(render(plan, "kubernetes"))

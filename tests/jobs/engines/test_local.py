@@ -159,7 +159,9 @@ def test_a_lost_job_is_restarted_or_fails(
     process = get_process(held, store)
     if agent == "was killed":
         stop_agent(store.folder)
-    os.kill(process.pid, signal.SIGKILL)  # its wrapper: the program itself is left, and must not go on beside the next
+    os.kill(
+        process.pid, signal.SIGKILL
+    )  # its wrapper: the program itself is left, and must not run together with the next
     assert held.wait(10) is end
     assert held.record.attempt == attempts
     assert not runs.signal_all(store.folder / "local", held.key, 1, 0)
@@ -329,7 +331,7 @@ def test_a_time_limit_is_independent_of_the_wall_clock(monkeypatch: pytest.Monke
 
 @pytest.mark.skipif(not are_allowed(), reason="this system gives no namespaces")
 def test_the_exit_code_of_a_program_is_recorded_on_a_full_disk(tmp_path: Path) -> None:
-    """In a small file system of its own, which the program fills before it ends."""
+    """In a separate small file system, which the program fills before it ends."""
     script = """
     mount -t tmpfs -o size=64k tmpfs "$1" && mkdir "$1/task" || exit 99
     sh "$2" "$1/task" "$1/log" "$1" - sh -c 'cat /dev/zero >fill 2>/dev/null; exit 3' </dev/null

@@ -63,7 +63,7 @@ ODD = [
 
 
 class Server(http.server.BaseHTTPRequestHandler):
-    """Says to every question but the first one what it is told to."""
+    """Answers every request except the first with a given response."""
 
     body = b"{}"
     code = 200

@@ -50,7 +50,7 @@ def run_server(server: socketserver.BaseServer) -> Iterator[None]:
 
 @contextlib.contextmanager
 def run_proxy(answer: Callable[[socket.socket], None]) -> Iterator[str]:
-    """A proxy that reads the head of each request and then does what it is told to; its address."""
+    """A proxy that reads the head of each request and then calls ``answer``; yields its address."""
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:
@@ -231,7 +231,7 @@ def test_nothing_is_sent_to_slurmrestd_if_a_proxy_refuses_the_tunnel(
 
 
 class NoteAll(socketserver.BaseRequestHandler):
-    """Notes what comes first, and says nothing."""
+    """Records the first bytes, and sends nothing."""
 
     seen: list[bytes] = []
 
@@ -255,7 +255,7 @@ def send_by_urllib3(address: str, limits: ResponseLimits, patch: pytest.MonkeyPa
 def test_a_slow_proxy_is_given_up_at_the_deadline(
     monkeypatch: pytest.MonkeyPatch, send: Callable[[str, ResponseLimits, pytest.MonkeyPatch], None], before: bytes
 ) -> None:
-    """Nothing was sent until then; a proxy that is let go on comes to the end of what it says."""
+    """Nothing was sent until then; the proxy ends when its response is complete."""
     ended: list[bool] = []
 
     def answer(client: socket.socket) -> None:

@@ -137,7 +137,7 @@ def test_batch_scripts_pass_shellcheck(job: Make) -> None:
     assert "export SUPERCLOUD_CHECKPOINT_SECONDS=1200" in text
     task = shlex.split(text[text.index("srun") :])
     for shell, part in (("bash", text), ("sh", task[task.index("-c") + 1])):
-        # what stands in single quotes is meant for the step, and is checked by itself
+        # text in single quotes is for the step, and is checked separately
         command = [SHELLCHECK, "-s", shell, "-e", "SC2016", "-"]
         done = subprocess.run(command, input=part, text=True, capture_output=True)
         assert done.returncode == 0, done.stdout

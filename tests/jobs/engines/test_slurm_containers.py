@@ -1,4 +1,4 @@
-"""Programs and scripts in images: the real batch script in a real bash, with stand-ins for what a cluster may have."""
+"""Programs and scripts in images: the batch script in a real bash, with stand-ins for the runtimes of a cluster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Make = Callable[..., JobSpec]
 AT = Placement("c", "p", 2, 8, 8, "h100-sxm", request=SlurmRequest("h100"))
 IMAGE: dict[str, Any] = {"image": "nvcr.io/nvidia/pytorch:26.01-py3", "workdir": "/", "checkpoint": {"path": "/tmp"}}
 
-# Runs the command of a step here, after its options; with pyxis it says so in its help.
+# Runs the command of a step here, after its options; with pyxis its help shows it.
 SRUN = """\
 #!/bin/sh
 if [ "$1" = --help ]; then
@@ -51,7 +51,7 @@ esac
 
 @pytest.fixture
 def ran(tmp_path: Path) -> Callable[..., tuple[str, list[str]]]:
-    """Runs a batch script where these programs are; what it printed, and what those were told."""
+    """Run a batch script with these programs installed; returns its output and their arguments."""
 
     def run(text: str, *programs: str, code: int = 0) -> tuple[str, list[str]]:
         folder = tmp_path / "-".join(("bin", *programs))

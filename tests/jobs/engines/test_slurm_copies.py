@@ -95,7 +95,7 @@ def test_a_job_whose_answer_was_lost_is_not_the_job_of_another_record(
 
 
 class Queue:
-    """A controller and its commands: jobs as number -> state, all of one key; it forgets and ends what it is told."""
+    """A controller and its commands: jobs as number -> state, all of one key; it forgets and ends the given ones."""
 
     def __init__(self, jobs: dict[int, str], comment: str = f"supercloud:k:{16 * 'a'}:{16 * 'b'}"):
         self.jobs, self.comment, self.forgotten = jobs, comment, dict[int, str]()
@@ -126,7 +126,7 @@ class Queue:
 
 
 class Amnesiac:
-    """Slurm without accounts, whose controller forgets at once; whoever runs sbatch is killed."""
+    """Slurm without accounting, whose controller forgets immediately; the caller of sbatch is killed."""
 
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
         if "sbatch" in argv:
@@ -194,7 +194,7 @@ def test_a_live_copy_of_an_ended_job_is_reported_and_cancelled(
     assert first.cancel() is State.COMPLETED
     assert (queue.jobs[2], queue.jobs[3]) == ("CANCELLED", "CANCELLED")
     assert [event.note for event in first.list_events()][-1].startswith("cancellation of slurm job 3, a copy of job 1")
-    queue.comment = f"supercloud:k:{16 * '0'}:{16 * '0'}"  # the jobs of somebody who used the key for another spec
+    queue.comment = f"supercloud:k:{16 * '0'}:{16 * '0'}"  # jobs of a user with the same key for another spec
     queue.jobs = {5: "RUNNING"}
     first.cancel()
     assert queue.jobs == {5: "RUNNING"}
@@ -211,7 +211,7 @@ def test_cancel_ends_only_jobs_of_its_own_store(
     caplog: pytest.LogCaptureFixture,
     kept: int,
 ) -> None:
-    """A runner of CI that is set up for every run has a store of its own, and may use the same key every night."""
+    """A runner of CI that is set up for every run has a separate store, and may use the same key every night."""
     mine = submit_twice(address, plan, store)
     with Store(tmp_path / "other") as other:
         theirs = api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=other)

@@ -152,7 +152,7 @@ def test_a_job_that_the_controller_has_forgotten_is_ended(tmp_path: Path) -> Non
 
 
 def test_a_submission_in_progress_is_not_repeated(tmp_path: Path, job: Callable[..., JobSpec]) -> None:
-    """The lock is held by whoever has the script open: sbatch, also when its parent was killed."""
+    """The lock is held by the process with the open script: sbatch, even if its parent was killed."""
     looking = open_engine(
         tmp_path, sbatch=CommandResult(0, "5\n"), squeue=CommandResult(0, ""), sacct=CommandResult(0, "")
     )

@@ -112,7 +112,7 @@ def test_a_refusal_by_slurmrestd_is_not_an_unknown_submission(
 
 
 def test_an_accepted_job_that_has_to_wait_is_not_refused(rest: SlurmEngine) -> None:
-    """Slurmctld gives the number of the job and an error that says why it cannot begin."""
+    """Slurmctld responds with the job ID and an error with the reason why it cannot start."""
     body = build_slurm_error(2068, "Required node not available (down, drained or reserved)") | {"job_id": 1}
     for code in (200, 500):
         Scheduler.said = [(code, body)]
@@ -132,7 +132,7 @@ def test_communication_errors_are_distinguished_from_refusals() -> None:
 
 
 class Sbatch:
-    """Keeps the job of sbatch, and then says what it is told to."""
+    """Keeps the job of sbatch, and then prints a given answer."""
 
     def __init__(self, said: CommandResult):
         self.said, self.comment = said, ""
@@ -174,7 +174,7 @@ def test_a_job_whose_answer_was_lost_runs_once(address: str, plan: Plan, store: 
 def test_a_submission_without_an_answer_is_not_repeated_before_its_time_limit(
     address: str, plan: Plan, store: Store
 ) -> None:
-    """The answer is lost, and the queue does not list the job yet: it is looked for, and handed over once, later."""
+    """The answer is lost, and the queue does not list the job yet: it is looked up, and submitted once, later."""
     Scheduler.refusing, Scheduler.said = True, [LOST]
     with pytest.raises(SubmissionUnknownError):
         api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)

@@ -144,7 +144,7 @@ class Server(http.server.BaseHTTPRequestHandler):
     refuse = hang = is_expired = complains = always_complains = stuck = False
     held: list[bool] = []
     accounting = True
-    said: str = ""  # by the accounts, beside their list
+    said: str = ""  # of accounting, in addition to its list
     accounted: list[dict[str, Any]] = []
 
     def log_message(self, *_: Any) -> None:
@@ -319,7 +319,7 @@ def test_a_failed_release_is_an_error_with_a_next_step(engine: SlurmEngine) -> N
 
 
 def test_another_job_of_the_key_does_not_hide_that_a_job_is_held(engine: SlurmEngine) -> None:
-    """Its reason then begins with the other's id; 22.05 says by the reason alone whether it could hold or release."""
+    """Its reason then begins with the other's id; 22.05 reports only by the reason whether it could hold or release."""
     other = build_array("PENDING")[7] | {"array_job_id": 0, "job_id": 90}
     Server.always_complains, Server.jobs = True, build_array("PENDING") | {90: dict(other)}
     engine.controller.recall("7")

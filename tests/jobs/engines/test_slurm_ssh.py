@@ -135,7 +135,7 @@ def test_a_stored_answer_belongs_to_one_record(home: Path, tmp_path: Path, job: 
 
 @pytest.mark.slow
 def test_a_lost_answer_of_sbatch_is_looked_up_before_a_retry(home: Path, tmp_path: Path, job: Make) -> None:
-    """Whoever comes with the key, also from another store; a job that Slurm refused may be submitted again at once."""
+    """For any submission with the key, also from another store; a refused job can be resubmitted immediately."""
     far = open_engine(tmp_path)
     prepared, sbatch = far.prepare(job(), AT, "k"), tmp_path / "bin/sbatch"
     failed = "#!/bin/sh\necho x >>~/submitted; echo 'sbatch: error: Batch job submission failed: {}' >&2; exit 1\n"
@@ -235,7 +235,7 @@ def test_an_incomplete_script_is_not_submitted(home: Path, tmp_path: Path, job: 
 def test_a_submission_in_progress_is_waited_for(
     home: Path, tmp_path: Path, job: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The submitter and its ssh are killed while sbatch runs there: nobody repeats it, and its answer is kept."""
+    """The submitter and its ssh are killed while sbatch runs there: it is not repeated, and its answer is kept."""
     monkeypatch.setenv("SLOW", "1")
     prepared = open_engine(tmp_path).prepare(job(), AT, "k")
     child = os.fork()

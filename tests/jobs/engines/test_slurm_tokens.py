@@ -140,7 +140,7 @@ def test_tokens_are_sent_over_plain_http_only_if_the_user_allows_it(
 
 @pytest.fixture
 def services() -> Iterator[list[tuple[str, list[str]]]]:
-    """Two slurmrestds that know nobody: address and the tokens that came there."""
+    """Two slurmrestds that reject all users: address and the tokens that they got."""
     found: list[tuple[str, list[str]]] = []
     servers = []
     for _ in range(2):

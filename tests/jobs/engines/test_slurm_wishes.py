@@ -95,7 +95,7 @@ srun() {
 @pytest.mark.slow
 @pytest.mark.parametrize("first, told", [("exit 42", 42), ("exit 7", 7), ("kill -9 $$", 137), ("kill -USR1 $$", 138)])
 def test_the_exit_code_of_the_first_failed_task_is_reported(job: Make, tmp_path: Path, first: str, told: int) -> None:
-    """Slurm ends the others, and srun tells the highest code: that of those it ended."""
+    """Slurm ends the others, and srun reports the highest code: that of the ended ones."""
     program = ["sh", "-c", f'[ "$RANK" = 1 ] || {{ {first}; }}; sleep 20']
     asked = job(program, retries=1, retry_rules=[{"exit_codes": [42], "action": "retry"}])
     (tmp_path / "k").mkdir()
@@ -109,7 +109,7 @@ def test_the_exit_code_of_the_first_failed_task_is_reported(job: Make, tmp_path:
 
 
 def test_a_terminated_task_leaves_no_exit_code(job: Make, tmp_path: Path) -> None:
-    """It may go on after a signal, to write a checkpoint, and ends as it likes."""
+    """It may continue after a signal, to write a checkpoint, and exit with any code."""
     asked = job(["sh", "-c", "trap 'sleep 0.2; echo saved; exit 5' TERM USR1; kill -TERM $PPID $$; sleep 1 & wait"])
     (tmp_path / "k").mkdir()
     task = shlex.split(

@@ -36,7 +36,7 @@ def test_the_token_of_a_kubeconfig_is_not_sent_in_plain_text(tmp_path: Path, mon
 
 
 def test_a_proxy_of_the_environment_is_not_used(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At an address where nobody answers: the stand-in would take the request as a proxy does."""
+    """At an address without a server: the stand-in would take the request as a proxy does."""
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.setenv(name, address)
     write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
@@ -54,7 +54,7 @@ def test_a_configured_proxy_is_used_but_gets_no_token(
     if not asked:
         monkeypatch.setenv("SUPERCLOUD_PROXY", address)
     write_kubeconfig(tmp_path / "kubeconfig", "https://cluster.example", **asked)
-    with pytest.raises(EngineError, match="Tunnel connection failed: 501"):  # what the stand-in says to CONNECT
+    with pytest.raises(EngineError, match="Tunnel connection failed: 501"):  # the response of the stand-in to CONNECT
         KubernetesEngine(Connection(engine="kubernetes"), tmp_path).list_nodes()
     write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1" if asked else "http://192.0.2.1:1", **asked)
     with pytest.raises(EngineError, match="plain http through a proxy: the token is not sent"):
@@ -84,7 +84,7 @@ def test_requests_to_this_machine_use_no_proxy(
 def test_a_token_is_not_sent_to_an_ambiguous_host(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Urllib takes what follows the sign @ for the host of this one, and urllib3 what stands before the backslash."""
+    """For urllib the host is the text after the @, for urllib3 the text before the backslash."""
     write_kubeconfig(tmp_path / "kubeconfig", address.replace("127.0.0.1", "localhost\\@127.0.0.1"))
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
     with pytest.raises(EngineError, match="plain http to an ambiguous host"):

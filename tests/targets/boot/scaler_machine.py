@@ -39,7 +39,7 @@ _PROGRAMS = {"resume": "resume.sh", "suspend": "suspend.sh", "fail": "resume-fai
 
 @cache
 def find_oldest_python() -> str:
-    """The oldest Python of this machine that the scaler has to run on; the tests' own where there is no other."""
+    """The oldest Python of this machine that the scaler has to run on; that of the tests if there is no other."""
     for minor in range(_OLDEST_MINOR, sys.version_info.minor):
         path = shutil.which(f"python3.{minor}")
         if path and subprocess.run([path, "-c", ""], capture_output=True).returncode == 0:

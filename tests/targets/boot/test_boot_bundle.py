@@ -1,4 +1,4 @@
-"""What the boot bundle holds: programs that shellcheck finds nothing in, tables, user-data that tells no secret."""
+"""The boot bundle: programs that pass shellcheck, tables, user data without secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a spec of Slurm on a cloud is told before anything is rendered."""
+"""Findings on specs of Slurm on a cloud."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_cloud_has_one_controller() -> None:
 
 
 def test_features_that_cloud_nodes_do_not_get_at_boot_are_reported() -> None:
-    """MIG and the disks inside: declared, and done by nobody."""
+    """MIG and local disks: declared, but not set up by the boot."""
     pool = {"name": "train", "machine": "p5.48xlarge", "nodes": 2, "local": "/scratch"}
     declared = {
         "name": "pod",

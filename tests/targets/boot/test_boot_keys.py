@@ -24,7 +24,7 @@ HOME = "127.0.0.1"
 
 
 class Service:
-    """The rendered program, listening on a port of its own, in a cloud that is a folder."""
+    """The rendered program, listening on a free port, in a cloud that is a folder."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -49,7 +49,7 @@ class Service:
         spec.loader.exec_module(self.program)
         program: Any = self.program
         program.ROOT, program.FRESH = str(self.folder), -1
-        program.PRIVILEGED = 65536  # whoever runs the tests is not root; tests/real asks from such ports
+        program.PRIVILEGED = 65536  # tests may not run as root; tests/real uses privileged ports
         self.server = program.Server(0, str(self.folder / "key"), program.Members(str(self.folder / "state/given")))
         self.thread = threading.Thread(target=self.server.serve_forever)
         self.thread.start()

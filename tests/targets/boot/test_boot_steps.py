@@ -81,7 +81,7 @@ def test_a_node_with_an_unknown_network_position_has_its_zone(compute: BootMachi
 
 @pytest.mark.slow
 def test_the_network_position_is_requested_again(compute: BootMachine) -> None:
-    """A cloud does not know at once where a new instance is."""
+    """A cloud does not know the position of a new instance immediately."""
     (compute.cloud / "metadata").write_text("id=i-1\naddress=10.0.0.9\nzone=us-east-1a\nnetwork=\n")
     compute.fake("systemctl", 'echo network=nn-9 >>"$CLOUD/metadata"; [ "$1" != is-active ]')
     compute.steps("identity", "bundle")
@@ -90,7 +90,7 @@ def test_the_network_position_is_requested_again(compute: BootMachine) -> None:
 
 
 def test_errors_of_the_shell_itself_are_logged(compute: BootMachine) -> None:
-    """An unset variable is no command that fails."""
+    """An unset variable is not a failing command."""
     compute.steps("identity")
     (compute.root / "etc/supercloud/node").write_text("LINE='Features=train'\n")
     done = compute.steps("identity", "place")
@@ -163,7 +163,7 @@ def test_users_log_in_to_nodes_only_where_their_jobs_run(compute: BootMachine) -
         *_, last = rules = pam.read_text().splitlines()
         assert last.startswith("account required pam_slurm_adopt.so") and len(rules) == 5
     assert "--package --remove systemd" in compute.calls("pam-auth-update")
-    # a service that does not read the folder is said, and the node does not join
+    # a service that does not read the folder is reported, and the node does not join
     (compute.root / "usr/lib/x86_64-linux-gnu/security/pam_slurm_adopt.so").unlink()
     compute.fake("sshd", 'echo "usepam yes"')
     done = compute.steps("ssh")

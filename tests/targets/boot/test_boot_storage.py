@@ -1,4 +1,4 @@
-"""Servers of a file system install their software once, and clients mount it as the catalog says."""
+"""Servers of a file system install their software once, and clients mount it with the rule of the catalog."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ printf 'no newline'
 
 @cache
 def build_weka_plan(options: tuple[tuple[str, str], ...] = S3, suppressed: bool = False) -> Plan:
-    """A cluster with WEKA on servers of its own."""
+    """A cluster with WEKA on separate servers."""
     storage: dict[str, Any] = {"name": "scratch", "kind": "weka", "capacity": "200 TB", "mount": "/scratch"}
     found = resolve(
         ClusterSpec.model_validate(
@@ -54,7 +54,7 @@ def build_weka_plan(options: tuple[tuple[str, str], ...] = S3, suppressed: bool 
 def start_server(folder: Path, plan: Plan) -> BootMachine:
     """A server, with the program in a bucket of the user's and a token."""
     machine = BootMachine(folder, "scratch-servers", plan)
-    # buckets other than the cluster's lie beside its own
+    # buckets of others are in the same folder
     text = machine.start.read_text()
     own = 'cloud_fetch() { cp "$CLOUD/bucket/$1" "$2"; }'
     both = 'cloud_fetch() { [ "$BUCKET" = state ] || set -- "../$BUCKET/$1" "$2"; cp "$CLOUD/bucket/$1" "$2"; }'

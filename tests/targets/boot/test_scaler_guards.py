@@ -37,7 +37,7 @@ def wait_for(happened: Callable[[], bool]) -> None:
 
 
 def is_locked(scaler: Scaler) -> bool:
-    """Whether somebody runs a pass."""
+    """Whether a pass is running."""
     with (scaler.state / "lock").open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -228,7 +228,7 @@ def test_the_loop_continues_while_slurm_is_unresponsive(scaler: Scaler) -> None:
 
 
 def test_unexpected_errors_end_the_loop(scaler: Scaler) -> None:
-    """Its unit begins it anew (Restart=always)."""
+    """Its unit restarts it (Restart=always)."""
     (scaler.root / "var/log/slurm").rename(scaler.root / "var/log/away")
     scaler.fake("scontrol", "exit 1")
     assert scaler.call("loop").returncode == 1

@@ -232,7 +232,7 @@ def test_output_of_provider_functions_is_parsed(cloud: Cloud, tmp_path: Path) ->
 
 
 def test_errors_of_provider_functions_are_distinguished(cloud: Cloud, tmp_path: Path) -> None:
-    """They are told from "none", and the want of capacity from all others."""
+    """They are distinguished from "none", and missing capacity from all others."""
     answer = tmp_path / "answer"
     answer.write_text("echo half; echo why >&2; return 1")
     for ask in (cloud.list_instances, cloud.get_size):

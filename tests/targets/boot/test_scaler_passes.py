@@ -83,7 +83,7 @@ def test_features_of_older_releases_are_restored(tmp_path: Path) -> None:
 
 
 def test_lost_topologies_of_nodes_are_restored(scaler: Scaler) -> None:
-    """Only to nodes that are off: one that is on has said its own."""
+    """Only for nodes that are off: a node that is on has reported its own."""
     scaler.nodes(train_0002="ALLOCATED+CLOUD")
     nodes = scaler.cloud / "nodes"
     lines = nodes.read_text().splitlines(keepends=True)
@@ -142,11 +142,11 @@ def test_the_minimum_of_a_pool_is_never_powered_down(scaler: Scaler) -> None:
     scaler.fake("scontrol", answer + SLURM)
     (scaler.cloud / "config").write_text("SuspendExcNodes         = train-0001,train-0002\n")
     assert scaler.scale("pass") == []
-    (scaler.cloud / "config").write_text("SuspendExcNodes         = (null)\n")  # slurmctld began anew
+    (scaler.cloud / "config").write_text("SuspendExcNodes         = (null)\n")  # slurmctld was restarted
     assert scaler.scale("pass") == [told]
     scaler.groups(("train-spot", "train", 0, 8, 1, 0), on_demand)
     assert scaler.scale("pass") == []
-    # a release that cannot be told says so once
+    # a release without support reports it once
     scaler.fake("scontrol", 'case "$1" in update) exit 1 ;; esac\n' + answer + SLURM)
     scaler.groups(("train-spot", "train", 0, 8, 1, 2))
     scaler.scale("pass"), scaler.scale("pass")

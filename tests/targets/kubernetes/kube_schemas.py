@@ -1,4 +1,4 @@
-"""The schemas of schemas.yaml as JSON Schemas, and what an object breaks of its own."""
+"""The schemas of schemas.yaml as JSON Schemas, and the errors of an object."""
 
 from __future__ import annotations
 

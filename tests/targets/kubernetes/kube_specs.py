@@ -190,7 +190,7 @@ def select_kind(items: list[dict[str, Any]], kind: str) -> dict[str, dict[str, A
 
 
 def read_quota(queue: dict[str, Any], flavor: str, resource: str, what: str = "nominalQuota") -> int | None:
-    """What a ClusterQueue says of a resource in a flavor; None where it says nothing."""
+    """The value of a ClusterQueue for a resource in a flavor; None if it has none."""
     [group] = queue["spec"]["resourceGroups"]
     [found] = [item for item in group["flavors"] if item["name"] == flavor]
     [number] = [item.get(what) for item in found["resources"] if item["name"] == resource]

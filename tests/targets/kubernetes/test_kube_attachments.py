@@ -45,7 +45,7 @@ def test_roce_settings_match_the_switches() -> None:
 
 
 def test_pods_on_infiniband_use_index_0_and_functions_are_left_to_nccl() -> None:
-    """A function has an RDMA device and a P_Key table of its own: the names of the whole ports would match none."""
+    """A function has an RDMA device and a separate P_Key table: the names of whole ports would match none."""
     whole = build_plan({})
     settings = build_nccl_environment(whole, whole.pools[0])
     assert settings["NCCL_IB_PKEY"] == "0" and settings["NCCL_IB_HCA"].startswith("=mlx5_")

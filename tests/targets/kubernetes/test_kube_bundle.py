@@ -162,7 +162,7 @@ def test_gitops_follows_the_same_order() -> None:
 
 
 def test_argocd_has_all_applications_and_retries_them() -> None:
-    """It begins them at once (waves order the objects of one Application): what comes too early is tried again."""
+    """It starts them together (waves order the objects of one Application): objects that are too early are retried."""
     plan, bundle = BUNDLES["argocd"]
     applications = {item["metadata"]["name"]: item for item in read_gitops(bundle)}
     charts = {chart.name for chart in plan.scheduler.kubernetes.charts}  # type: ignore[union-attr]

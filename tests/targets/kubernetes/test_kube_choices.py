@@ -1,4 +1,4 @@
-"""What a spec and the catalog choose between: levels, sizes of the control plane, sites with devices of their own."""
+"""Choices of spec and catalog: levels, sizes of the control plane, sites with their own devices."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_levels_of_a_cloud_are_selected_by_name() -> None:
 
 
 def test_threads_of_an_instance_are_its_vcpus() -> None:
-    """Whether or not somebody sourced its processors; those that are reserved are nobody's."""
+    """Whether or not its processors are in the catalog; reserved ones are not counted."""
     pools = [{"name": "train", "machine": "p5en.48xlarge", "nodes": 4, "reserve": {"cores": 8}}]
     changes = VARIANTS["aws"] | {"pools": pools, "fabrics": [], "storage": [], "tenants": [{"name": "all"}]}
     [queue] = select_kind(render_objects(changes), "ClusterQueue").values()

@@ -79,7 +79,7 @@ def _subtract(block: Any, hole: Any) -> list[Any]:
 
 
 def iter_site_blocks(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Everything that has an address of its own in a plan."""
+    """All devices with an address in a plan."""
     if plan.site.kind == "onprem":
         yield "cluster", plan.network.cidr
         for pool in plan.pools:
@@ -111,7 +111,7 @@ def iter_site_blocks(plan: Plan) -> Iterator[tuple[str, str]]:
         for cloud_subnet in plan.cloud.network.subnets:
             if cloud_subnet.cidr:
                 yield cloud_subnet.key, cloud_subnet.cidr
-    if plan.site.kind != "onprem" and not (plan.cloud and plan.cloud.network.cidrs):  # somebody else's network
+    if plan.site.kind != "onprem" and not (plan.cloud and plan.cloud.network.cidrs):  # a network of others
         for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"):
             yield "private addresses", text
     yield from (("link-local or IPv6", text) for text in NEVER)
@@ -188,7 +188,7 @@ AWS = VARIANTS["aws"]
     ids=["declared", "several", "small", "existing"],
 )
 def test_tenants_on_aws_reach_no_range_of_the_network(network: Json) -> None:
-    """The ranges are those of the plan, added ones too; where the network is somebody's own, all private space."""
+    """The ranges are those of the plan, added ones too; in an existing network, all private ranges."""
     plan = build_plan(AWS | {"network": network})
     for items in tenants.build_files(plan).values():
         rules = Rules(items)

@@ -71,7 +71,7 @@ def test_pods_reach_their_own_namespace_and_external_networks() -> None:
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_admission_policies_apply_to_every_tenant(name: str) -> None:
-    """Whatever the fabrics: no level of Pod Security says anything of nodes, services, and volumes of other kinds."""
+    """Whatever the fabrics: no level of Pod Security restricts nodes, services, and volumes of other kinds."""
     plan = build_plan(VARIANTS[name])
     items = list_bundle_objects(render(plan, "kubernetes"))
     bound = {item["spec"]["policyName"] for item in select_kind(items, "ValidatingAdmissionPolicyBinding").values()}

@@ -1,4 +1,4 @@
-"""Rails of pods: addresses of their own, and adapters that somebody else drives."""
+"""Rails of pods: their addresses, and adapters with drivers of others."""
 
 from __future__ import annotations
 

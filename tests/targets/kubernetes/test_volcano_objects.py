@@ -22,7 +22,7 @@ def test_tiers_of_volcano_are_counted_from_the_nodes() -> None:
 
 
 def test_volcano_has_one_tier_for_a_level_whatever_the_pool() -> None:
-    """A unit lies above the domains of one pool and the nodes of another: one number, one HyperNode, one parent."""
+    """A unit is above the domains of one pool and the nodes of another: one number, one HyperNode, one parent."""
     link = {"kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
     pools = [H100 | {"nodes": 32}, {"name": "nvl", "machine": "dgx-gb200", "nodes": 36, "fabrics": ["domains"]}]
     fabrics = [{"name": name, **link} for name in ("compute", "domains")]
@@ -43,7 +43,7 @@ def test_volcano_has_one_tier_for_a_level_whatever_the_pool() -> None:
 
 
 def test_gangs_can_be_preempted_under_volcano() -> None:
-    """Its own defaults take only what a gang has beyond its least number, and ours have nothing beyond."""
+    """Its defaults preempt only pods beyond the minimum of a gang, and the rendered gangs have none beyond."""
     bundle = render(build_plan(VARIANTS["volcano"]), "kubernetes")
     said = yaml.safe_load(yaml.safe_load(bundle["charts/volcano.yaml"])["custom"]["scheduler_config_override"])
     [tier] = said["tiers"]

@@ -162,7 +162,7 @@ def test_the_cost_of_a_cloud_is_that_of_the_plan() -> None:
 
 
 def test_unknown_values_are_not_drawn_as_zero() -> None:
-    """MI300X is counted by a lower bound, Q3400 by nothing: the row plan says so in every rack that has one."""
+    """MI300X is counted by a lower bound, Q3400 has no value: the row plan shows this in every rack that has one."""
     pools = [
         {"name": "some", "machine": "mi300x-8gpu", "nodes": 4},
         {"name": "rows", "machine": "dgx-gb300", "nodes": 36, "fabrics": ["compute"]},

@@ -46,7 +46,7 @@ RENAMED = {
 
 
 def iter_commands(data: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
-    """What ``nv set`` would be told for a patch: ``interface swp1 ipv4 address 10.0.0.0/31``."""
+    """The arguments of ``nv set`` for a patch: ``interface swp1 ipv4 address 10.0.0.0/31``."""
     if isinstance(data, dict) and data:
         for key, value in data.items():
             yield from iter_commands(value, (*path, str(key)))

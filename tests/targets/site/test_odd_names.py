@@ -1,4 +1,4 @@
-"""Whatever a product is called, every table and document of the site parses, and says that name."""
+"""With any name of a product, every table and document of the site parses, and has that name."""
 
 from __future__ import annotations
 

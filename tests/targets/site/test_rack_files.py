@@ -1,4 +1,4 @@
-"""Racks as files: each thing once, in its unit; tables add up; pictures are well formed."""
+"""Racks as files: each device once, in its unit; tables add up; pictures are well formed."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def test_files_of_1600_switches_are_small() -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_loading_a_configuration_keeps_users_and_access(dialect: str) -> None:
-    """The files have no users or AAA of the site: whoever replaces a whole configuration with them is locked out."""
+    """The files have no users or AAA of the site: replacing a whole configuration with them would lock users out."""
     bundle = render(build_plan(dialect), "roce")
     text = bundle["INSTALL.md"]
     steps = [line for block in re.findall(r"^```\n(.*?)^```", text, re.M | re.S) for line in block.splitlines()]
@@ -120,7 +120,7 @@ def test_loading_a_configuration_keeps_users_and_access(dialect: str) -> None:
     replacing = r"configure replace|config reload|config replace|startup-config|\S+ /etc/sonic/config_db\.json$"
     assert not [step for step in steps if re.search(replacing, step)]
     kept = {"eos": ("commit timer", "supercloud commit"), "nvue": ("apply --confirm", "apply --confirm-yes")}
-    if dialect in kept:  # what cuts the session off is taken back by itself
+    if dialect in kept:  # a change that disconnects the session is reverted automatically
         first, then = (next(at for at, step in enumerate(steps) if item in step) for item in kept[dialect])
         assert first < then
     if dialect == "nvue":  # which takes full paths only
@@ -128,6 +128,6 @@ def test_loading_a_configuration_keeps_users_and_access(dialect: str) -> None:
         assert len(patches) == 2 and all('patch "$PWD/' in step for step in patches)
     if dialect == "sonic":  # nothing is called like the file that `config reload` reads
         assert not [path for path in bundle if path.endswith("config_db.json")]
-    if dialect == "eos":  # SSH listens in the default VRF only, unless it is told
+    if dialect == "eos":  # SSH listens in the default VRF only, unless configured
         assert "\nmanagement ssh\n   vrf MGMT\n      no shutdown\n" in bundle["compute/leaf/compute-leaf-001.cfg"]
         assert "vrf MGMT\n   ip address" in bundle["compute/leaf/compute-leaf-001.cfg"]

@@ -56,7 +56,7 @@ def test_missing_interfaces_get_no_address(tmp_path: Any) -> None:
 
 
 def run_rails(tmp_path: Path, script: str, how: str, host: str) -> None:
-    """Run roce-rails.sh below a folder; ``ip`` notes what it is told in ``calls``."""
+    """Run roce-rails.sh below a folder; ``ip`` records its arguments in ``calls``."""
     names = re.findall(r'^ +"\d+ \d+ (\S+) ', script, re.M)
     for folder in (
         "etc/systemd/network",

@@ -30,7 +30,7 @@ ODD = {
 
 @dataclass(frozen=True)
 class Said:
-    """What a switch says of the contract."""
+    """The QoS policy in the configuration of a switch."""
 
     dscp: tuple[int, int]
     """DSCP and priority of data."""

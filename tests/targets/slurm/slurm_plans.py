@@ -112,7 +112,7 @@ def parse_records(text: str) -> list[dict[str, str]]:
 
 
 def get_setting(text: str, key: str) -> str | None:
-    """The value of a key that has a line of its own."""
+    """The value of a key that has a separate line."""
     found = [record[key.lower()] for record in parse_records(text) if list(record) == [key.lower()]]
     assert len(found) < 2, f"{key} is set twice"
     return found[0] if found else None

@@ -119,7 +119,7 @@ def test_busy_nodes_are_checked(node: Host) -> None:
     ],
 )
 def test_only_processes_in_cgroups_of_slurmd_are_kept(job: Host, tmp_path: Path, line: str, inside: bool) -> None:
-    """A user names cgroups of their own as they like."""
+    """Users can give their cgroups any name."""
     text = (job.etc / "epilog.sh").read_text()
     function = re.search(r"^in_a_job\(\) \{.*?^\}\n", text, re.M | re.S)
     assert function is not None

@@ -95,7 +95,7 @@ def test_defaults_do_not_exceed_the_node(rendered: tuple[str, Bundle]) -> None:
     for record in parse_records(text):
         if record.get("nodename") == "DEFAULT":
             default = {**default, **record}
-            if "sockets" not in record:  # nobody knows its processors, and the plan has an error
+            if "sockets" not in record:  # its processors are unknown, and the plan has an error
                 default["sockets"] = "0"
         elif "nodename" in record:
             gpus = sum(int(item.split(":")[2]) for item in default.get("gres", "").split(",") if item[:4] == "gpu:")
@@ -111,7 +111,7 @@ def test_defaults_do_not_exceed_the_node(rendered: tuple[str, Bundle]) -> None:
             assert gpus * int(partition.get("defmempergpu", 0)) <= memory
             assert gpus * int(partition.get("defcpupergpu", 0)) <= cpus
             assert "defmempercpu" not in partition or cpus * int(partition["defmempercpu"]) <= memory
-            # without the last, a job that says nothing would get all memory of the node
+            # without the last, a job without a memory request would get all memory of the node
             assert not gpus or {"defmempergpu", "defcpupergpu", "defmempercpu"} <= set(partition)
 
 
@@ -240,7 +240,7 @@ def test_slurm_conf_of_clouds_lists_no_nodes() -> None:
 
 
 def test_power_saving_is_enabled_where_nodes_join() -> None:
-    """Power saving is on where nodes join, with programs of the boot bundle; older releases are told of no places."""
+    """Power saving is on where nodes join, with programs of the boot bundle; older releases get no topology."""
     for release in RELEASES:
         found = build_variant(release, "plain")
         bundle = render(replace(found, site=replace(found.site, kind="aws")), "slurm")
@@ -254,7 +254,7 @@ def test_power_saving_is_enabled_where_nodes_join() -> None:
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_jwt_tokens_are_accepted(release: str) -> None:
-    """Slurmctld and slurmdbd take the same tokens, with a key that is no part of the bundle; users see their own."""
+    """Slurmctld and slurmdbd take the same tokens, with a key that is not in the bundle; users see their own."""
     bundle = render(build_plan(release), "slurm")
     for name in ("slurm.conf", "slurmdbd.conf"):
         assert get_setting(bundle[name], "AuthAltTypes") == "auth/jwt", name
@@ -311,7 +311,7 @@ def test_each_job_has_its_own_tmp_if_the_release_supports_it(release: str) -> No
     ],
 )
 def test_jobs_of_one_accelerator_fill_a_node(machine: str, more: dict[str, Any], units: int) -> None:
-    """CR_Core gives whole cores: a share that is no multiple of a core's threads leaves accelerators without any."""
+    """CR_Core gives whole cores: other shares than multiples of its threads leave accelerators without cores."""
     pools = [{"name": "train", "machine": machine, "nodes": 2, **more}]
     found = build_plan("25.11", pools)
     (line,) = list_records(render(found, "slurm")["slurm.conf"], "PartitionName")

@@ -40,7 +40,7 @@ def test_install_shows_why_a_node_is_not_idle(tmp_path: Path, state: str) -> Non
 
 
 def test_files_in_etc_slurm_belong_to_root() -> None:
-    """The programs in /etc/slurm run as root: they belong to root; keys are made where nobody can read."""
+    """The programs in /etc/slurm run as root: they belong to root; no other user can read new keys."""
     guide = render(build_variant("22.05", "two-controllers"), "slurm")["INSTALL.md"]
     assert "cp -a" not in guide and "sackd" not in guide
     installs = [line for line in guide.splitlines() if line.startswith("install ") and line.endswith("/etc/slurm/")]
@@ -110,7 +110,7 @@ set -e
 @pytest.mark.slow
 @pytest.mark.parametrize("mask", ["022", "077"])
 def test_blocks_of_install_run_in_one_shell_leave_files_that_daemons_read(mask: str, tmp_path: Path) -> None:
-    """A umask set for keys does not stay: MariaDB would skip its file in silence. Paths are below a folder of ours."""
+    """A umask for keys is not kept: MariaDB would silently skip its file. Paths are below a temporary folder."""
     guide = render(build_variant("25.11", "tenants"), "slurm")["INSTALL.md"]
     script = "".join(re.findall(r"^```sh\n(.*?)^```$", guide, re.M | re.S))
     script = re.sub(r"(?<![\w.$}*])/(?=(etc|root|var|usr/local|usr/sbin)/)", f"{tmp_path}/", script)

@@ -1,4 +1,4 @@
-"""``scheduler.options``: keys that other rendered files depend on are refused, items of lists are added to ours."""
+"""``scheduler.options``: keys on which other files depend are refused, items of lists are added."""
 
 from __future__ import annotations
 

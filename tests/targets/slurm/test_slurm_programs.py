@@ -80,7 +80,7 @@ def test_a_second_run_of_accounts_changes_nothing(database: Host) -> None:
 
 @pytest.mark.slow
 def test_accounts_follow_the_spec(database: Host, tmp_path: Path) -> None:
-    """A lifted limit is lifted, preemption that is off is taken back, what is gone from the spec stays."""
+    """Removed limits are cleared, disabled preemption is reverted, tenants removed from the spec stay."""
     database.run("accounts.sh")
     changed = [{"name": "llm", "share": 10, "priority": "low"}]
     render(build_plan(tenants=changed, scheduler={"preemption": False}), "slurm").write(database.etc)

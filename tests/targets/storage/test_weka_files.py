@@ -17,7 +17,7 @@ from supercloud.targets import render
 
 
 def test_drives_of_a_backend_are_divided_among_its_containers(bundle: Bundle, tmp_path: Path) -> None:
-    """24 drives are two containers of WEKA: 19 and 5, each drive given once. The script is run with a weka of ours."""
+    """24 drives are two containers of WEKA: 19 and 5, each drive used once. A stand-in replaces weka."""
     (tmp_path / "weka").write_text(
         "#!/bin/bash\n"
         'case "$*" in *"container --output id,hostname"*) printf "1 a\\n2 b\\n3 a\\n4 b\\n" ;;\n'
@@ -93,7 +93,7 @@ def test_weka_is_mounted_on_kubernetes(catalog: Catalog, capacity: str) -> None:
 
 
 def test_weka_uses_a_new_folder_for_resource_files(bundle: Bundle, tmp_path: Path) -> None:
-    """backend.sh runs as root: what it sets containers up with lies in a folder that it has just made for itself."""
+    """backend.sh runs as root: its files for containers are in a folder that it has just created."""
     script = bundle["fast/backend.sh"]
     assert "/tmp" not in script and "folder=$(mktemp -d /root/" in script
     (tmp_path / "backend.sh").write_text(script.replace("/root/", f"{tmp_path}/"))

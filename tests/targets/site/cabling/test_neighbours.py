@@ -219,7 +219,7 @@ def test_each_output_format_of_each_system_is_verified(
     swapped = {leaf: [(first[0], *second[1:]), (second[0], *first[1:]), *rest]}
     (one,) = verify_output(plan, write_files(tmp_path / "swapped", swapped, form)).differences
     assert one.kind == "swapped" and one.cause == f"the two cables were exchanged at {leaf}"
-    # a cable less at a spine, told by both of its ends
+    # a cable less at a spine, reported by both of its ends
     gone = next(row for row in rows[spine] if row[1] == leaf)
     fewer = {name: [row for row in mine if not (name == spine and row == gone)] for name, mine in rows.items()}
     ends = {(gone[0], spine)}

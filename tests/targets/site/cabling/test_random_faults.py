@@ -63,7 +63,7 @@ def test_reported_faults_are_the_injected_ones(chance: random.Random, faults: li
     net = Net(text)
     links = [(one, other) for one, other in net.links.items() if one < other]
     chance.shuffle(links)
-    busy: set[str] = set()  # no device has two faults: those may have one cause, and are said as one
+    busy: set[str] = set()  # no device has two faults: those may have one cause, and are reported as one
     done: Counter[str] = Counter()
     touched: set[str] = set()
 

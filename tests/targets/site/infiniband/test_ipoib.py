@@ -114,7 +114,7 @@ def test_unknown_devices_are_rejected_before_changes(host: Path) -> None:
 
 def test_a_known_device_without_an_interface_is_rejected(host: Path) -> None:
     (host / "sys/class/infiniband/mlx5_1/device/net/ib2").rmdir()
-    (host / "sys/class/net/storage1").mkdir()  # another device's: it is not taken
+    (host / "sys/class/net/storage1").mkdir()  # of another device: it is not used
     done = run(host, build_plan(), "storage", "train-0001")
     assert done.returncode == 1 and "mlx5_1 has no interface: load ib_ipoib" in done.stderr
     assert list_written(host) == []

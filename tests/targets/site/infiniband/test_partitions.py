@@ -195,7 +195,7 @@ def test_a_changed_key_is_in_the_diff(folder: Path) -> None:
 
 
 def test_the_finding_on_equal_keys_suggests_another_key(folder: Path) -> None:
-    """No key is handed to the later of two here: then the other one's would change when it goes."""
+    """The later of two gets no key here: otherwise the key of the other would change when it is removed."""
     taken = compute_pkey("llm")
     plan = build_plan(format_spec_with_guids(LLM, f"{VISION}, pkey: {taken}"), folder)
     (found,) = [item for item in plan.errors if item.check == "subnet-partitions"]

@@ -272,7 +272,7 @@ def test_several_subnets_have_a_unit_for_each_port() -> None:
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd")
 @pytest.mark.parametrize("spec", [format_spec(), RAILS_APART])
 def test_systemd_accepts_the_unit(tmp_path: Path, spec: str) -> None:
-    """After a reboot a manager that was started by hand was gone."""
+    """After a reboot a manager that was started manually was not running."""
     files = render(sc.resolve(loads(spec)), "infiniband")
     [path] = [item for item in files if item.startswith("compute/opensm-compute") and item.endswith(".service")]
     start_path = tmp_path / "start-opensm.sh"
