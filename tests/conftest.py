@@ -1,4 +1,4 @@
-"""What all tests share: the examples, a way to write generated files anew, and a check of the marker ``slow``."""
+"""What all tests share: the examples, an option to write generated files, and a check of the marker ``slow``."""
 
 from __future__ import annotations
 

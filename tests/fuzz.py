@@ -1,6 +1,6 @@
 """Many generated specs, once: ``python tests/fuzz.py --specs 100000 --from 0``. Prints what is wrong and the figures.
 
-Each spec has 5 s of processor time; the process may grow by 1 GiB of memory. A spec that fails is written beside.
+Each spec has 5 s of processor time; the process may grow by 1 GiB of memory. Specs that fail are kept in a folder.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _Late(Exception):
     pass
 
 
-def _late(*_: Any) -> None:
+def _raise_late(*_: Any) -> None:
     raise _Late(f"more than {_SECONDS} s of processor time")
 
 
@@ -49,7 +49,7 @@ def main() -> int:
     given.out.mkdir(parents=True, exist_ok=True)
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     resource.setrlimit(resource.RLIMIT_DATA, (used + _MEMORY, used + _MEMORY))
-    signal.signal(signal.SIGPROF, _late)
+    signal.signal(signal.SIGPROF, _raise_late)
     counts: Counter[str] = Counter()
     seen: set[str] = set()
     worst = 0.0

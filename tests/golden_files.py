@@ -130,7 +130,7 @@ def mark_names(path: str, names: Iterable[str]) -> str:
 
 
 def compute_digest(text: str) -> str:
-    """12 digits of SHA-256: enough where nobody looks for two texts with one digest."""
+    """12 digits of SHA-256: enough without an adversary who searches for two texts with one digest."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -220,7 +220,7 @@ def read_golden(folder: Path) -> dict[str, list[Entry]]:
     return golden
 
 
-def read_golden_of(revision: str) -> dict[str, list[Entry]]:
+def read_golden_revision(revision: str) -> dict[str, list[Entry]]:
     """The golden files of a commit; empty without git or a repository, or if the commit has none with manifests."""
     command = ["git", "-C", str(ROOT), "archive", revision, GOLDEN.relative_to(ROOT).as_posix()]
     archive = subprocess.run(command, capture_output=True) if shutil.which("git") else None
@@ -261,7 +261,7 @@ def compare(old: Mapping[str, list[Entry]], new: Mapping[str, list[Entry]]) -> s
         return "no golden file differs\n"
     width = max(len(kind) for kind in differing)
     table = [f"{'kind':<{width}}  changed   of   new  gone  kept text  lines in all"]
-    for kind, row in [*differing.items(), ("all", _sum(differing.values()))]:
+    for kind, row in [*differing.items(), ("all", _add_rows(differing.values()))]:
         kept = f"+{row['+']} -{row['-']}" if row["+"] or row["-"] else ""
         counts = f"{row['changed']:7} {row['files']:4} {row['new']:5} {row['gone']:5}"
         table.append(f"{kind:<{width}}  {counts}  {kept:>9}  {row['lines']:+12}")
@@ -269,7 +269,7 @@ def compare(old: Mapping[str, list[Entry]], new: Mapping[str, list[Entry]]) -> s
     return "\n".join([*table, *came_and_went[:SHOWN_PATHS], *([f"and {rest} more"] if rest > 0 else [])]) + "\n"
 
 
-def _sum(rows: Iterable[Counter[str]]) -> Counter[str]:
+def _add_rows(rows: Iterable[Counter[str]]) -> Counter[str]:
     total: Counter[str] = Counter()
     for row in rows:
         total.update(row)
@@ -285,7 +285,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def build_full(renderings: Iterable[Rendering]) -> dict[str, list[Entry]]:
-    """As ``build_golden``, with every file in full and a row of its own."""
+    """As ``build_golden``, with every file in full and one row per file."""
     return {
         item.example: [
             Entry(marked, compute_digest(text), text.count("\n"), 1, text) for marked, text in item.texts.items()
@@ -313,7 +313,7 @@ def main(words: list[str]) -> int:
         return 0
     golden = build_golden(render_example(spec) for spec in EXAMPLES)
     write_files(GOLDEN, format_golden(golden))
-    base = read_golden_of(given.base)
+    base = read_golden_revision(given.base)
     if base:
         print(f"compared with {given.base}:\n{compare(base, read_golden(GOLDEN))}", end="")
     else:

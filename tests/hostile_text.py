@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 
-def hostile_text(text: str, chance: random.Random) -> str:
+def make_hostile_text(text: str, chance: random.Random) -> str:
     """YAML text with what no serializer writes: bombs of aliases, deep nesting, odd tags, torn lines, many keys."""
     match chance.choice(("bomb", "deep", "tag", "torn", "keys", "twice", "merge", "control", "self")):
         case "bomb":

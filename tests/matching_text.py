@@ -8,7 +8,7 @@ from typing import Any
 
 
 def make_matching_text(pattern: str, chance: random.Random) -> str:
-    """A text that a pattern matches, of the parts that patterns of ours use."""
+    """A text that a pattern matches, of the parts that the project's patterns use."""
     return _make_parts(regex.parse(pattern), chance)
 
 
@@ -21,7 +21,7 @@ def _make_parts(parsed: Any, chance: random.Random) -> str:
             case "NOT_LITERAL" | "ANY":
                 text += chance.choice("ab 1")
             case "IN":
-                text += _of_set(part, chance)
+                text += _choose_member(part, chance)
             case "MAX_REPEAT" | "MIN_REPEAT":
                 least, most, inner = part
                 times = chance.randint(least, min(int(most), least + 6))
@@ -36,7 +36,7 @@ def _make_parts(parsed: Any, chance: random.Random) -> str:
 _ODD = "aZ09 _-.,:;/\\'\"$`(){}[]<>|&!#%=+*?~^@äß中🖧\u00a0\u202e"
 
 
-def _of_set(members: Any, chance: random.Random) -> str:
+def _choose_member(members: Any, chance: random.Random) -> str:
     if str(members[0][0]) == "NEGATE":
         refused = list(members[1:])
         return chance.choice([item for item in _ODD if not any(_holds(member, item) for member in refused)] or ["a"])

@@ -22,7 +22,7 @@ from supercloud.primitives.bundle import Bundle
 from supercloud.spec.loader import load
 from supercloud.targets import list_targets, render
 
-__all__ = ["LateRefusal", "is_small", "outcome", "parse_files"]
+__all__ = ["LateRefusal", "is_small", "try_file", "parse_files"]
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -37,7 +37,7 @@ def is_small(plan: Plan) -> bool:
     return plan.nodes <= 200 and switches <= 200
 
 
-def outcome(path: Path, catalog: Catalog, wanted: Callable[[Plan, str], bool], shells: bool = False) -> str:
+def try_file(path: Path, catalog: Catalog, wanted: Callable[[Plan, str], bool], shells: bool = False) -> str:
     """``refused``, ``planned`` (nothing was wanted of it) or ``rendered``.
 
     ``wanted`` chooses the targets that are rendered; ``shells`` also has scripts read by bash.
@@ -66,7 +66,7 @@ _WHOLE: set[int] = set()
 
 
 def parse_files(bundle: Bundle, shells: bool = False) -> None:
-    """Raises where a file is not what its name says."""
+    """Raises if a file does not match its name."""
     for name, text in bundle.items():
         mark = hash((PurePosixPath(name).suffix, shells, text))
         if mark in _WHOLE:

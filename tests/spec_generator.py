@@ -25,15 +25,15 @@ __all__ = ["Generator"]
 
 
 @functools.cache
-def _schema(document: str) -> Mapping[str, Any]:
+def _build_schema(document: str) -> Mapping[str, Any]:
     """A schema, made once: pydantic takes 0.2 s for it, ten times what a document takes."""
     return build_schema(document)
 
 
 class Generator:
-    """Documents of one schema (cluster, job or fleet), made anew or by changing one of ``seeds``.
+    """Documents of one schema (cluster, job or fleet), generated or made by changing one of ``seeds``.
 
-    A change that ``is_valid`` refuses is taken back, most times: a document in which nothing is refused tries what
+    A change that ``is_valid`` refuses is reverted, most times: a document in which nothing is refused tries what
     comes after the checks of single values.
     """
 
@@ -46,7 +46,7 @@ class Generator:
         is_valid: Callable[[Any], bool] = lambda data: True,
     ):
         self.random = random.Random(f"{document}/{seed}")
-        self.schema = _schema(document)
+        self.schema = _build_schema(document)
         self.definitions: dict[str, Any] = self.schema.get("$defs", {})
         self.seeds = seeds
         self.is_valid = is_valid
@@ -58,7 +58,7 @@ class Generator:
         self.wrong = 0.0
 
     def document(self) -> Any:
-        """A document: one in ten anew, the others a seed with one or a few changes, mostly to valid values."""
+        """A document: one in ten generated, the others a seed with one or a few changes, mostly to valid values."""
         chance = self.random
         if not self.seeds or chance.random() < 0.05:
             self.wrong = chance.choice((0.0, 0.0, 0.01, 0.1))
@@ -66,8 +66,8 @@ class Generator:
         data = copy.deepcopy(chance.choice(self.seeds))
         for _ in range(chance.choice((1, 1, 2, 2, 3, 5, 8))):
             self.wrong = chance.choice((0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.05))
-            self.names = _declared(data)
-            self.machines = _of_site(data, self.catalog)
+            self.names = _list_declared_names(data)
+            self.machines = _list_site_machines(data, self.catalog)
             changed = copy.deepcopy(data)
             self._change(changed, chance.random() < 0.05)
             if chance.random() < 0.03 or self.is_valid(changed):
@@ -81,7 +81,7 @@ class Generator:
         chance = self.random
         if chance.random() < self.wrong:
             return copy.deepcopy(chance.choice(WRONG))
-        schema = self._named(schema)
+        schema = self._resolve_reference(schema)
         branches = schema.get("anyOf") or schema.get("oneOf")
         if branches:
             some = [item for item in branches if item.get("type") != "null"]
@@ -107,7 +107,7 @@ class Generator:
                 return self._text(schema, key, index)
         return None
 
-    def _named(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _resolve_reference(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         while "$ref" in schema:
             schema = self.definitions[schema["$ref"].split("/")[-1]]
         return schema
@@ -135,7 +135,7 @@ class Generator:
         inner = schema.get("items")
         if inner is None:
             return [self.value(item, key, depth) for item in schema.get("prefixItems", ())]
-        shape = self._named(inner)
+        shape = self._resolve_reference(inner)
         if shape.get("type") == "object":
             return [self._object(shape, depth, number) for number in range(count)]
         return [self.value(inner, key, depth, number) for number in range(count)]
@@ -213,7 +213,7 @@ class Generator:
     def _change_list(self, here: list[Any], schema: Mapping[str, Any], key: str) -> None:
         match self.random.choice(("add", "add", "twin", "drop")):
             case "add" if "items" in schema:
-                shape = self._named(schema["items"])
+                shape = self._resolve_reference(schema["items"])
                 new = self._object(shape, 2, len(here)) if shape.get("type") == "object" else self.value(shape, key, 2)
                 here.append(new)
             case "twin" if here:
@@ -225,9 +225,9 @@ class Generator:
         self, data: Any, schema: Mapping[str, Any], of: str = ""
     ) -> Iterator[tuple[Any, Mapping[str, Any], str]]:
         """Every mapping and list of a document, with the schema that it has there and the field that it is in."""
-        schema = self._named(schema)
+        schema = self._resolve_reference(schema)
         for branch in schema.get("anyOf") or schema.get("oneOf") or ():
-            if self._fits(data, self._named(branch)):
+            if self._fits(data, self._resolve_reference(branch)):
                 yield from self._places(data, branch, of)
                 return
         if isinstance(data, dict):
@@ -247,7 +247,7 @@ class Generator:
         return kind is None or (isinstance(data, dict) and data.get("kind") == kind)
 
 
-def _declared(data: Any) -> dict[str, list[str]]:
+def _list_declared_names(data: Any) -> dict[str, list[str]]:
     """Names in the lists of a document: pools, fabrics, tenants and so on."""
     if not isinstance(data, dict):
         return {}
@@ -258,15 +258,15 @@ def _declared(data: Any) -> dict[str, list[str]]:
     }
 
 
-def _of_site(data: Any, catalog: Catalog) -> list[str]:
+def _list_site_machines(data: Any, catalog: Catalog) -> list[str]:
     """Machines of the kind of site that a document has."""
     site = data.get("site") if isinstance(data, dict) else None
     kind = site.get("kind") if isinstance(site, dict) else None
-    return _machines(catalog).get(str(kind), [])
+    return _list_machines_by_site(catalog).get(str(kind), [])
 
 
 @functools.cache
-def _machines(catalog: Catalog) -> dict[str, list[str]]:
+def _list_machines_by_site(catalog: Catalog) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name in catalog.list_names("machines"):
         found.setdefault(catalog.get(Machine, name).provider, []).append(name)

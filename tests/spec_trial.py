@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hostile_text import hostile_text
-from outcome import is_small, outcome
+from hostile_text import make_hostile_text
+from outcome import is_small, try_file
 from pydantic import ValidationError
 from samples import EXAMPLES
 from spec_generator import Generator
@@ -23,7 +23,7 @@ __all__ = ["CATALOG", "generate", "try_spec", "write"]
 
 _ALL = [(path.parent.name, yaml.safe_load(path.read_text())) for path in EXAMPLES]
 _SMALL = [data for name, data in _ALL if name[:2] not in ("02", "03", "04", "05")]
-SEEDS = [data for _, data in _ALL] + 3 * _SMALL  # those of whom everything is rendered are taken more often
+SEEDS = [data for _, data in _ALL] + 3 * _SMALL  # those that are rendered completely are selected more often
 CATALOG = Catalog([path.parent / "catalog" for path in EXAMPLES if (path.parent / "catalog").is_dir()])
 
 _LIGHT = ("slurm", "storage", "kubernetes", "boot", "hosts")
@@ -51,7 +51,7 @@ def write(data: Any, path: Path, chance: random.Random) -> Path:
     as_json = chance.random() < 0.5
     text = json.dumps(data) if as_json else yaml.dump(data, Dumper=yaml.CSafeDumper, allow_unicode=True)
     if chance.random() < 0.02:
-        text = hostile_text(text, chance)
+        text = make_hostile_text(text, chance)
     path = path.with_suffix(".json" if as_json else ".yaml")
     path.write_text(text, encoding="utf-8", errors="surrogatepass")
     return path
@@ -67,4 +67,4 @@ def try_spec(number: int, folder: Path) -> str:
     def is_wanted(plan: Plan, target: str) -> bool:
         return is_small(plan) and (heavy or target in wanted)
 
-    return outcome(path, CATALOG, is_wanted, shells)
+    return try_file(path, CATALOG, is_wanted, shells)

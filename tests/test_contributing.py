@@ -51,7 +51,7 @@ def test_each_row_has_a_proof() -> None:
 
 
 @pytest.mark.parametrize("name", ROWS, ids=lambda name: name[:40].replace(" ", "-"))
-def test_a_row_is_true(name: str, tmp_path: Path) -> None:
+def test_each_row_is_true(name: str, tmp_path: Path) -> None:
     copy = PackageCopy(tmp_path)
     PROOFS[name](copy)
     wrong = [path for path in chain(copy.added, copy.lines, copy.functions) if not names_file(ROWS[name], path)]

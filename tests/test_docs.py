@@ -17,7 +17,7 @@ PAGES = sorted(
 )
 
 
-def demo_output() -> str:
+def run_demo() -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}  # as a new user has it
     env = kept | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
     ran = subprocess.run(["sh", "examples/demo.sh"], cwd=ROOT, env=env, capture_output=True, text=True, timeout=900)
@@ -25,20 +25,20 @@ def demo_output() -> str:
     return ran.stdout.strip("\n")
 
 
-def between(text: str, begin: str, end: str) -> str:
+def cut_between(text: str, begin: str, end: str) -> str:
     assert begin in text and end in text
     return text.split(begin, 1)[1].split(end, 1)[0]
 
 
 @pytest.mark.slow
 def test_the_demo_prints_what_its_page_shows(write_generated: bool) -> None:
-    text, output = DEMO.read_text(), f"$ make demo\n\n{demo_output()}"
+    text, output = DEMO.read_text(), f"$ make demo\n\n{run_demo()}"
     block = f"\n```console\n{output}\n```\n"
     if write_generated:
-        old = between(text, "<!-- demo:begin -->", "<!-- demo:end -->")
+        old = cut_between(text, "<!-- demo:begin -->", "<!-- demo:end -->")
         DEMO.write_text(text.replace(old, block, 1))
         text = DEMO.read_text()
-    assert between(text, "<!-- demo:begin -->", "<!-- demo:end -->") == block
+    assert cut_between(text, "<!-- demo:begin -->", "<!-- demo:end -->") == block
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -49,7 +49,7 @@ def test_links_have_targets(page: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_verb_shows_an_example_and_the_next_one() -> None:
+def test_every_command_has_an_example_and_the_next_command() -> None:
     from typer.testing import CliRunner
 
     from supercloud.cli import COMMANDS, app

@@ -145,10 +145,10 @@ KEYS = [
 ]
 
 
-def places(value: Any, here: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def iter_places(value: Any, here: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     yield here
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        yield from places(inner, (*here, key))
+        yield from iter_places(inner, (*here, key))
 
 
 KINDS = ["drop", "replace", "add", "twin", "move", "rename", *["like"] * 12]
@@ -204,7 +204,7 @@ WORDS = [
 ]
 
 
-def like(draw: st.DrawFn, value: Any) -> Any:
+def draw_like(draw: st.DrawFn, value: Any) -> Any:
     """Another value of the same kind: what reaches the decisions behind the spec's shape."""
     if isinstance(value, bool):
         return not value
@@ -213,37 +213,37 @@ def like(draw: st.DrawFn, value: Any) -> Any:
     return draw(st.sampled_from(WORDS)) if isinstance(value, str) else copy.deepcopy(draw(st.sampled_from(NASTY)))
 
 
-def at(value: Any, place: tuple[Any, ...]) -> Any:
+def get_at(value: Any, place: tuple[Any, ...]) -> Any:
     for key in place:
         value = value[key]
     return value
 
 
 @st.composite
-def spoilt(draw: st.DrawFn) -> dict[str, Any]:
+def draw_spoilt_spec(draw: st.DrawFn) -> dict[str, Any]:
     spec = copy.deepcopy(draw(st.sampled_from(SEEDS)))
     for _ in range(draw(st.integers(1, 4))):
-        everywhere = [place for place in places(spec) if place]
+        everywhere = [place for place in iter_places(spec) if place]
         if not everywhere:
             break
         place = draw(st.sampled_from(everywhere))
-        parent, key = at(spec, place[:-1]), place[-1]
+        parent, key = get_at(spec, place[:-1]), place[-1]
         match draw(st.sampled_from(KINDS)):
             case "drop":
                 del parent[key]
             case "replace":
                 parent[key] = copy.deepcopy(draw(st.sampled_from(NASTY)))
             case "like" if not isinstance(parent[key], dict | list):
-                parent[key] = like(draw, parent[key])
+                parent[key] = draw_like(draw, parent[key])
             case "add":
-                target = at(spec, draw(st.sampled_from([(), *everywhere])))
+                target = get_at(spec, draw(st.sampled_from([(), *everywhere])))
                 if isinstance(target, dict):
                     target[draw(st.sampled_from(KEYS))] = copy.deepcopy(draw(st.sampled_from(NASTY)))
             case "twin":
                 if isinstance(parent, list):
                     parent.append(copy.deepcopy(parent[key]))
             case "move":
-                parent[key] = copy.deepcopy(at(spec, draw(st.sampled_from(everywhere))))
+                parent[key] = copy.deepcopy(get_at(spec, draw(st.sampled_from(everywhere))))
             case "rename":
                 if isinstance(parent, dict):
                     parent[draw(st.sampled_from(KEYS))] = parent.pop(key)
@@ -251,12 +251,12 @@ def spoilt(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @contextmanager
-def no_hang(seconds: int, what: object) -> Iterator[None]:
-    def late(*_: object) -> None:
+def limit_time(seconds: int, what: object) -> Iterator[None]:
+    def raise_late(*_: object) -> None:
         raise AssertionError(f"hangs: {what}")
 
     # of the processor: how busy the machine is proves nothing
-    old = signal.signal(signal.SIGPROF, late)
+    old = signal.signal(signal.SIGPROF, raise_late)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
@@ -265,7 +265,7 @@ def no_hang(seconds: int, what: object) -> Iterator[None]:
         signal.signal(signal.SIGPROF, old)
 
 
-def outcome(path: Path) -> int:
+def get_outcome(path: Path) -> int:
     """The exit code that ``supercloud render`` would have; anything else than 0 or 2 is a bug."""
     try:
         plan = resolve(load(path), CATALOG)
@@ -284,18 +284,20 @@ def outcome(path: Path) -> int:
 
 @pytest.mark.parametrize("part", range(PARTS))
 @settings(max_examples=MANY // PARTS, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-@given(spec=spoilt(), as_json=st.booleans())
-def test_a_plan_or_findings(tmp_path_factory: Any, part: int, spec: dict[str, Any], as_json: bool) -> None:
+@given(spec=draw_spoilt_spec(), as_json=st.booleans())
+def test_any_spec_is_planned_or_has_findings(
+    tmp_path_factory: Any, part: int, spec: dict[str, Any], as_json: bool
+) -> None:
     path = tmp_path_factory.getbasetemp() / f"spec{part}.{'json' if as_json else 'yaml'}"
     text = json.dumps(spec) if as_json else yaml.dump(spec, Dumper=yaml.CSafeDumper, allow_unicode=True)
     path.write_text(text, encoding="utf-8", errors="surrogatepass")
-    with no_hang(20, text[:2000]):
-        assert outcome(path) in (0, 2)
+    with limit_time(20, text[:2000]):
+        assert get_outcome(path) in (0, 2)
 
 
 @settings(max_examples=1000, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.sampled_from(EXAMPLES), data=st.data())
-def test_torn_text(tmp_path_factory: Any, seed: Path, data: st.DataObject) -> None:
+def test_damaged_text_is_read_or_refused(tmp_path_factory: Any, seed: Path, data: st.DataObject) -> None:
     text = bytearray(seed.read_bytes())
     for _ in range(data.draw(st.integers(1, 5))):
         index = data.draw(st.integers(0, len(text) - 1))
@@ -310,5 +312,5 @@ def test_torn_text(tmp_path_factory: Any, seed: Path, data: st.DataObject) -> No
             break
     path = tmp_path_factory.getbasetemp() / "torn.yaml"
     path.write_bytes(bytes(text))
-    with no_hang(20, bytes(text)):
-        assert outcome(path) in (0, 2)
+    with limit_time(20, bytes(text)):
+        assert get_outcome(path) in (0, 2)

@@ -29,7 +29,7 @@ EXCEPTIONS = {
     # charts of these names: a chart that needs values has a line there
     "targets/schedulers/kubernetes/accelerators.py": {"neuron"},
     "targets/schedulers/kubernetes/charts.py": {"aws", "efa", "neuron"},
-    # the variable that clients of object stores read, whoever runs the store
+    # the variable that clients of all object stores read
     "targets/schedulers/kubernetes/storage.py": {"aws"},
     # the name of a profile in SONiC's database, at any site
     "targets/site/dialects/sonic.py": {"azure"},

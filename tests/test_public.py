@@ -26,7 +26,7 @@ def test_all_is_sorted_complete_and_importable() -> None:
 
 
 @pytest.mark.slow
-def test_importing_it_imports_nothing_heavy() -> None:
+def test_the_import_loads_no_heavy_modules() -> None:
     heavy = "'pulumi', 'kubernetes', 'rich', 'typer', 'numpy', 'jinja2', 'pydantic', 'yaml'"
     code = f"import sys, supercloud; print([m for m in ({heavy}) if m in sys.modules])"
     assert (

@@ -58,7 +58,7 @@ def test_a_flaky_test_passes_and_is_listed_with_its_first_error(checkout: Path) 
     section = text.split("flaky: needed a second attempt", 1)[1]
     assert "test_flaky" in section and "too early" in section
 
-    def history(*words: str) -> str:
+    def run_history(*words: str) -> str:
         return subprocess.run(
             [sys.executable, checkout / "tests/real/history.py", *words],
             capture_output=True,
@@ -66,9 +66,11 @@ def test_a_flaky_test_passes_and_is_listed_with_its_first_error(checkout: Path) 
             env={"SUPERCLOUD_CACHE": str(checkout.parent / "cache")},
         ).stdout
 
-    assert "| all | | 2 | 1 |" in history("table")
-    assert "| all | | 0 | 0 |" in history("table", f"{time.time() + 1}"), "what a run did not run is not in its table"
-    listed = history("flaky")
+    assert "| all | | 2 | 1 |" in run_history("table")
+    assert "| all | | 0 | 0 |" in run_history("table", f"{time.time() + 1}"), (
+        "what a run did not run is not in its table"
+    )
+    listed = run_history("flaky")
     assert "test_flaky" in listed and "test_bad" in listed
     written = [json.loads(line) for line in (checkout.parent / "cache" / "real-tests.jsonl").read_text().splitlines()]
     ended = {(line["test"].rsplit("::")[-1], line["passed"]) for line in written}
@@ -91,20 +93,39 @@ def test_a_result_is_reused_while_its_inputs_are_the_same(checkout: Path) -> Non
     assert run(checkout, "--reuse-results")[0] == run(checkout, "--reuse-results")[0] == 1, "a failure is never reused"
 
 
-def _calls(node: ast.AST) -> Iterator[ast.Call]:
+def _iter_calls(node: ast.AST) -> Iterator[ast.Call]:
     """All calls, but those that are expected to fail."""
     if isinstance(node, ast.With) and "pytest.raises" in ast.unparse(node.items[0].context_expr):
         return
     if isinstance(node, ast.Call):
         yield node
     for child in ast.iter_child_nodes(node):
-        yield from _calls(child)
+        yield from _iter_calls(child)
+
+
+def _iter_embedded_sleeps(tree: ast.AST) -> Iterator[int]:
+    """Lines near which a Python program in a string sleeps outside a loop."""
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Constant) and isinstance(node.value, str) and "time.sleep(" in node.value):
+            continue
+        try:
+            program = ast.parse(node.value)
+        except SyntaxError:
+            continue  # a text about it
+        loops = [inner for inner in ast.walk(program) if isinstance(inner, ast.While)]
+        polls = {id(inner) for loop in loops for inner in ast.walk(loop)}
+        for call in _iter_calls(program):
+            if ast.unparse(call.func) == "time.sleep" and id(call) not in polls:
+                yield node.lineno + call.lineno
 
 
 def test_waits_for_real_components_poll_for_minutes() -> None:
     hasty = []
     for path in REAL.rglob("*.py"):
-        for call in _calls(ast.parse(path.read_text())):
+        tree = ast.parse(path.read_text())
+        for line in _iter_embedded_sleeps(tree):
+            hasty.append(f"{path.relative_to(REAL)}:{line}: a sleep of fixed length in a program")
+        for call in _iter_calls(tree):
             name, place = ast.unparse(call.func), f"{path.relative_to(REAL)}:{call.lineno}"
             if name == "time.sleep" and path.name != "polling.py":
                 hasty.append(f"{place}: a sleep of fixed length; use wait_for or check_stays of polling.py")
@@ -114,3 +135,10 @@ def test_waits_for_real_components_poll_for_minutes() -> None:
                 if word.arg in ("timeout", "seconds", "limit") and is_short and "urlopen" not in name:
                     hasty.append(f"{place}: a limit of less than a minute")
     assert hasty == []
+
+
+def test_a_sleep_outside_a_loop_is_found_in_embedded_programs() -> None:
+    sleeps = "import time\ntime.sleep(1)\n"
+    polls = "import time\nwhile not done():\n    time.sleep(0.1)\n"
+    text = "a test uses no time.sleep() here"
+    assert list(_iter_embedded_sleeps(ast.parse(f"first = {polls!r}\nsecond = {sleeps!r}\nthird = {text!r}"))) == [4]

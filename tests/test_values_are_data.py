@@ -54,40 +54,40 @@ Path_ = tuple[str, ...]
 # -- places of texts in a schema -------------------------------------------------------------------------------------
 
 
-def texts(
+def iter_texts(
     schema: Mapping[str, Any], definitions: Mapping[str, Any], here: Path_ = (), over: frozenset[str] = frozenset()
 ) -> Iterator[tuple[Path_, Mapping[str, Any]]]:
-    """Every place of a schema that takes a text, with what it says about it; ``[]`` is any item, ``*`` any key."""
+    """Every text field of a schema, with its definition; ``[]`` is any item, ``*`` any key."""
     if "$ref" in schema:
         name = schema["$ref"].split("/")[-1]
         if name not in over:
-            yield from texts(definitions[name], definitions, here, over | {name})
+            yield from iter_texts(definitions[name], definitions, here, over | {name})
         return
     for branch in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
-        yield from texts(branch, definitions, here, over)
+        yield from iter_texts(branch, definitions, here, over)
     if schema.get("type") == "string" and "enum" not in schema and "const" not in schema:
         yield here, schema
     for key, inner in schema.get("properties", {}).items():
-        yield from texts(inner, definitions, (*here, key), over)
+        yield from iter_texts(inner, definitions, (*here, key), over)
     free = [schema["additionalProperties"]] if isinstance(schema.get("additionalProperties"), Mapping) else []
     for inner in (*free, *schema.get("patternProperties", {}).values()):
-        yield from texts(inner, definitions, (*here, "*"), over)
+        yield from iter_texts(inner, definitions, (*here, "*"), over)
     for inner in (
         *([schema["items"]] if isinstance(schema.get("items"), Mapping) else ()),
         *schema.get("prefixItems", ()),
     ):
-        yield from texts(inner, definitions, (*here, "[]"), over)
+        yield from iter_texts(inner, definitions, (*here, "[]"), over)
 
 
 NEEDED = {("keys",)}
 """What a release of Slurm knows: without these nothing can be rendered for it."""
 
 
-def fields(model: type[Any]) -> list[tuple[Path_, str]]:
+def list_fields(model: type[Any]) -> list[tuple[Path_, str]]:
     """Places of texts of a model, each with the first planted text that its pattern takes."""
     schema = model.model_json_schema()
     found: dict[Path_, str] = {}
-    for place, about in texts(schema, schema.get("$defs", {})):
+    for place, about in iter_texts(schema, schema.get("$defs", {})):
         value = next((item for item in PLANTED if takes(about, item)), None)
         if value is not None and place != ("name",) and place[:1] not in NEEDED:
             found.setdefault(place, value)
@@ -101,7 +101,7 @@ def takes(about: Mapping[str, Any], value: str) -> bool:
 @pytest.mark.parametrize("name", [*DOCUMENTS, *KINDS])
 def test_no_text_has_a_line_break_or_a_control_character(name: str) -> None:
     schema = ({**DOCUMENTS, **KINDS})[name].model_json_schema()
-    for place, about in texts(schema, schema.get("$defs", {})):
+    for place, about in iter_texts(schema, schema.get("$defs", {})):
         shown = ".".join((name, *place)).replace(".[]", "[]")
         if shown not in CODE:
             assert not [value for value in LINE_BREAKS if takes(about, value)], f"{shown} has no pattern: use Text"
@@ -110,21 +110,21 @@ def test_no_text_has_a_line_break_or_a_control_character(name: str) -> None:
 # -- planting --------------------------------------------------------------------------------------------------------
 
 
-def planted(data: Any, place: Path_, value: str) -> bool:
+def plant_text(data: Any, place: Path_, value: str) -> bool:
     """Put a text at every place of this kind in a document; whether there is one."""
     key, rest = place[0], place[1:]
     if key == "[]":
         if not isinstance(data, list):
             return False
         if rest:
-            return any(planted(item, rest, value) for item in data)
+            return any(plant_text(item, rest, value) for item in data)
         data[:] = [value if isinstance(item, str) else item for item in data] or [value]
         return True
     if not isinstance(data, dict):
         return False
     keys = [key] if key != "*" else list(data)
     if rest:
-        return any(planted(data[item], rest, value) for item in keys if item in data)
+        return any(plant_text(data[item], rest, value) for item in keys if item in data)
     if key == "*":
         data.update(dict.fromkeys(keys, value) or {"k": value})
     else:
@@ -132,30 +132,32 @@ def planted(data: Any, place: Path_, value: str) -> bool:
     return True
 
 
-def survivors(groups: Sequence[Any], holds: Callable[[list[Any]], bool], kept: list[Any] | None = None) -> list[Any]:
+def select_survivors(
+    groups: Sequence[Any], holds: Callable[[list[Any]], bool], kept: list[Any] | None = None
+) -> list[Any]:
     """As many of the groups as can be planted together: halves of what does not hold are tried by themselves."""
     kept = [] if kept is None else kept
     if groups and holds([*kept, *groups]):
         kept += groups
     elif len(groups) > 1:
-        survivors(groups[: len(groups) // 2], holds, kept)
-        survivors(groups[len(groups) // 2 :], holds, kept)
+        select_survivors(groups[: len(groups) // 2], holds, kept)
+        select_survivors(groups[len(groups) // 2 :], holds, kept)
     return kept
 
 
 class PlantedCatalog(Catalog):
-    """The catalog with texts planted in the things that a plan has read."""
+    """The catalog with texts planted in the entries that a plan has read."""
 
     def plant(self, groups: Sequence[tuple[str, Path_, str]], sources: Mapping[tuple[str, str], Any]) -> None:
         self._read: dict[tuple[str, str], CatalogEntry] = {}
         for (kind, name), source in sources.items():
             mine = [(place, value) for of, place, value in groups if of == kind]
             data = copy.deepcopy(source)
-            if any(planted(data, place, value) for place, value in mine):
+            if any(plant_text(data, place, value) for place, value in mine):
                 self._read[kind, name] = KINDS[kind].model_validate(data)
 
 
-def resolved(spec: Any, catalog: Catalog) -> Plan | None:
+def try_resolve(spec: Any, catalog: Catalog) -> Plan | None:
     try:
         plan = resolve(ClusterSpec.model_validate(spec), catalog)
     except (ValidationError, SupercloudError):
@@ -163,7 +165,7 @@ def resolved(spec: Any, catalog: Catalog) -> Plan | None:
     return None if plan.errors else plan
 
 
-def overlays() -> list[Path]:
+def list_overlays() -> list[Path]:
     return [path.parent / "catalog" for path in EXAMPLES if (path.parent / "catalog").is_dir()]
 
 
@@ -172,28 +174,28 @@ SMALL = [path for path in EXAMPLES if path.parent.name[:2] not in ("02", "03", "
 
 @pytest.mark.slow
 @pytest.mark.parametrize("example", SMALL, ids=lambda path: path.parent.name)
-def test_planted_in_a_spec(example: Path) -> None:
-    base, catalog = yaml.safe_load(example.read_text()), Catalog(overlays())
+def test_texts_planted_in_a_spec_are_quoted(example: Path) -> None:
+    base, catalog = yaml.safe_load(example.read_text()), Catalog(list_overlays())
 
-    def with_them(places: list[tuple[Path_, str]]) -> Any:
+    def plant_each(places: list[tuple[Path_, str]]) -> Any:
         spec = copy.deepcopy(base)
         for place, value in places:
-            planted(spec, place, value)
+            plant_text(spec, place, value)
         return spec
 
-    found = [item for item in fields(ClusterSpec) if planted(copy.deepcopy(base), *item)]
-    kept = survivors(found, lambda places: resolved(with_them(places), catalog) is not None)
+    found = [item for item in list_fields(ClusterSpec) if plant_text(copy.deepcopy(base), *item)]
+    kept = select_survivors(found, lambda places: try_resolve(plant_each(places), catalog) is not None)
     assert kept, "nothing was planted"
-    plan = resolved(with_them(kept), catalog)
+    plan = try_resolve(plant_each(kept), catalog)
     assert plan is not None
     check_plan(plan)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("example", SMALL, ids=lambda path: path.parent.name)
-def test_planted_in_the_catalog(example: Path) -> None:
-    spec, catalog = yaml.safe_load(example.read_text()), PlantedCatalog(overlays())
-    assert resolved(spec, catalog) is not None
+def test_texts_planted_in_the_catalog_are_quoted(example: Path) -> None:
+    spec, catalog = yaml.safe_load(example.read_text()), PlantedCatalog(list_overlays())
+    assert try_resolve(spec, catalog) is not None
     sources: dict[tuple[str, str], Any] = {}
     for kind, name in list(catalog._read):
         files = [layer / kind / f"{name}.yaml" for layer in catalog._layers]
@@ -201,8 +203,8 @@ def test_planted_in_the_catalog(example: Path) -> None:
     groups = [
         (kind, *item)
         for kind in {kind for kind, _ in sources}
-        for item in fields(KINDS[kind])
-        if any(planted(copy.deepcopy(source), *item) for (of, _), source in sources.items() if of == kind)
+        for item in list_fields(KINDS[kind])
+        if any(plant_text(copy.deepcopy(source), *item) for (of, _), source in sources.items() if of == kind)
     ]
 
     def holds(some: list[Any]) -> bool:
@@ -210,12 +212,12 @@ def test_planted_in_the_catalog(example: Path) -> None:
             catalog.plant(some, sources)
         except ValidationError:
             return False
-        return resolved(spec, catalog) is not None
+        return try_resolve(spec, catalog) is not None
 
-    kept = survivors(sorted(groups), holds)
+    kept = select_survivors(sorted(groups), holds)
     assert kept, "nothing was planted"
     assert holds(kept)
-    plan = resolved(spec, catalog)
+    plan = try_resolve(spec, catalog)
     assert plan is not None
     check_plan(plan)
 
@@ -246,7 +248,7 @@ def check_file(name: str, text: str) -> None:
         check_shell(name, text)
     elif suffix in (".json", ".yaml", ".yml"):
         loaded = [json.loads(text)] if suffix == ".json" else list(yaml.safe_load_all(text))
-        for scalar in scalars(loaded):
+        for scalar in iter_scalars(loaded):
             if scalar.startswith("#!"):
                 check_shell(name, scalar)
             else:
@@ -262,14 +264,14 @@ def check_file(name: str, text: str) -> None:
             check_shell(name, block)
 
 
-def scalars(value: Any) -> Iterator[str]:
+def iter_scalars(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from scalars(key)
-            yield from scalars(inner)
+            yield from iter_scalars(key)
+            yield from iter_scalars(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from scalars(inner)
+            yield from iter_scalars(inner)
     elif isinstance(value, str) and MARK in value:
         yield value
 
@@ -286,13 +288,13 @@ def check_text(name: str, text: str) -> None:
 
 
 def check_shell(name: str, text: str) -> None:
-    """In a script they stand in single quotes or in a comment."""
+    """In a script they are in single quotes or in a comment."""
     for line in text.splitlines():
-        assert MARK not in unquoted(line), f"{name}: {line[:300]}"
+        assert MARK not in strip_quoted(line), f"{name}: {line[:300]}"
 
 
-def unquoted(line: str) -> str:
-    """What the shell reads as code of a line: without comments and what stands in single quotes."""
+def strip_quoted(line: str) -> str:
+    """What the shell reads as code of a line: without comments and text in single quotes."""
     code, state, at = "", "", 0
     while at < len(line):
         letter = line[at]
@@ -332,17 +334,17 @@ def check_page(text: str) -> None:
 
 
 @pytest.mark.parametrize("value", [*PLANTED, "", "a b", "-n", "$x", "~", "*", "ü", "a'b\"c"])
-def test_a_shell_reads_a_quoted_word_as_it_is(value: str) -> None:
+def test_a_shell_reads_a_quoted_word_unchanged(value: str) -> None:
     done = subprocess.run(["bash", "-c", f"printf %s {quote_shell(value)}"], capture_output=True, text=True, check=True)
     assert done.stdout == value
 
 
 @pytest.mark.parametrize("value", [*PLANTED, "", "on", "null", "0x10", "1:30", "22.10", "- a", "UFM, HA pair", "train"])
-def test_yaml_reads_a_quoted_scalar_as_it_is(value: str) -> None:
+def test_yaml_reads_a_quoted_scalar_unchanged(value: str) -> None:
     assert yaml.safe_load(f"{{a: {quote_yaml(value)}}}") == {"a": value}
 
 
-def test_a_script_takes_no_value_that_is_not_quoted() -> None:
+def test_a_script_template_rejects_values_that_are_not_quoted() -> None:
     with pytest.raises(ValueError, match="use the filter"):
         render_template("boot/user-data.sh.j2", head="", environment="$(id)", cloud="", metadata="")
     assert "$(id)" in render_template(

@@ -33,7 +33,7 @@ def run(*command: object, **options: object) -> str:
     return str(ran.stdout)
 
 
-def test_the_wheel_renders(tmp_path: Path) -> None:
+def test_the_wheel_has_all_files_and_renders(tmp_path: Path) -> None:
     run(sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path, ROOT)
     (wheel,) = tmp_path.glob("*.whl")
     inside = zipfile.ZipFile(wheel).namelist()

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["rows"]
+__all__ = ["measure_rows"]
 
 RUNS = 3
 TESTS = Path(__file__).parent.parent
@@ -39,7 +39,7 @@ print(json.dumps({"plan": planned, "record": time.perf_counter() - start, "resou
 """
 
 
-def rows() -> list[tuple[str, str, str, str]]:
+def measure_rows() -> list[tuple[str, str, str, str]]:
     """Figure, measured, of the budget, ratio."""
     found: list[tuple[str, str, str, str]] = []
     first: dict[str, float] | None = None

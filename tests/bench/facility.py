@@ -42,13 +42,13 @@ facility:
 """
 
 
-def rows() -> list[tuple[str, str, str, str]]:
+def measure_rows() -> list[tuple[str, str, str, str]]:
     """(figure, measured, of the budget, ratio)."""
     found = []
     for name, text in (("in air", AIR), ("NVL72 in liquid", LIQUID)):
         plan = resolve(loads(text))
         assert not plan.errors and plan.layout, plan.errors
-        seconds = _best(lambda plan=plan: _hall(plan))  # type: ignore[misc]
+        seconds = _measure_best(lambda plan=plan: _publish_hall(plan))  # type: ignore[misc]
         size = f"{plan.accelerators:,} accelerators {name}, {len(plan.layout.racks):,} racks"
         found.append(
             (
@@ -58,13 +58,13 @@ def rows() -> list[tuple[str, str, str, str]]:
                 f"{seconds / len(plan.layout.racks) * 1e6:.0f} µs a rack",
             )
         )
-        seconds = _best(lambda plan=plan: render(plan, "racks"))  # type: ignore[misc]
+        seconds = _measure_best(lambda plan=plan: render(plan, "racks"))  # type: ignore[misc]
         lines = sum(text.count("\n") for text in render(plan, "racks").values())
         found.append((f"their files, {size}", f"{seconds:.3f} s", "", f"{seconds / lines * 1e6:.1f} µs a line"))
     return found
 
 
-def _hall(plan: Plan) -> None:
+def _publish_hall(plan: Plan) -> None:
     catalog = load_catalog(plan.spec, Path())
     hall = build_facility_plan(
         BuildInputs(plan.spec, catalog, Problems()), plan.site, Equipment(plan.pools, plan.fabrics)
@@ -75,7 +75,7 @@ def _hall(plan: Plan) -> None:
     build_document(plan)
 
 
-def _best(act: Callable[[], object]) -> float:
+def _measure_best(act: Callable[[], object]) -> float:
     times = []
     for _ in range(RUNS):
         start = time.perf_counter()
@@ -85,5 +85,5 @@ def _best(act: Callable[[], object]) -> float:
 
 
 if __name__ == "__main__":
-    for row in rows():
+    for row in measure_rows():
         print(f"| {' | '.join(row)} |")

@@ -22,12 +22,12 @@ RATE, QUESTIONS, LIST = 200.0, 1, 0.5
 SUBMITTED, POLLED, STORED = 600, 10_000, 1_000_000
 
 
-def rows() -> list[tuple[str, str, str, str]]:
+def measure_rows() -> list[tuple[str, str, str, str]]:
     """The figures, each with its budget and its ratio to it."""
     with tempfile.TemporaryDirectory() as folder:
-        rate = submit_rate(Path(folder, "rate"))
+        rate = measure_submit_rate(Path(folder, "rate"))
         calls, seconds = look(Path(folder, "look"))
-        times = million(Path(folder, "million"))
+        times = measure_million_jobs(Path(folder, "million"))
     shown = ", ".join(f"{name} {took:.3f}" for name, took in times.items())
     worst = max(times.values())
     return [
@@ -47,7 +47,7 @@ def rows() -> list[tuple[str, str, str, str]]:
     ]
 
 
-def submit_rate(folder: Path) -> float:
+def measure_submit_rate(folder: Path) -> float:
     """Jobs a second, each recorded on the disk and in the queue of this machine when ``submit`` returns."""
     from supercloud.jobs import api
     from supercloud.jobs.store.store import Store
@@ -95,7 +95,7 @@ def look(folder: Path) -> tuple[int, float]:
     return len(calls), seconds
 
 
-def million(folder: Path) -> dict[str, float]:
+def measure_million_jobs(folder: Path) -> dict[str, float]:
     """Seconds of the whole command, the best of three, for a store of a million jobs of which a hundred live."""
     from supercloud.jobs.store.store import Store
 
@@ -116,7 +116,7 @@ def million(folder: Path) -> dict[str, float]:
 
 
 def fill(store: object, count: int, state: str, first: int = 0) -> None:
-    """Rows as submissions leave them, written at once."""
+    """Rows as submissions leave them, written in one transaction."""
     from supercloud.jobs.store.store import Store
 
     assert isinstance(store, Store)
@@ -141,5 +141,5 @@ def fill(store: object, count: int, state: str, first: int = 0) -> None:
 
 
 if __name__ == "__main__":
-    for line in rows():
+    for line in measure_rows():
         print(" | ".join(line))

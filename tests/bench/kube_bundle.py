@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-__all__ = ["rows"]
+__all__ = ["measure_rows"]
 
 RUNS = 3
 NODES = {"1,016 accelerators": 127, "100,000 accelerators": 12_500}
@@ -35,13 +35,13 @@ print(json.dumps({"seconds": time.perf_counter() - start, "files": len(bundle),
 """
 
 
-def rows() -> list[tuple[str, str, str, str]]:
+def measure_rows() -> list[tuple[str, str, str, str]]:
     """Figure, measured, of the budget, ratio."""
     found: list[tuple[str, str, str, str]] = []
     for queue in ("kueue", "volcano"):
         first: dict[str, float] | None = None
         for size, nodes in NODES.items():
-            best = _best(SPEC.format(nodes=nodes, queue=queue))
+            best = _measure_best(SPEC.format(nodes=nodes, queue=queue))
             first = first or best
             large = nodes == max(NODES.values())
             found.append(
@@ -55,7 +55,7 @@ def rows() -> list[tuple[str, str, str, str]]:
     return found
 
 
-def _best(spec: str) -> dict[str, float]:
+def _measure_best(spec: str) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "cluster.yaml"
         file.write_text(spec)

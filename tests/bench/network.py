@@ -45,7 +45,7 @@ with tempfile.TemporaryDirectory() as folder:
     net = Net(sc.render(plan, "cabling")["compute.net"])
     found = Path(folder) / "found.txt"
     net.swap(("train-0005 mlx5_11", 1), ("train-0006 mlx5_11", 1))
-    found.write_text(net.printed())
+    found.write_text(net.format_output())
     del net
     start = time.perf_counter()
     answer = verify_output(plan, found)
@@ -56,7 +56,7 @@ print(json.dumps({"seconds": seconds, "rows": answer.links,
 """
 
 
-def _best(program: str, *words: str, runs: int = 3) -> dict[str, float]:
+def _measure_best(program: str, *words: str, runs: int = 3) -> dict[str, float]:
     found = []
     for _ in range(runs):
         done = subprocess.run([sys.executable, "-c", program, *words], check=True, capture_output=True, text=True)
@@ -65,14 +65,14 @@ def _best(program: str, *words: str, runs: int = 3) -> dict[str, float]:
     return quickest | {"mib": max(item["mib"] for item in found)}
 
 
-def rows() -> list[tuple[str, str, str, str]]:
+def measure_rows() -> list[tuple[str, str, str, str]]:
     """What was measured, the figure, the part of its budget, the ratio to the smaller network."""
     from pathlib import Path
 
-    small = _best(LAY, SPEC.format(nodes=2048, fabric=ROCE))
-    large = _best(LAY, SPEC.format(nodes=12_500, fabric=ROCE))
+    small = _measure_best(LAY, SPEC.format(nodes=2048, fabric=ROCE))
+    large = _measure_best(LAY, SPEC.format(nodes=12_500, fabric=ROCE))
     helper = str(Path(__file__).parents[1] / "targets" / "site" / "cabling")
-    check = _best(CHECK, SPEC.format(nodes=2048, fabric=INFINIBAND), helper)
+    check = _measure_best(CHECK, SPEC.format(nodes=2048, fabric=INFINIBAND), helper)
     ratio = large["seconds"] / small["seconds"] / (large["rows"] / small["rows"])
     return [
         (
@@ -103,5 +103,5 @@ def rows() -> list[tuple[str, str, str, str]]:
 
 
 if __name__ == "__main__":
-    for row in rows():
+    for row in measure_rows():
         print(" | ".join(row))

@@ -82,7 +82,7 @@ class Run:
         self.changes: list[int] = []
         self.known: dict[Pod, tuple[Any, Any, int]] = {}
 
-    def scored(self, pod: Pod) -> tuple[Any, Any]:
+    def get_scores(self, pod: Pod) -> tuple[Any, Any]:
         """Scores and chosen accelerator of every node: only nodes that changed are scored again."""
         scores, choice, seen = self.known.get(pod, (np.zeros(len(self.cpu)), np.zeros(len(self.cpu), int), -1))
         dirty = np.arange(len(self.cpu)) if seen < 0 else np.unique(np.array(self.changes[seen:], int))
@@ -124,7 +124,7 @@ class Run:
 
     def place(self, pod: Pod) -> bool:
         cpu, memory, milli, number, _ = pod
-        scores, choice = self.scored(pod)
+        scores, choice = self.get_scores(pod)
         node = int(np.argmax(scores))
         if scores[node] < 0:
             return False
@@ -143,7 +143,7 @@ class Run:
         return True
 
 
-def arrivals(pods: list[Pod], capacity: int, dice: random.Random) -> list[Pod]:
+def draw_arrivals(pods: list[Pod], capacity: int, dice: random.Random) -> list[Pod]:
     """Shuffled, and cut or filled up to 130 % of the accelerators."""
     order = dice.sample(pods, len(pods))
     target, asked = 1.3 * capacity, sum(pod[2] * pod[3] for pod in pods)
@@ -155,21 +155,21 @@ def arrivals(pods: list[Pod], capacity: int, dice: random.Random) -> list[Pod]:
     return order
 
 
-def allocated(folder: Path, trace: str, policy: str, seed: int) -> dict[int, float]:
+def measure_allocation(folder: Path, trace: str, policy: str, seed: int) -> dict[int, float]:
     """Accelerators in use, in percent, when 100 and 130 percent were asked for."""
     nodes, pods = read(folder, trace)
     run = Run(nodes, pods, policy, seed)
     asked = used = 0
     at: dict[int, list[float]] = {}
-    for pod in arrivals(pods, run.capacity, random.Random(seed)):
+    for pod in draw_arrivals(pods, run.capacity, random.Random(seed)):
         asked += pod[2] * pod[3]
         used += pod[2] * pod[3] if run.place(pod) else 0
         at.setdefault(round(100 * asked / run.capacity), []).append(100 * used / run.capacity)
     return {percent: sum(at[percent]) / len(at[percent]) for percent in (100, 130) if percent in at}
 
 
-def expected(folder: Path, trace: str, policy: str) -> dict[int, float]:
-    """The authors' results, where their summary lies beside the data."""
+def read_published_results(folder: Path, trace: str, policy: str) -> dict[int, float]:
+    """The authors' results, if their summary is in the folder of the data."""
     name = {"random": "Random", "best-fit": "BestFit", "fgd": "FGD"}[policy]
     file = folder / "expected.csv"
     if not file.is_file():

@@ -1,7 +1,7 @@
 """Speed of placement, and its quality on the openb trace where a folder with that is given.
 
-Decisions are made in this process: there is no engine behind them. ``rows`` is what the table of ``run.py`` takes;
-``python tests/bench/placement.py [FOLDER]`` prints a table of its own.
+Decisions are made in this process, without an engine. The table of ``run.py`` has the rows of ``measure_rows``;
+``python tests/bench/placement.py [FOLDER]`` prints a separate table.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RAIL = "rail-optimized"
 Row = tuple[str, str, str, str]
 
 
-def cluster(machine: str, nodes: int, busy: float = 0.0, broken: float = 0.0) -> Cluster:
+def build_cluster(machine: str, nodes: int, busy: float = 0.0, broken: float = 0.0) -> Cluster:
     """A cluster with a part of its nodes in use and a part of them broken."""
     plan = resolve(loads(SPEC.format(machine=machine, nodes=nodes, shape=RAIL)))
     planned = Cluster.from_plan(plan)
@@ -49,11 +49,11 @@ def cluster(machine: str, nodes: int, busy: float = 0.0, broken: float = 0.0) ->
     return planned.with_observations(states, 0.0)
 
 
-def job(**fields: Any) -> JobSpec:
+def build_job(**fields: Any) -> JobSpec:
     return JobSpec.model_validate({"name": "j", "command": ["x"]} | fields)
 
 
-def quickest(work: Callable[[], object]) -> float:
+def measure_quickest(work: Callable[[], object]) -> float:
     """Seconds of the quickest of several rounds, after one that warms up."""
     work()
     times = []
@@ -64,22 +64,25 @@ def quickest(work: Callable[[], object]) -> float:
     return min(times)
 
 
-def rows(folder: Path | None = None) -> list[Row]:
+def measure_rows(folder: Path | None = None) -> list[Row]:
     """The figures as rows of a table: what, measured, of the budget, ratio within the run."""
     catalog = Catalog.load_default()
-    fleets = {"empty": cluster("dgx-h100", 12_500), "half in use, 2 % broken": cluster("dgx-h100", 12_500, 0.5, 0.02)}
-    small = cluster("dgx-h100", 16)
-    one = job(accelerators={"count": 8})
-    base = quickest(lambda: place(one, small, catalog))
+    fleets = {
+        "empty": build_cluster("dgx-h100", 12_500),
+        "half in use, 2 % broken": build_cluster("dgx-h100", 12_500, 0.5, 0.02),
+    }
+    small = build_cluster("dgx-h100", 16)
+    one = build_job(accelerators={"count": 8})
+    base = measure_quickest(lambda: place(one, small, catalog))
     table = [("place one job, 128 accelerators", f"{base * 1e3:.2f} ms", "", "1.0 × itself")]
     jobs = {
         "8 accelerators": one,
-        "16,384 (TP 8, PP 16, DP 128)": job(parallelism={"tensor": 8, "pipeline": 16, "data": 128}),
-        "48,000 (TP 8, PP 16, DP 375)": job(parallelism={"tensor": 8, "pipeline": 16, "data": 375}),
+        "16,384 (TP 8, PP 16, DP 128)": build_job(parallelism={"tensor": 8, "pipeline": 16, "data": 128}),
+        "48,000 (TP 8, PP 16, DP 375)": build_job(parallelism={"tensor": 8, "pipeline": 16, "data": 375}),
     }
     for state, where in fleets.items():
         for name, asked in jobs.items():
-            seconds = quickest(lambda asked=asked, where=where: place(asked, where, catalog))
+            seconds = measure_quickest(lambda asked=asked, where=where: place(asked, where, catalog))
             table.append(
                 (
                     f"place {name} on 100,000, {state}",
@@ -88,9 +91,9 @@ def rows(folder: Path | None = None) -> list[Row]:
                     f"{seconds / base:.1f} × smallest",
                 )
             )
-    racks = cluster("dgx-gb200", 25_000, 0.3, 0.05)
-    experts = job(parallelism={"data": 4096, "expert": 64})
-    seconds = quickest(lambda: place(experts, racks, catalog))
+    racks = build_cluster("dgx-gb200", 25_000, 0.3, 0.05)
+    experts = build_job(parallelism={"data": 4096, "expert": 64})
+    seconds = measure_quickest(lambda: place(experts, racks, catalog))
     table.append(
         (
             "place 4,096 with experts over 64, 1,389 NVL72 racks, 5 % of trays broken",
@@ -99,18 +102,18 @@ def rows(folder: Path | None = None) -> list[Row]:
             f"{seconds / base:.1f} × smallest",
         )
     )
-    table += trace(folder) if folder else []
+    table += measure_trace(folder) if folder else []
     return table
 
 
-def trace(folder: Path, name: str = "default", seeds: int = 1) -> list[Row]:
-    """Accelerators in use on the openb trace, beside the authors' results."""
+def measure_trace(folder: Path, name: str = "default", seeds: int = 1) -> list[Row]:
+    """Accelerators in use on the openb trace, with the authors' results."""
     table = []
     for policy in openb.POLICIES:
         start = time.perf_counter()
-        runs = [openb.allocated(folder, name, policy, seed) for seed in range(42, 42 + seeds)]
+        runs = [openb.measure_allocation(folder, name, policy, seed) for seed in range(42, 42 + seeds)]
         seconds = (time.perf_counter() - start) / seeds
-        published = openb.expected(folder, name, policy)
+        published = openb.read_published_results(folder, name, policy)
         for percent in (100, 130):
             mean = sum(run[percent] for run in runs) / seeds
             beside = f"{mean - published[percent]:+.2f} of {published[percent]:.2f}" if published else ""
@@ -127,5 +130,5 @@ def trace(folder: Path, name: str = "default", seeds: int = 1) -> list[Row]:
 
 if __name__ == "__main__":
     head = ("figure", "measured", "of the budget or published", "ratio")
-    for row in (head, ("---",) * 4, *rows(Path(sys.argv[1]) if sys.argv[1:] else None)):
+    for row in (head, ("---",) * 4, *measure_rows(Path(sys.argv[1]) if sys.argv[1:] else None)):
         print(f"| {' | '.join(row)} |")

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-__all__ = ["rows"]
+__all__ = ["measure_rows"]
 
 RUNS = 3
 NODES = {"1,016": 127, "16,384": 2048}
@@ -32,7 +32,7 @@ print(json.dumps({"seconds": time.perf_counter() - start, "bytes": len(page.enco
 """
 
 
-def rows() -> list[tuple[str, str, str, str]]:
+def measure_rows() -> list[tuple[str, str, str, str]]:
     """Figure, measured, of the budget, ratio."""
     found: list[tuple[str, str, str, str]] = []
     first: dict[str, float] | None = None
@@ -66,5 +66,5 @@ def rows() -> list[tuple[str, str, str, str]]:
 
 
 if __name__ == "__main__":
-    for row in rows():
+    for row in measure_rows():
         print(" | ".join(row))

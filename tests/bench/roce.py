@@ -10,7 +10,7 @@ RUNS = 3
 BUDGET = 3.0
 
 
-def rows() -> list[tuple[str, str, str, str]]:
+def measure_rows() -> list[tuple[str, str, str, str]]:
     """(figure, measured, of the budget, ratio) for each."""
     import supercloud as sc
 
@@ -37,5 +37,5 @@ def rows() -> list[tuple[str, str, str, str]]:
 
 
 if __name__ == "__main__":
-    for row in rows():
+    for row in measure_rows():
         print(" | ".join(row))

@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 RUNS = 5
-# Each room's own figures: a module with rows() beside this file.
+# The figures of each subject: a module in this folder with measure_rows().
 ROOMS = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in ("run", "openb"))
 HEAD = """\
 What `make bench` printed on two cores of a shared machine. Seconds differ between machines, so each figure is also a
@@ -56,7 +56,7 @@ FORBIDDEN = (
 )
 
 
-def best(command: list[str]) -> float:
+def measure_best(command: list[str]) -> float:
     """Seconds of the quickest of several runs of a whole process."""
     import time
 
@@ -68,7 +68,7 @@ def best(command: list[str]) -> float:
     return min(times)
 
 
-def road(nodes: int, version: str) -> dict[str, float]:
+def measure_pipeline(nodes: int, version: str) -> dict[str, float]:
     """The figures of load + resolve + render for one size: the best run, the largest memory."""
     with tempfile.TemporaryDirectory() as folder:
         spec = Path(folder) / "cluster.yaml"
@@ -83,15 +83,15 @@ def road(nodes: int, version: str) -> dict[str, float]:
 
 def main() -> None:
     supercloud = str(Path(sys.executable).with_name("supercloud"))
-    python = best([sys.executable, "-c", "pass"])
+    python = measure_best([sys.executable, "-c", "pass"])
     rows = [("start of Python", f"{python:.3f} s", "", "1.0 × itself")]
     for what, command, budget in (
         ("supercloud --help", [supercloud, "--help"], 0.2),
         ("import supercloud", [sys.executable, "-c", "import supercloud"], None),
     ):
-        seconds = best(command)
-        rows.append((what, f"{seconds:.3f} s", part(seconds, budget, "s"), f"{seconds / python:.1f} × Python"))
-    figures = {size: road(nodes, "25.11") for size, nodes in NODES.items()}
+        seconds = measure_best(command)
+        rows.append((what, f"{seconds:.3f} s", format_share(seconds, budget, "s"), f"{seconds / python:.1f} × Python"))
+    figures = {size: measure_pipeline(nodes, "25.11") for size, nodes in NODES.items()}
     first = next(iter(figures.values()))
     budgets = {"1,016": (0.15, None), "100,000": (2.0, 300.0)}
     for size, figure in figures.items():
@@ -101,7 +101,7 @@ def main() -> None:
             (
                 f"load + resolve + render Slurm, {size}",
                 f"{figure['all']:.3f} s ({detail})",
-                part(figure["all"], time_budget, "s"),
+                format_share(figure["all"], time_budget, "s"),
                 f"{figure['all'] / first['all']:.1f} × smallest",
             )
         )
@@ -109,7 +109,7 @@ def main() -> None:
             (
                 f"memory of the same, {size}",
                 f"{figure['mib']:.0f} MiB",
-                part(figure["mib"], size_budget, "MiB"),
+                format_share(figure["mib"], size_budget, "MiB"),
                 f"{figure['mib'] / first['mib']:.1f} × smallest",
             )
         )
@@ -125,7 +125,7 @@ def main() -> None:
         )
     )
     for module in ROOMS:
-        rows += import_module(module).rows()
+        rows += import_module(module).measure_rows()
     imported = subprocess.run(
         [sys.executable, "-c", FORBIDDEN], check=True, capture_output=True, text=True
     ).stdout.strip()
@@ -140,7 +140,7 @@ def main() -> None:
         Path(__file__).with_name("RESULTS.md").write_text(f"# Speed and size\n\n{HEAD}\n\n{table}\n")
 
 
-def part(value: float, budget: float | None, unit: str) -> str:
+def format_share(value: float, budget: float | None, unit: str) -> str:
     """The budget and how much of it is used."""
     return f"{value / budget:.2f} × {budget:g} {unit}" if budget else ""
 

@@ -22,11 +22,11 @@ def aws(catalog: Catalog) -> Provider:
     return catalog.get(Provider, "aws")
 
 
-def machines(catalog: Catalog) -> list[Machine]:
+def list_machines(catalog: Catalog) -> list[Machine]:
     return [item for item in catalog.iter_entries(Machine) if item.provider == "aws"]
 
 
-def fast(machine: Machine) -> list[tuple[int, int]]:
+def list_fast_cards(machine: Machine) -> list[tuple[int, int]]:
     assert machine.instance is not None
     return [
         (card, item.device)
@@ -36,8 +36,8 @@ def fast(machine: Machine) -> list[tuple[int, int]]:
     ]
 
 
-def test_every_machine_is_one(catalog: Catalog) -> None:
-    found = machines(catalog)
+def test_every_machine_is_an_instance_with_its_required_fields(catalog: Catalog) -> None:
+    found = list_machines(catalog)
     assert len(found) > 100
     for item in found:
         instance = item.instance
@@ -47,12 +47,12 @@ def test_every_machine_is_one(catalog: Catalog) -> None:
             assert (item.cpu.threads, item.cpu.arch) == (instance.vcpus, instance.arch), item.name
 
 
-def test_layouts_follow_the_rule(catalog: Catalog) -> None:
-    for item in machines(catalog):
+def test_interface_layouts_follow_the_network_cards(catalog: Catalog) -> None:
+    for item in list_machines(catalog):
         assert item.instance is not None
         places = [(card, row.device) for row in item.instance.layout for card in row.iter_cards()]
         assert len(places) == len(set(places)), item.name
-        cards = [card for card, _ in fast(item)]
+        cards = [card for card, _ in list_fast_cards(item)]
         assert len(cards) == len(set(cards)), f"{item.name}: two EFA on one card"
         if places:
             first = item.instance.layout[0]
@@ -66,8 +66,8 @@ def test_layouts_follow_the_rule(catalog: Catalog) -> None:
             assert all(card < item.instance.cards for card, _ in places), item.name
 
 
-def test_numbers_of_a_machine_agree(catalog: Catalog) -> None:
-    for item in machines(catalog):
+def test_numbers_of_a_machine_are_consistent(catalog: Catalog) -> None:
+    for item in list_machines(catalog):
         instance = item.instance
         assert instance is not None
         on_card = Counter(card for row in instance.layout for card in row.iter_cards())
@@ -79,10 +79,10 @@ def test_numbers_of_a_machine_agree(catalog: Catalog) -> None:
         assert (instance.arch == "aarch64") == any(item.name.startswith(name) for name in ("m7g.", "p6e-")), item.name
 
 
-def test_larger_sizes_of_a_family_have_no_less(catalog: Catalog) -> None:
+def test_larger_sizes_of_a_family_have_at_least_as_much(catalog: Catalog) -> None:
     """Memory, disks and addresses grow with the vCPUs of a family: what breaks that is a slip of the pen."""
     families: dict[tuple[str, int], list[Machine]] = {}
-    for item in machines(catalog):
+    for item in list_machines(catalog):
         assert item.instance is not None
         count = item.accelerators.count if item.accelerators else 0
         families.setdefault((item.instance.family, count), []).append(item)
@@ -97,9 +97,9 @@ def test_larger_sizes_of_a_family_have_no_less(catalog: Catalog) -> None:
             assert None in rates or rates[0] <= rates[1], (small.name, large.name)  # type: ignore[operator]
 
 
-def test_disks_are_known_of_all_or_none_of_a_family(catalog: Catalog) -> None:
+def test_disks_are_known_for_all_sizes_of_a_family_or_none(catalog: Catalog) -> None:
     known: dict[str, set[bool]] = {}
-    for item in machines(catalog):
+    for item in list_machines(catalog):
         assert item.instance is not None
         known.setdefault(item.instance.family, set()).add(bool(item.disks))
     assert {name for name, found in known.items() if len(found) > 1} == {"G7e"}
@@ -120,11 +120,11 @@ def test_disks_are_known_of_all_or_none_of_a_family(catalog: Catalog) -> None:
         ("dl1.24xlarge", ()),
     ],
 )
-def test_cards_with_efa(catalog: Catalog, name: str, cards: object) -> None:
-    assert [card for card, _ in fast(catalog.get(Machine, name))] == list(cards)  # type: ignore[call-overload]
+def test_efa_is_on_the_documented_cards(catalog: Catalog, name: str, cards: object) -> None:
+    assert [card for card, _ in list_fast_cards(catalog.get(Machine, name))] == list(cards)  # type: ignore[call-overload]
 
 
-def test_what_nobody_sourced_is_absent(catalog: Catalog) -> None:
+def test_facts_without_a_source_are_absent(catalog: Catalog) -> None:
     assert "p5e.48xlarge" not in catalog.list_names("prices")
     assert "p6e-gb300.36xlarge" not in catalog.list_names("machines")
     assert not [name for name in catalog.list_names("machines") if name.startswith("trn3")]
@@ -133,7 +133,7 @@ def test_what_nobody_sourced_is_absent(catalog: Catalog) -> None:
     assert prices.find_price("sa-east-1", "on-demand") is None and prices.find_price("us-east-1", "spot") is None
 
 
-def test_prices(catalog: Catalog) -> None:
+def test_prices_refer_to_known_machines_and_regions(catalog: Catalog) -> None:
     regions = set(catalog.list_names("regions"))
     for name in catalog.list_names("prices"):
         found = catalog.get(Prices, name)
@@ -145,7 +145,7 @@ def test_prices(catalog: Catalog) -> None:
     assert p5 is not None and (p5.price.to("USD/h"), p5.date) == (55.04, "2026-07-20")
 
 
-def test_ultraservers(catalog: Catalog) -> None:
+def test_domains_have_the_documented_sizes(catalog: Catalog) -> None:
     gb200, trn2u = (catalog.get(Machine, name) for name in ("p6e-gb200.36xlarge", "trn2u.48xlarge"))
     assert gb200.instance and [item.nodes for item in gb200.instance.domains] == [9, 18]
     assert trn2u.instance and [item.nodes for item in trn2u.instance.domains] == [4]
@@ -157,8 +157,8 @@ def test_trainium2_has_the_memory_of_the_neuron_documentation(catalog: Catalog) 
     assert memory is not None and memory.to("GiB") == 96
 
 
-def test_regions(catalog: Catalog, aws: Provider) -> None:
-    families = {item.instance.family for item in machines(catalog) if item.instance and item.accelerators}
+def test_regions_list_known_zones_and_families(catalog: Catalog, aws: Provider) -> None:
+    families = {item.instance.family for item in list_machines(catalog) if item.instance and item.accelerators}
     ours = [catalog.get(Region, name) for name in catalog.list_names("regions")]
     ours = [region for region in ours if region.provider == "aws"]
     assert len(ours) == 39
@@ -171,7 +171,7 @@ def test_regions(catalog: Catalog, aws: Provider) -> None:
         assert not region.title.startswith("AWS " + region.name)
 
 
-def test_what_networks_are_made_of(aws: Provider) -> None:
+def test_network_rules_are_consistent(aws: Provider) -> None:
     rule = aws.network
     rooms = [ipaddress.IPv4Network(text) for text in rule.ranges]
     assert {ipaddress.IPv4Network(text) for text in rule.secondary} == set(rooms)
@@ -181,13 +181,13 @@ def test_what_networks_are_made_of(aws: Provider) -> None:
         assert len(nets) + 1 <= aws.limits["network-cidrs"].value
 
 
-def test_every_family_is_sold_somewhere_or_said_to_be_unlisted(catalog: Catalog, aws: Provider) -> None:
+def test_every_family_is_sold_in_a_region_or_marked_as_unlisted(catalog: Catalog, aws: Provider) -> None:
     virginia = catalog.get(Region, "us-east-1")
     assert virginia.families and "P5" in virginia.families and "P5e" not in virginia.families
     assert not set(aws.unlisted) & set(virginia.families)
 
 
-def test_rules_of_capacity(aws: Provider) -> None:
+def test_capacity_rules_match_the_documentation(aws: Provider) -> None:
     block, reservation = aws.find_capacity_rule("capacity-block"), aws.find_capacity_rule("reservation")
     assert block and (block.placement, block.price) == ("refused", "capacity-block") and block.reason
     assert reservation and (reservation.placement, reservation.price) == ("allowed", "on-demand")
@@ -213,7 +213,7 @@ def test_defaults_exist(catalog: Catalog, aws: Provider) -> None:
         assert kind in catalog.get(StorageService, name).kinds
 
 
-def test_images(aws: Provider) -> None:
+def test_images_are_unique(aws: Provider) -> None:
     keys = [image.key for image in aws.images]
     assert len(keys) == len(set(keys))
     what = [(image.scheduler, image.arch, image.accelerator) for image in aws.images]
@@ -246,22 +246,22 @@ def test_images(aws: Provider) -> None:
         ("role", "r" * 65, False),
     ],
 )
-def test_names(aws: Provider, kind: str, name: str, good: bool) -> None:
+def test_names_are_accepted_or_rejected(aws: Provider, kind: str, name: str, good: bool) -> None:
     assert (aws.names[kind].find_problem(name) == "") is good
 
 
-def test_names_accept_something(aws: Provider) -> None:
+def test_every_name_rule_accepts_short_names_and_has_a_maximum(aws: Provider) -> None:
     for kind, rule in aws.names.items():
         assert rule.find_problem("abc") == "", kind
         assert rule.find_problem("x" * (rule.max + 1))
 
 
-def test_closed_network_has_the_ten_endpoints(aws: Provider) -> None:
+def test_an_isolated_network_has_ten_endpoints(aws: Provider) -> None:
     found = aws.network.closed_endpoints["all"] | aws.network.closed_endpoints["kubernetes"]
     assert len(found) == 10 and set(found.values()) == {"interface"}
 
 
-def test_lustre(catalog: Catalog) -> None:
+def test_lustre_offers_the_documented_throughput(catalog: Catalog) -> None:
     service = catalog.get(StorageService, "fsx-lustre")
     second = service.find_deployment("PERSISTENT_2")
     assert second and [rate.to("MB/s") for rate in second.per_tib] == [125, 250, 500, 1000]

@@ -17,7 +17,7 @@ import supercloud.spec
 PACKAGE = Path(supercloud.catalog.__file__).parents[1]
 # An attribute, or a name in a text, such as the one that getattr takes.
 _USES = re.compile(r"""\.([a-z]\w*)|["'.]([a-z]\w*)["'.]""")
-# What a thing is like, for whoever looks it up with ``supercloud catalog``; nothing is decided by it.
+# Descriptions for users of ``supercloud catalog``; no decision depends on them.
 DESCRIPTIVE = {
     "Accelerator": {"memory_bandwidth", "dense", "form_factor"},
     "CatalogEntry": {"unverified"},
@@ -29,7 +29,7 @@ DESCRIPTIVE = {
 }
 
 
-def _models() -> Iterator[type[BaseModel]]:
+def _iter_models() -> Iterator[type[BaseModel]]:
     for package in (supercloud.catalog, supercloud.spec):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             for item in vars(importlib.import_module(module.name)).values():
@@ -48,11 +48,11 @@ def _read() -> set[str]:
 
 
 @pytest.mark.slow
-def test_no_field_is_there_for_nothing() -> None:
+def test_every_field_is_read() -> None:
     read = _read()
     unread = {
         model.__name__: names
-        for model in _models()
+        for model in _iter_models()
         if (names := {name for name in model.__annotations__ if name in model.model_fields and name not in read})
     }
     assert unread == DESCRIPTIVE

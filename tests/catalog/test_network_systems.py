@@ -24,7 +24,7 @@ def test_port_names_are_different_on_every_switch() -> None:
                 assert len(set(names)) == mode.ports, (system.name, name)
 
 
-def test_the_contract_is_consistent() -> None:
+def test_the_roce_profile_is_consistent() -> None:
     contract = Catalog.load_default().get(RoceProfile, "roce")
     assert contract.dscp != contract.cnp_dscp and contract.priority != contract.cnp_priority
     assert contract.ecn.min < contract.ecn.max and contract.ecn_oversubscribed.min < contract.ecn.min

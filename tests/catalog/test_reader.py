@@ -14,55 +14,55 @@ from supercloud.primitives.quantity import Power, Size
 RACK = "name: mine\ntitle: My rack\nsource: [measured in our hall]\nunits: 50\n"
 
 
-def overlay(folder: Path, kind: str, name: str, text: str) -> Path:
+def write_overlay(folder: Path, kind: str, name: str, text: str) -> Path:
     (folder / kind).mkdir(parents=True, exist_ok=True)
     (folder / kind / f"{name}.yaml").write_text(text, encoding="utf-8")
     return folder
 
 
-def test_overlay_adds(tmp_path: Path) -> None:
-    catalog = Catalog([overlay(tmp_path, "racks", "mine", RACK)])
+def test_an_overlay_adds_entries(tmp_path: Path) -> None:
+    catalog = Catalog([write_overlay(tmp_path, "racks", "mine", RACK)])
     assert catalog.get(Rack, "mine").units == 50
     assert "mine" in catalog.list_names("racks") and "orv3-48u" in catalog.list_names("racks")
     assert "mine" not in Catalog().list_names("racks")
 
 
-def test_overlay_overrides_one_field(tmp_path: Path) -> None:
-    catalog = Catalog([overlay(tmp_path, "machines", "dgx-h100", "power: 11.3 kW\nbody: {weight: 131 kg}\n")])
+def test_an_overlay_overrides_one_field(tmp_path: Path) -> None:
+    catalog = Catalog([write_overlay(tmp_path, "machines", "dgx-h100", "power: 11.3 kW\nbody: {weight: 131 kg}\n")])
     mine, shipped = catalog.get(Machine, "dgx-h100"), Catalog().get(Machine, "dgx-h100")
     assert mine.power == Power("11.3 kW")
     assert str(mine.body.weight) == "131 kg"
     assert mine.body.units == shipped.body.units and mine.adapters == shipped.adapters
 
 
-def test_overlay_takes_away_with_null(tmp_path: Path) -> None:
-    catalog = Catalog([overlay(tmp_path, "machines", "dgx-h100", "power: null\nheat: {airflow: null}\n")])
+def test_an_overlay_removes_a_field_with_null(tmp_path: Path) -> None:
+    catalog = Catalog([write_overlay(tmp_path, "machines", "dgx-h100", "power: null\nheat: {airflow: null}\n")])
     assert catalog.get(Machine, "dgx-h100").power is None
     assert catalog.get(Machine, "dgx-h100").heat.airflow is None
     assert catalog.get(Machine, "dgx-h100").heat.methods == ("air",)
 
 
-def test_later_overlay_wins(tmp_path: Path) -> None:
-    first = overlay(tmp_path / "a", "racks", "mine", RACK)
-    second = overlay(tmp_path / "b", "racks", "mine", "units: 51\n")
+def test_a_later_overlay_takes_precedence(tmp_path: Path) -> None:
+    first = write_overlay(tmp_path / "a", "racks", "mine", RACK)
+    second = write_overlay(tmp_path / "b", "racks", "mine", "units: 51\n")
     assert Catalog([first, second]).get(Rack, "mine").units == 51
 
 
-def test_overlay_by_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(OVERLAY_VARIABLE, str(overlay(tmp_path / "a", "racks", "mine", RACK)))
-    more = overlay(tmp_path / "b", "accelerators", "h100-sxm", "memory: 96 GiB\n")
+def test_an_overlay_is_read_from_the_environment_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(OVERLAY_VARIABLE, str(write_overlay(tmp_path / "a", "racks", "mine", RACK)))
+    more = write_overlay(tmp_path / "b", "accelerators", "h100-sxm", "memory: 96 GiB\n")
     catalog = Catalog.load_default(more)
     assert catalog.get(Rack, "mine").units == 50
     assert catalog.get(Accelerator, "h100-sxm").memory == Size("96 GiB")
 
 
-def test_overlay_with_a_strange_folder(tmp_path: Path) -> None:
+def test_an_overlay_with_an_unknown_folder_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "gpus").mkdir()
     with pytest.raises(CatalogError, match="unknown kind 'gpus'; kinds are accelerators"):
         Catalog([tmp_path])
 
 
-def test_names_in_a_folder_that_is_no_overlay_are_not_shown(tmp_path: Path) -> None:
+def test_names_in_a_folder_that_is_not_an_overlay_are_not_shown(tmp_path: Path) -> None:
     for name in ("customer-acme", ".ssh", "machine"):
         (tmp_path / name).mkdir()
     with pytest.raises(CatalogError, match="unknown kind 'machine', 2 other directories; kinds are") as caught:
@@ -74,13 +74,13 @@ def test_names_in_a_folder_that_is_no_overlay_are_not_shown(tmp_path: Path) -> N
     assert "acme" not in str(caught.value) and "ssh" not in str(caught.value)
 
 
-def test_overlay_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_overlay_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(CatalogError, match="is not a directory"):
         Catalog([tmp_path / "nowhere"])
 
 
-def test_unknown_key_has_place_and_nearest_name(tmp_path: Path) -> None:
-    catalog = Catalog([overlay(tmp_path, "machines", "dgx-h100", "# ours\nbody:\n  wieght: 131 kg\n")])
+def test_an_unknown_key_is_reported_with_its_location_and_the_nearest_name(tmp_path: Path) -> None:
+    catalog = Catalog([write_overlay(tmp_path, "machines", "dgx-h100", "# ours\nbody:\n  wieght: 131 kg\n")])
     with pytest.raises(CatalogError) as caught:
         catalog.get(Machine, "dgx-h100")
     finding = caught.value.findings[0]
@@ -89,45 +89,45 @@ def test_unknown_key_has_place_and_nearest_name(tmp_path: Path) -> None:
     assert f"{finding.file}:3" in str(caught.value)
 
 
-def test_every_problem_is_said_at_once(tmp_path: Path) -> None:
-    catalog = Catalog([overlay(tmp_path, "racks", "mine", RACK + "width: 600\nbusbar: 12V\n")])
+def test_all_problems_are_reported_together(tmp_path: Path) -> None:
+    catalog = Catalog([write_overlay(tmp_path, "racks", "mine", RACK + "width: 600\nbusbar: 12V\n")])
     with pytest.raises(CatalogError) as caught:
         catalog.get(Rack, "mine")
     assert {finding.path for finding in caught.value.findings} == {"width", "busbar"}
     assert {finding.line for finding in caught.value.findings} == {5, 6}
 
 
-def test_a_new_thing_needs_a_source(tmp_path: Path) -> None:
-    catalog = Catalog([overlay(tmp_path, "racks", "mine", "name: mine\ntitle: My rack\nunits: 50\n")])
+def test_a_new_entry_needs_a_source(tmp_path: Path) -> None:
+    catalog = Catalog([write_overlay(tmp_path, "racks", "mine", "name: mine\ntitle: My rack\nunits: 50\n")])
     with pytest.raises(CatalogError, match="source"):
         catalog.get(Rack, "mine")
 
 
-def test_a_file_is_named_after_its_thing(tmp_path: Path) -> None:
-    catalog = Catalog([overlay(tmp_path, "racks", "yours", RACK)])
+def test_a_file_has_the_name_of_its_entry(tmp_path: Path) -> None:
+    catalog = Catalog([write_overlay(tmp_path, "racks", "yours", RACK)])
     with pytest.raises(CatalogError, match="has the name 'mine'"):
         catalog.get(Rack, "yours")
 
 
-def test_a_file_is_a_mapping(tmp_path: Path) -> None:
-    catalog = Catalog([overlay(tmp_path, "racks", "mine", "- 1\n")])
+def test_a_file_must_be_a_mapping(tmp_path: Path) -> None:
+    catalog = Catalog([write_overlay(tmp_path, "racks", "mine", "- 1\n")])
     with pytest.raises(CatalogError, match="must be a mapping"):
         catalog.get(Rack, "mine")
 
 
-def test_unknown_name_offers_the_nearest() -> None:
+def test_an_unknown_name_suggests_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="unknown machine 'dgx-h10'.*dgx-h100"):
         Catalog().get(Machine, "dgx-h10")
     with pytest.raises(UnknownNameError, match="unknown switch 'nvidia-qm970'.*nvidia-qm9700"):
         Catalog().get(Switch, "nvidia-qm970")
 
 
-def test_unknown_kind() -> None:
+def test_an_unknown_kind_is_rejected() -> None:
     with pytest.raises(UnknownNameError, match="kind of catalog entry"):
         Catalog().list_names("gpus")
 
 
-def test_reading_is_done_once() -> None:
+def test_entries_are_read_once() -> None:
     catalog = Catalog()
     assert catalog.get(Rack, "orv3-48u") is catalog.get(Rack, "orv3-48u")
     assert [fact.name for fact in catalog.iter_entries(Rack)] == catalog.list_names("racks")

@@ -38,7 +38,7 @@ def test_the_next_step_for_a_cloud_is_to_create_it(cli: Cli) -> None:
     assert code == 0 and "pulumi config set supercloud:specFile" in err and "pulumi up" in err
 
 
-def test_plan_as_json(cli: Cli) -> None:
+def test_plan_prints_json(cli: Cli) -> None:
     code, out, err = cli("plan", SUPERPOD, "--json")
     plan = json.loads(out)
     assert code == 0 and plan["version"] == 1 and err == ""
@@ -60,7 +60,7 @@ def test_an_invalid_spec_is_exit_code_2_with_all_findings(cli: Cli, tmp_path: Pa
 
 
 @pytest.mark.parametrize("verb", ["plan", "check"])
-def test_findings_that_forbid_rendering(cli: Cli, tmp_path: Path, verb: str) -> None:
+def test_errors_are_printed_and_prevent_rendering(cli: Cli, tmp_path: Path, verb: str) -> None:
     file = spoil(tmp_path, pools=[{"name": "train", "machine": "dgx-h10", "nodes": 3}])
     code, out, _ = cli(verb, file)
     assert code == 2 and "unknown machine 'dgx-h10'" in out and "did you mean dgx-h100" in out
@@ -72,7 +72,7 @@ def test_findings_that_forbid_rendering(cli: Cli, tmp_path: Path, verb: str) -> 
     assert code == 2 and found[0]["path"] == "pools[0].machine" and found[0]["line"] == line
 
 
-def test_render_refuses_errors_and_keeps_the_folder(cli: Cli, tmp_path: Path) -> None:
+def test_render_rejects_errors_and_keeps_the_folder(cli: Cli, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert cli("render", SUPERPOD, "--out", out)[0] == 0
     before = sorted(out.rglob("*"))
@@ -136,18 +136,18 @@ def test_another_spec_does_not_replace_a_folder(cli: Cli, tmp_path: Path) -> Non
     assert cli("render", spec, "--target", "slurm", "--out", out, "--force")[0] == 0
 
 
-def test_unknown_target(cli: Cli) -> None:
+def test_an_unknown_target_is_rejected(cli: Cli) -> None:
     code, _, err = cli("render", SUPERPOD, "--target", "slrum")
     assert code == 2 and "slurm" in err
 
 
-def test_diff(cli: Cli, tmp_path: Path) -> None:
+def test_diff_lists_changes(cli: Cli, tmp_path: Path) -> None:
     code, out, err = cli("diff", SUPERPOD, spoil(tmp_path, tenants=[{"name": "llm", "share": 1}]))
     assert code == 0 and "tenants[vision]" in out and "change(s)" in err
     assert cli("diff", SUPERPOD, SUPERPOD)[1:] == ("", "no differences\n")
 
 
-def test_catalog(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_catalog_lists_and_shows_entries(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "machines" in cli("catalog")[1]
     assert "dgx-h100" in cli("catalog", "machines")[1]
     code, out, _ = cli("catalog", "machines", "dgx-h100", "--json")
@@ -168,13 +168,13 @@ def test_catalog(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert cli("catalog", "switches")[0] == 2
 
 
-def test_schema(cli: Cli) -> None:
+def test_schema_prints_each_document(cli: Cli) -> None:
     for document in ("cluster", "job", "fleet", "plan"):
         assert json.loads(cli("schema", document)[1])["$schema"]
     assert cli("schema", "clutser")[0] == 2
 
 
-def test_explain_prints_a_field_and_those_below_it(cli: Cli) -> None:
+def test_explain_prints_a_field_and_its_children(cli: Cli) -> None:
     code, out, err = cli("explain", "facility.power")
     assert (
         code == 0
@@ -236,7 +236,7 @@ def test_a_first_spec_of_a_machine_without_on_demand_capacity(cli: Cli, tmp_path
         assert code == 2 and "cannot be used with" in err
 
 
-def test_version_and_bad_usage(cli: Cli) -> None:
+def test_version_is_printed_and_bad_usage_is_exit_code_2(cli: Cli) -> None:
     assert cli("--version")[1].startswith("supercloud ")
     assert cli("plan")[0] == 2 and cli("plna", SUPERPOD)[0] == 2
 

@@ -1,4 +1,4 @@
-"""What help and README tell to type is what the command line takes."""
+"""Commands printed in help and README are accepted by the command line."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def test_no_foreign_command_hides_a_command() -> None:
     assert {verb.split()[0] for verb in _FOREIGN_COMMANDS} <= set(COMMANDS)
 
 
-def commands() -> Iterator[tuple[str, str]]:
-    """Every command that a verb's help or a page shows whole, with where it stands."""
+def iter_commands() -> Iterator[tuple[str, str]]:
+    """Every complete command in help or on a page, with its location."""
     for verb in COMMANDS:
         epilog = import_module(f"supercloud.cli.{verb.replace('-', '_')}").EPILOG
         yield from ((verb, found) for found in re.findall(r"supercloud [^\u00b7&]+", epilog))
@@ -72,7 +72,7 @@ def commands() -> Iterator[tuple[str, str]]:
 def test_each_printed_command_is_accepted() -> None:
     group = typer.main.get_command(app)
     count = 0
-    for where, command in commands():
+    for where, command in iter_commands():
         _, verb, *words = shlex.split(command.split(" > ")[0].replace(" \u2026", ""))
         if words:  # else the verb alone is meant
             group.commands[verb].make_context(verb, words)  # type: ignore[attr-defined]

@@ -50,7 +50,7 @@ def test_any_number_of_any_machine_is_planned_or_refused_in_one_line(machine: st
         if of.provider == "onprem" and nodes % of.domain_nodes == 0:  # a part of a domain is not what is sold
             warned = {item.check for item in plan.findings if item.level == "warning"}
             compute = [item for item in of.adapters if item.role == "compute"]
-            # what the catalog lacks of a machine is said: the tool of its adapters' maker, the form of its cages
+            # missing facts of a machine are reported: the tool of its adapters' vendor, the form of its cages
             allowed = {"subnet-manager-port"}
             allowed |= {"roce-host-qos"} if not any(find_adapter_qos(FACTS, item) for item in compute) else set()
             # and more nodes than switches made for their speed can join are joined by faster ones

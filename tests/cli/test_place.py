@@ -54,7 +54,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_place_explains(folder: Path) -> None:
+def test_place_explains_its_decision(folder: Path) -> None:
     said = run(folder, "place", "job.yaml", "--on", "fleet.yaml", "--explain")
     assert said.returncode == 0, said.stderr
     lines = said.stdout.splitlines()
@@ -70,7 +70,7 @@ def test_place_explains(folder: Path) -> None:
     assert alone.returncode == 2 and "'corpus' is not a storage of south" in alone.stdout
 
 
-def test_place_as_json(folder: Path) -> None:
+def test_place_prints_json(folder: Path) -> None:
     data = json.loads(run(folder, "place", "job.yaml", "--on", "fleet.yaml", "--json").stdout)
     assert (data["cluster"], data["moved"], data["nodes"]) == ("south", ["corpus"], 64)
     assert {span["axis"]: span["worst"] for span in data["spans"]} == {"tensor": 1, "pipeline": 1, "data": 2}
@@ -88,7 +88,7 @@ def test_why_not_asks_every_cluster(folder: Path) -> None:
     assert north["change"]["parallelism.data"] == 31 and one.returncode == 0
 
 
-def test_a_job_without_a_placement(folder: Path) -> None:
+def test_a_job_without_a_placement_is_exit_code_2(folder: Path) -> None:
     (folder / "huge.yaml").write_text(JOB.replace("data: 16", "data: 400"))
     said = run(folder, "place", "huge.yaml", "--on", "fleet.yaml")
     assert said.returncode == 2 and "no pool of company fits" in said.stderr

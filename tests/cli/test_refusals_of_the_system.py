@@ -19,7 +19,7 @@ UTF8 = {"PYTHONIOENCODING": "utf-8"}
 
 
 def run(folder: Path, words: list[str], shell: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line in a process of its own, with a redirection of the shell."""
+    """Run the command line in a separate process, with a redirection of the shell."""
     given = {"PATH": os.environ["PATH"], "SUPERCLOUD_STATE": str(folder / "state"), **environment}
     command = ["sh", "-c", f'exec "$@" {shell}', "sh", sys.executable, "-m", "supercloud", *words]
     done = subprocess.run(
@@ -86,7 +86,7 @@ def test_unwritable_output_is_an_error_and_the_job_id_is_not_lost(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_closed_streams_are_like_discarded_ones(tmp_path: Path) -> None:
+def test_closed_streams_do_not_change_the_exit_code(tmp_path: Path) -> None:
     assert run(tmp_path, ["plan", MINIMAL], ">&- 2>&- <&-").returncode == 0
     assert run(tmp_path, ["plan", "nothing.yaml"], ">&- 2>&-").returncode == 2
 
@@ -111,7 +111,7 @@ def test_json_is_unchanged_in_an_encoding_without_its_characters(tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_a_user_without_a_home_folder_is_told_what_to_set(tmp_path: Path) -> None:
+def test_a_user_without_a_home_folder_gets_an_error_with_the_variable_to_set(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(JOB)
     tmp_path.chmod(0o755)
     for words in (["jobs"], ["submit", str(tmp_path / "job.yaml"), "--on", MINIMAL, "--hold"]):
@@ -141,11 +141,11 @@ def test_a_broker_without_a_lock_fails_and_one_with_a_full_disk_runs(
     from supercloud.errors import OperationError
     from supercloud.jobs.broker.lock import acquire_broker_lock
 
-    def refused(*_: object) -> None:
+    def refuse_lock(*_: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
     with monkeypatch.context() as patched:
-        patched.setattr(fcntl, "flock", refused)
+        patched.setattr(fcntl, "flock", refuse_lock)
         with (
             pytest.raises(OperationError, match="No locks available.*set SUPERCLOUD_STATE"),
             acquire_broker_lock(tmp_path / "a"),
@@ -157,7 +157,7 @@ def test_a_broker_without_a_lock_fails_and_one_with_a_full_disk_runs(
         pass
     shutil.rmtree(tmp_path / "b")
     with monkeypatch.context() as patched:
-        patched.setattr(os, "ftruncate", refused)
+        patched.setattr(os, "ftruncate", refuse_lock)
         with (
             acquire_broker_lock(tmp_path / "c"),
             pytest.raises(OperationError, match="already serves"),

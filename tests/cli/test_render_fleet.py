@@ -33,26 +33,26 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def fleet(folder: Path, *names: str) -> Path:
+def write_fleet(folder: Path, *names: str) -> Path:
     path = folder / "fleet.yaml"
     path.write_text(json.dumps({"name": "company", "clusters": [{"spec": f"{name}.yaml"} for name in names]}))
     return path
 
 
-def objects(folder: Path, part: str) -> list[dict[str, Any]]:
+def read_objects(folder: Path, part: str) -> list[dict[str, Any]]:
     return [item for path in sorted((folder / part).glob("*.yaml")) for item in yaml.safe_load_all(path.read_text())]
 
 
 @pytest.mark.slow
 def test_clusters_with_kueue_get_one_queue(cli: Cli, folder: Path) -> None:
     out = folder / "out"
-    code, _, said = cli("render", fleet(folder, "north", "south", "west"), "--target", "kubernetes", "--out", out)
+    code, _, said = cli("render", write_fleet(folder, "north", "south", "west"), "--target", "kubernetes", "--out", out)
     assert code == 0 and "(no Kueue): west" in said
     assert sorted(path.name for path in (out / "clusters").iterdir()) == ["north", "south"]
     assert (out / "clusters/north/kubernetes/INSTALL.md").exists()
     manager = {
         (item["kind"], item["metadata"]["name"])
-        for item in objects(out, "fleet/kubernetes/manager")
+        for item in read_objects(out, "fleet/kubernetes/manager")
         if "metadata" in item
     }
     assert {("MultiKueueConfig", "company"), ("MultiKueueCluster", "north"), ("MultiKueueCluster", "south")} <= manager
@@ -64,7 +64,7 @@ def test_clusters_with_kueue_get_one_queue(cli: Cli, folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_target_keeps_the_other_targets_of_a_fleet(cli: Cli, folder: Path) -> None:
-    out, spec = folder / "out", fleet(folder, "north", "south")
+    out, spec = folder / "out", write_fleet(folder, "north", "south")
     assert cli("render", spec, "--target", "bom", "--out", out)[0] == 0
     assert cli("render", spec, "--target", "kubernetes", "--out", out)[0] == 0
     for name in ("north", "south"):
@@ -73,8 +73,8 @@ def test_a_target_keeps_the_other_targets_of_a_fleet(cli: Cli, folder: Path) -> 
 
 
 @pytest.mark.slow
-def test_without_a_target_everything_is_rendered(cli: Cli, folder: Path) -> None:
-    code, _, _ = cli("render", fleet(folder, "north", "south", "west"), "--out", folder / "out")
+def test_without_a_target_all_targets_are_rendered(cli: Cli, folder: Path) -> None:
+    code, _, _ = cli("render", write_fleet(folder, "north", "south", "west"), "--out", folder / "out")
     assert code == 0
     assert (folder / "out/clusters/west/slurm").is_dir() and (folder / "out/clusters/north/cabling").is_dir()
     assert (folder / "out/fleet/kubernetes").is_dir()
@@ -82,7 +82,7 @@ def test_without_a_target_everything_is_rendered(cli: Cli, folder: Path) -> None
 
 @pytest.mark.slow
 def test_another_target_has_no_queue(cli: Cli, folder: Path) -> None:
-    code, _, _ = cli("render", fleet(folder, "north", "west"), "--target", "slurm", "--out", folder / "out")
+    code, _, _ = cli("render", write_fleet(folder, "north", "west"), "--target", "slurm", "--out", folder / "out")
     assert code == 0 and not (folder / "out/fleet").exists() and not (folder / "out/clusters/north").exists()
 
 
@@ -90,7 +90,7 @@ def test_another_target_has_no_queue(cli: Cli, folder: Path) -> None:
 def test_errors_are_reported_before_files_are_written(cli: Cli, folder: Path) -> None:
     (folder / "south.yaml").write_text((folder / "south.yaml").read_text().replace("dgx-h100", "dgx-h1000"))
     (folder / "west.yaml").write_text((folder / "west.yaml").read_text().replace("25.11", "1.2"))
-    code, _, said = cli("render", fleet(folder, "north", "south", "west"), "--out", folder / "out")
+    code, _, said = cli("render", write_fleet(folder, "north", "south", "west"), "--out", folder / "out")
     assert code == 2 and "dgx-h1000" in said and "1.2" in said and not (folder / "out").exists()
 
 
@@ -103,7 +103,9 @@ def test_errors_are_reported_before_files_are_written(cli: Cli, folder: Path) ->
         (("north", "south"), "kubernets", "kubernets"),
     ],
 )
-def test_refusals(cli: Cli, folder: Path, names: tuple[str, ...], target: str, problem: str) -> None:
+def test_invalid_fleets_and_targets_are_rejected(
+    cli: Cli, folder: Path, names: tuple[str, ...], target: str, problem: str
+) -> None:
     (folder / "north2.yaml").write_text((folder / "north.yaml").read_text())
-    code, _, said = cli("render", fleet(folder, *names), "--target", target, "--out", folder / "out")
+    code, _, said = cli("render", write_fleet(folder, *names), "--target", target, "--out", folder / "out")
     assert code == 2 and problem in said and not (folder / "out").exists()

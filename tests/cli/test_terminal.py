@@ -1,4 +1,4 @@
-"""Nothing that a scheduler, a file or a name says is obeyed by the terminal of who reads it."""
+"""No text of a scheduler, a file or a name controls the terminal of the reader."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVIL = "a\x1b]0;title\x07\x1b[2J\r\x9b1mb\x7f\u202ec\x08"
 OBEYED = [sign for sign in EVIL if not sign.isalnum() and sign not in "]0;[2"]
 
 
-def said(capsys: pytest.CaptureFixture[str]) -> str:
+def read_output(capsys: pytest.CaptureFixture[str]) -> str:
     printed = capsys.readouterr()
     text = printed.out + printed.err
     assert text and not set(text) & set(OBEYED), ascii(text)
@@ -38,7 +38,7 @@ def test_control_characters_are_shown_as_text(capsys: pytest.CaptureFixture[str]
         lambda: output.print_result("\n".join(output.format_columns([[EVIL, "x"], ["y", EVIL]]))),
     ):
         call()
-        assert "\\x1b]0;title\\x07" in said(capsys)
+        assert "\\x1b]0;title\\x07" in read_output(capsys)
 
 
 def test_text_of_users_is_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,11 +49,11 @@ def test_text_of_users_is_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_json_is_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_json({EVIL: [EVIL, "größe\n"]})
-    assert json.loads(said(capsys)) == {EVIL: [EVIL, "größe\n"]}
+    assert json.loads(read_output(capsys)) == {EVIL: [EVIL, "größe\n"]}
 
 
 @pytest.mark.slow
-def test_the_answer_of_a_scheduler_an_unknown_key_and_what_is_logged(tmp_path: Path) -> None:
+def test_control_characters_from_schedulers_specs_and_logs_are_escaped(tmp_path: Path) -> None:
     with Store(tmp_path / "state") as store:
         record, _ = store.record(NewJob(key="k", name="job", spec="{}", fleet="f", is_held=True))
         store.record_statuses({record.id: Status(State.FAILED, 1, EVIL)})

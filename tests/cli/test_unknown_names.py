@@ -14,7 +14,7 @@ from supercloud.jobs.store.store import Store
 Cli = Callable[..., tuple[int, str, str]]
 
 
-def test_a_kind_has_its_usual_name(cli: Cli) -> None:
+def test_errors_use_the_usual_name_of_a_kind(cli: Cli) -> None:
     code, out, err = cli("catalog", "ups", "foo")
     assert code == 2 and not out and "unknown UPS 'foo'; known: double-conversion" in err
 

@@ -20,7 +20,7 @@ INTERVAL = 5.0
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_waiting_for_an_engine_that_does_not_respond(
+def test_wait_ends_if_the_engine_does_not_respond(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_terminal: bool
 ) -> None:
     now, polls = [1000.0], 0

@@ -45,7 +45,7 @@ SMALL: Mapping[str, Any] = {
 }
 
 
-def cluster(name: str = NAME, opts: pulumi.ResourceOptions | None = None, **args: Any) -> Callable[[], None]:
+def build_program(name: str = NAME, opts: pulumi.ResourceOptions | None = None, **args: Any) -> Callable[[], None]:
     """A program with one cluster, which exports everything it gives."""
 
     def program() -> None:
@@ -57,53 +57,53 @@ def cluster(name: str = NAME, opts: pulumi.ResourceOptions | None = None, **args
 
 
 @cache
-def graph(name: str, preview: bool = False) -> Graph:
+def record_spec(name: str, preview: bool = False) -> Graph:
     """What a spec of :data:`SPECS` registers."""
-    return record(cluster(spec=str(SPECS[name])), preview)
+    return record(build_program(spec=str(SPECS[name])), preview)
 
 
-def small(**changes: Any) -> dict[str, Any]:
+def build_small_spec(**changes: Any) -> dict[str, Any]:
     """The small spec with other keys."""
     return {**SMALL, **changes}
 
 
-def made(**changes: Any) -> Graph:
+def record_small_spec(**changes: Any) -> Graph:
     """What the small spec with other keys registers; the same keys are recorded once."""
-    return _made(json.dumps(changes, sort_keys=True))
+    return _record_changes(json.dumps(changes, sort_keys=True))
 
 
 @cache
-def _made(changes: str) -> Graph:
-    return record(cluster(spec=small(**json.loads(changes))))
+def _record_changes(changes: str) -> Graph:
+    return record(build_program(spec=build_small_spec(**json.loads(changes))))
 
 
-def launched(found: Graph, key: str) -> dict[str, Any]:
+def get_launch_template(found: Graph, key: str) -> dict[str, Any]:
     """Inputs of the launch template of a node group."""
     return dict(found.one("aws:ec2/launchTemplate:LaunchTemplate", f"{NAME}-{key}-launch").inputs)
 
 
-def document(entry: Entry, name: str = "policy") -> list[dict[str, Any]]:
+def read_statements(entry: Entry, name: str = "policy") -> list[dict[str, Any]]:
     """The statements of a policy."""
     statements: list[dict[str, Any]] = json.loads(entry.inputs[name])["Statement"]
     return statements
 
 
-def started(entry: Entry) -> str:
+def read_user_data(entry: Entry) -> str:
     """User data as a machine reads it."""
-    return _decoded(entry).decode()
+    return _decode_user_data(entry).decode()
 
 
-def parts_of(entry: Entry) -> dict[str, tuple[str, str]]:
+def read_parts(entry: Entry) -> dict[str, tuple[str, str]]:
     """Parts of user data by file name: their type and text."""
-    parts = message_from_bytes(_decoded(entry)).walk()
+    parts = message_from_bytes(_decode_user_data(entry)).walk()
     found = {part.get_filename(): (part.get_content_type(), part.get_payload(decode=True)) for part in parts}
     return {name: (kind, text.decode()) for name, (kind, text) in found.items() if name and isinstance(text, bytes)}
 
 
-def _decoded(entry: Entry) -> bytes:
+def _decode_user_data(entry: Entry) -> bytes:
     return base64.b64decode(entry.inputs.get("userData") or entry.inputs["userDataBase64"])
 
 
-def short(urn: str) -> str:
+def shorten_urn(urn: str) -> str:
     """A URN without project, stack and component: ``aws:ec2/vpc:Vpc::prod-vpc``."""
     return urn.split("::", 2)[2].replace(f"{CLUSTER}$", "")

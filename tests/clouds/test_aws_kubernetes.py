@@ -8,7 +8,15 @@ import json
 import pytest
 from offline import wire
 from offline.recorder import record
-from programs import cluster, document, graph, launched, made, small, started
+from programs import (
+    build_program,
+    build_small_spec,
+    get_launch_template,
+    read_statements,
+    read_user_data,
+    record_small_spec,
+    record_spec,
+)
 
 import supercloud as sc
 from supercloud.targets.schedulers.kubernetes import given as bundle
@@ -24,7 +32,7 @@ NODES = "aws:eks/nodeGroup:NodeGroup"
 
 
 def test_nodes_of_pools_are_labelled_and_tainted_as_the_bundle_expects() -> None:
-    found = graph("10-aws-eks")
+    found = record_spec("10-aws-eks")
     nodes = found.one(NODES, "prod-train-block").inputs
     assert nodes["labels"]["supercloud.dev/pool"] == "train"
     assert nodes["labels"]["supercloud.dev/accelerator"] == "h100-sxm"
@@ -32,7 +40,7 @@ def test_nodes_of_pools_are_labelled_and_tainted_as_the_bundle_expects() -> None
     assert nodes["amiType"] == "AL2023_x86_64_NVIDIA" and nodes["capacityType"] == "CAPACITY_BLOCK"
     assert nodes["scalingConfig"] == {"minSize": 0, "desiredSize": 1, "maxSize": 10}
     assert found.one(NODES, "prod-train-block").ignore_changes == ("scalingConfig.desiredSize",)
-    template = launched(found, "train-block")
+    template = get_launch_template(found, "train-block")
     assert "iamInstanceProfile" not in template and "imageId" not in template  # EKS refuses the one, brings the other
     assert template["networkInterfaces"][0]["securityGroups"] == ["prod-cluster-sg-id"]
     control = found.one("aws:eks/cluster:Cluster").inputs["vpcConfig"]
@@ -40,7 +48,7 @@ def test_nodes_of_pools_are_labelled_and_tainted_as_the_bundle_expects() -> None
 
 
 def test_labels_and_taints_are_those_of_the_rendered_bundle() -> None:
-    spec = small(
+    spec = build_small_spec(
         site={"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]},
         scheduler={"kind": "kubernetes", "version": "1.35"},
         pools=[
@@ -50,7 +58,7 @@ def test_labels_and_taints_are_those_of_the_rendered_bundle() -> None:
         ],
     )
     plan = sc.resolve(sc.ClusterSpec.model_validate(spec))
-    found = record(cluster(spec=spec))
+    found = record(build_program(spec=spec))
     for pool in plan.pools:
         nodes = found.one(NODES, f"prod-{pool.name}-on-demand").inputs
         assert nodes["labels"] == bundle.build_pool_labels(plan, pool)
@@ -60,8 +68,8 @@ def test_labels_and_taints_are_those_of_the_rendered_bundle() -> None:
         assert all(taint["effect"] == "NO_SCHEDULE" for taint in nodes["taints"])
 
 
-def test_pods_have_roles_of_their_own() -> None:
-    found = graph("10-aws-eks")
+def test_pods_have_separate_roles() -> None:
+    found = record_spec("10-aws-eks")
     addons = {entry.inputs["addonName"]: entry.inputs for entry in found.of_type("aws:eks/addon:Addon")}
     assert set(addons) >= {
         "vpc-cni",
@@ -73,37 +81,41 @@ def test_pods_have_roles_of_their_own() -> None:
         "aws-mountpoint-s3-csi-driver",
     }
     assert addons["vpc-cni"]["podIdentityAssociations"][0]["serviceAccount"] == "aws-node"
-    trust = document(found.one("aws:iam/role:Role", "prod-s3-csi-role"), "assumeRolePolicy")
+    trust = read_statements(found.one("aws:iam/role:Role", "prod-s3-csi-role"), "assumeRolePolicy")
     assert trust[0]["Principal"] == {"Service": "pods.eks.amazonaws.com"}
     assert set(trust[0]["Action"]) == {"sts:AssumeRole", "sts:TagSession"}
 
 
-def test_administrators_are_named() -> None:
+def test_administrators_have_access_entries() -> None:
     kubernetes = {"kind": "kubernetes", "version": "1.35"}
     site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]}
-    found = record(cluster(spec=small(scheduler=kubernetes, site=site), admins={"ada": "arn:aws:iam::1:role/ada"}))
+    found = record(
+        build_program(spec=build_small_spec(scheduler=kubernetes, site=site), admins={"ada": "arn:aws:iam::1:role/ada"})
+    )
     assert found.one("aws:eks/accessEntry:AccessEntry", "prod-admin-ada").inputs["principalArn"].endswith("role/ada")
     scope = found.one("aws:eks/accessPolicyAssociation:AccessPolicyAssociation").inputs
     assert scope["policyArn"] == "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 
 
-def test_an_image_of_the_users_is_told_which_cluster_to_join() -> None:
+def test_a_custom_image_gets_the_cluster_to_join() -> None:
     site = {
         "kind": "aws",
         "region": "us-east-1",
         "zones": ["us-east-1a", "us-east-1b"],
         "images": {"kubernetes-cpu-x86": "ami-0123456789abcdef0"},
     }
-    found = made(scheduler={"kind": "kubernetes", "version": "1.35"}, site=site)
+    found = record_small_spec(scheduler={"kind": "kubernetes", "version": "1.35"}, site=site)
     assert found.one(NODES, "prod-cpu-on-demand").inputs["amiType"] == "CUSTOM"
-    text = started(found.one(LAUNCH, "prod-cpu-on-demand-launch"))
+    text = read_user_data(found.one(LAUNCH, "prod-cpu-on-demand-launch"))
     config = json.loads(text.split("application/node.eks.aws\n\n")[1].split("\n--//--")[0])
     assert config["kind"] == "NodeConfig" and config["spec"]["cluster"]["name"] == "prod-project-stack"
 
 
-def test_alarms_and_the_budget_tell_the_topic_and_the_addresses() -> None:
+def test_alarms_and_the_budget_notify_the_topic_and_the_addresses() -> None:
     storage = [{"name": "scratch", "kind": "lustre", "capacity": "1200 GiB", "mount": "/fsx"}]
-    found = record(cluster(spec=small(budget="5500000 USD", storage=storage), notify=["ada@example.com"]))
+    found = record(
+        build_program(spec=build_small_spec(budget="5500000 USD", storage=storage), notify=["ada@example.com"])
+    )
     assert found.one("aws:sns/topicSubscription:TopicSubscription").inputs["endpoint"] == "ada@example.com"
     budget = found.one("aws:budgets/budget:Budget").inputs
     assert (budget["limitAmount"], budget["limitUnit"]) == ("5500000.00", "USD")
@@ -114,11 +126,11 @@ def test_alarms_and_the_budget_tell_the_topic_and_the_addresses() -> None:
     assert all(entry.inputs["alarmActions"] == ["prod-alarms-arn"] for entry in alarms)
 
 
-def test_long_names_leave_room_for_what_autonaming_appends() -> None:
+def test_long_names_leave_room_for_the_suffix_of_autonaming() -> None:
     long = "a" * 40
     pools = [{"name": long, "machine": "m6i.8xlarge", "nodes": 2}]
     storage = [{"name": "b" * 40, "kind": "object"}]
-    found = record(cluster("c" * 40, spec=small(pools=pools, storage=storage)))
+    found = record(build_program("c" * 40, spec=build_small_spec(pools=pools, storage=storage)))
     limits = {"aws:s3/bucket:Bucket": 63, "aws:iam/role:Role": 64, SCALED: 255, LAUNCH: 128}
     for token, limit in limits.items():
         names = [entry.name for entry in found.of_type(token)]
@@ -127,9 +139,9 @@ def test_long_names_leave_room_for_what_autonaming_appends() -> None:
     assert not any(fnmatch.fnmatch(entry.name, "*--*") for entry in found.values())
 
 
-def test_the_clusters_own_name_is_bounded() -> None:
+def test_the_name_of_the_cluster_is_bounded() -> None:
     site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]}
-    spec = small(scheduler={"kind": "kubernetes", "version": "1.35"}, site=site)
-    found = record(cluster("d" * 120, spec=spec))
+    spec = build_small_spec(scheduler={"kind": "kubernetes", "version": "1.35"}, site=site)
+    found = record(build_program("d" * 120, spec=spec))
     assert len(found.one("aws:eks/cluster:Cluster").inputs["name"]) <= 100
     assert not isinstance(found.one("aws:eks/cluster:Cluster").inputs["name"], wire.Unknown)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from offline.graph import Graph
-from programs import SPECS, graph, launched, made, small
+from programs import SPECS, build_small_spec, get_launch_template, record_small_spec, record_spec
 
 import supercloud as sc
 
@@ -19,8 +19,8 @@ P5 = {"name": "train", "machine": "p5.48xlarge", "nodes": 4, "fabrics": ["comput
 EFA = [{"name": "compute", "kind": "efa"}]
 
 
-def cards(found: Graph, key: str) -> list[tuple[int, int, str]]:
-    listed = launched(found, key)["networkInterfaces"]
+def list_cards(found: Graph, key: str) -> list[tuple[int, int, str]]:
+    listed = get_launch_template(found, key)["networkInterfaces"]
     return [(item["networkCardIndex"], item["deviceIndex"], item["interfaceType"]) for item in listed]
 
 
@@ -47,9 +47,9 @@ def test_every_network_card_of_a_machine_is_used(region: str, machines: list[tup
         for index, row in enumerate(machines)
     ]
     fabrics = [{"name": f"compute{index}", "kind": "efa"} for index in range(len(machines))]
-    found = made(pools=pools, fabrics=fabrics, site=site)
+    found = record_small_spec(pools=pools, fabrics=fabrics, site=site)
     for index, (machine, efas, all_interfaces) in enumerate(machines):
-        listed = launched(found, f"pool{index}-on-demand")["networkInterfaces"]
+        listed = get_launch_template(found, f"pool{index}-on-demand")["networkInterfaces"]
         seen = [(item["networkCardIndex"], item["deviceIndex"], item["interfaceType"]) for item in listed]
         assert len(seen) == len({(card, device) for card, device, _ in seen}) == all_interfaces, machine
         assert seen[0][:2] == (0, 0) and seen[0][2] in ("interface", "efa")
@@ -59,8 +59,8 @@ def test_every_network_card_of_a_machine_is_used(region: str, machines: list[tup
         assert all(item["securityGroups"] == ["prod-cluster-sg-id"] for item in listed)
 
 
-def test_a_machine_without_fabric_has_the_one_interface_of_every_instance() -> None:
-    template = launched(made(), "cpu-on-demand")
+def test_a_machine_without_a_fabric_has_one_interface() -> None:
+    template = get_launch_template(record_small_spec(), "cpu-on-demand")
     assert "networkInterfaces" not in template
     assert template["vpcSecurityGroupIds"] == ["prod-cluster-sg-id"]
 
@@ -87,15 +87,17 @@ WAYS = [
 ]
 
 
-def test_each_way_to_get_machines() -> None:
-    found = made(pools=[{**P5, "capacity": [way for way, *_ in WAYS]}], fabrics=EFA)
+def test_each_kind_of_capacity_has_its_resources() -> None:
+    found = record_small_spec(pools=[{**P5, "capacity": [way for way, *_ in WAYS]}], fabrics=EFA)
     plan = sc.resolve(
-        sc.ClusterSpec.model_validate(small(pools=[{**P5, "capacity": [way for way, *_ in WAYS]}], fabrics=EFA))
+        sc.ClusterSpec.model_validate(
+            build_small_spec(pools=[{**P5, "capacity": [way for way, *_ in WAYS]}], fabrics=EFA)
+        )
     )
     assert plan.cloud is not None
     placed = set()
     for group, (way, market, target, near) in zip(plan.cloud.groups, WAYS, strict=True):
-        template = launched(found, group.key)
+        template = get_launch_template(found, group.key)
         assert template.get("instanceMarketOptions") == market, way
         assert template.get("capacityReservationSpecification", {}).get("capacityReservationTarget") == target, way
         assert bool(template.get("placement")) == near, way
@@ -106,7 +108,7 @@ def test_each_way_to_get_machines() -> None:
 
 @pytest.mark.parametrize("name", SPECS)
 def test_machines_have_encrypted_disks_and_sessions_for_their_metadata(name: str) -> None:
-    found = graph(name)
+    found = record_spec(name)
     for entry in found.of_type(LAUNCH):
         if entry.name.endswith("-image"):
             assert set(entry.inputs) == {"imageId", "tags"}
@@ -121,14 +123,14 @@ def test_machines_have_encrypted_disks_and_sessions_for_their_metadata(name: str
 
 
 @pytest.mark.parametrize("key, readable", [("team", "enabled"), ("cost center", "disabled"), ("a/b", "disabled")])
-def test_instances_start_whatever_the_keys_of_tags_are(key: str, readable: str) -> None:
-    found = made(tags={key: "x"})
-    assert launched(found, "cpu-on-demand")["metadataOptions"]["instanceMetadataTags"] == readable
+def test_instances_start_with_any_tag_keys(key: str, readable: str) -> None:
+    found = record_small_spec(tags={key: "x"})
+    assert get_launch_template(found, "cpu-on-demand")["metadataOptions"]["instanceMetadataTags"] == readable
     assert found.one(HOST, "prod-ctl1").inputs["metadataOptions"]["instanceMetadataTags"] == readable
 
 
-def test_images_may_be_named_by_identifier() -> None:
-    found = made(
+def test_images_can_be_specified_by_identifier() -> None:
+    found = record_small_spec(
         site={
             "kind": "aws",
             "region": "us-east-1",
@@ -136,6 +138,6 @@ def test_images_may_be_named_by_identifier() -> None:
             "images": {"slurm-cpu-x86": "ami-0123456789abcdef0"},
         }
     )
-    assert launched(found, "cpu-on-demand")["imageId"] == "ami-0123456789abcdef0"
+    assert get_launch_template(found, "cpu-on-demand")["imageId"] == "ami-0123456789abcdef0"
     host = found.one(HOST, "prod-ctl1")
     assert host.inputs["ami"] == "ami-0123456789abcdef0" and "launchTemplate" not in host.inputs

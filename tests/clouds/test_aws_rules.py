@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from offline.recorder import record
-from programs import SPECS, cluster, graph, small
+from programs import SPECS, build_program, build_small_spec, record_spec
 
 import supercloud as sc
 from supercloud.plan.checks.cloud.rules import count_security_rules
@@ -44,11 +44,11 @@ def check(spec: Any, found: Any) -> None:
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_as_counted_in_examples(name: str) -> None:
-    check(sc.load(SPECS[name]), graph(name))
+def test_rules_match_the_count_in_the_examples(name: str) -> None:
+    check(sc.load(SPECS[name]), record_spec(name))
 
 
 @pytest.mark.slow
-def test_as_counted_in_an_isolated_network_with_all_kinds_of_storage() -> None:
-    spec = sc.ClusterSpec.model_validate(yaml.safe_load(yaml.safe_dump(small(**ISOLATED))))
-    check(spec, record(cluster(spec=spec)))
+def test_rules_match_the_count_in_an_isolated_network_with_all_kinds_of_storage() -> None:
+    spec = sc.ClusterSpec.model_validate(yaml.safe_load(yaml.safe_dump(build_small_spec(**ISOLATED))))
+    check(spec, record(build_program(spec=spec)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from programs import SLURM, document, graph, launched, made, started
+from programs import SLURM, get_launch_template, read_statements, read_user_data, record_small_spec, record_spec
 
 # a generated SDK warns of each deprecated class when its module is loaded, used or not
 pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning")
@@ -12,16 +12,16 @@ SCALED = "aws:autoscaling/group:Group"
 HOST = "aws:ec2/instance:Instance"
 
 
-def test_groups_of_slurm_are_resized_by_slurm_alone() -> None:
-    for entry in graph("09-aws-slurm").of_type(SCALED):
+def test_groups_of_slurm_are_resized_only_by_slurm() -> None:
+    for entry in record_spec("09-aws-slurm").of_type(SCALED):
         assert entry.inputs["minSize"] == 0
         assert entry.ignore_changes == ("desiredCapacity",)
         assert set(entry.inputs["suspendedProcesses"]) >= {"AZRebalance", "ReplaceUnhealthy"}
         assert entry.inputs["protectFromScaleIn"] is True and entry.inputs["waitForCapacityTimeout"] == "0"
 
 
-def test_ways_of_a_pool_are_tried_in_order() -> None:
-    found = graph("09-aws-slurm")
+def test_capacity_of_a_pool_is_tried_in_order() -> None:
+    found = record_spec("09-aws-slurm")
     sizes = {entry.name: entry.inputs["desiredCapacity"] for entry in found.of_type(SCALED)}
     assert sizes == {
         "prod-prepare-on-demand": 0,
@@ -33,19 +33,19 @@ def test_ways_of_a_pool_are_tried_in_order() -> None:
 
 @pytest.mark.parametrize("name", SLURM)
 def test_start_scripts_are_small_and_complete(name: str) -> None:
-    found = graph(name)
+    found = record_spec(name)
     scripts = [entry for entry in found.values() if {"userData", "userDataBase64"} & set(entry.inputs)]
     assert len(scripts) >= len(found.of_type(SCALED))
     for entry in scripts:
-        text = started(entry)
+        text = read_user_data(entry)
         assert len(text.encode()) <= 16384
         assert "@{" not in text
         assert "BUCKET='prod-bucket-state-bucket'" in text
 
 
 @pytest.mark.parametrize("name", SLURM)
-def test_bundles_are_an_archive_each_and_machines_come_after_them(name: str) -> None:
-    found = graph(name)
+def test_each_bundle_is_one_archive_that_machines_depend_on(name: str) -> None:
+    found = record_spec(name)
     published = found.of_type("aws:s3/bucketObjectv2:BucketObjectv2")
     assert {entry.inputs["key"] for entry in published} == {"boot/boot.tar.gz", "slurm/slurm.tar.gz"}
     urns = {entry.urn for entry in published}
@@ -55,8 +55,8 @@ def test_bundles_are_an_archive_each_and_machines_come_after_them(name: str) -> 
             assert urns <= set(entry.property_dependencies[key]), entry.urn
 
 
-def test_a_controller_is_replaced_without_its_state() -> None:
-    found = graph("09-aws-slurm")
+def test_replacing_a_controller_keeps_its_state() -> None:
+    found = record_spec("09-aws-slurm")
     host = found.one(HOST, "prod-ctl1")
     assert host.delete_before_replace and set(host.ignore_changes) == {"launchTemplate", "userDataBase64"}
     disk = found.one("aws:ebs/volume:Volume", "prod-ctl1-state")
@@ -68,8 +68,8 @@ def test_a_controller_is_replaced_without_its_state() -> None:
 
 
 @pytest.mark.slow
-def test_a_database_that_the_provider_runs_keeps_its_own_password() -> None:
-    found = made(
+def test_a_managed_database_manages_its_password() -> None:
+    found = record_small_spec(
         scheduler={"kind": "slurm", "version": "25.11", "managed_database": True},
         site={"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]},
     )
@@ -77,22 +77,22 @@ def test_a_database_that_the_provider_runs_keeps_its_own_password() -> None:
     assert server["manageMasterUserPassword"] is True and "password" not in server
     assert server["deletionProtection"] is True and server["storageEncrypted"] is True
     assert not server["publiclyAccessible"]
-    assert "DATABASE='managed'" in started(found.one(HOST, "prod-ctl1"))
+    assert "DATABASE='managed'" in read_user_data(found.one(HOST, "prod-ctl1"))
     assert {entry.name for entry in found.of_type("aws:secretsmanager/secret:Secret")} == {"prod-secret-auth"}
 
 
-def test_ultraservers_are_groups_of_their_pool() -> None:
-    found = graph("11-aws-ultraserver")
+def test_each_ultraserver_is_a_group_of_its_pool() -> None:
+    found = record_spec("11-aws-ultraserver")
     group = found.one(SCALED, "prod-train-block").inputs
     assert group["maxSize"] == 36
-    template = launched(found, "train-block")
+    template = get_launch_template(found, "train-block")
     assert template["instanceType"] == "p6e-gb200.36xlarge"
     assert [item["interfaceType"] for item in template["networkInterfaces"]].count("efa-only") == 4
     assert "arm" in template["imageId"] and "placement" not in template
 
 
-def test_backends_of_weka_are_a_group_that_nobody_replaces() -> None:
-    found = graph("11-aws-ultraserver")
+def test_weka_backends_are_a_protected_group_of_fixed_size() -> None:
+    found = record_spec("11-aws-ultraserver")
     group = found.one(SCALED, "prod-scratch-servers")
     assert group.inputs["minSize"] == group.inputs["maxSize"] == group.inputs["desiredCapacity"] >= 6
     assert group.protect and "ReplaceUnhealthy" in group.inputs["suspendedProcesses"]
@@ -102,14 +102,14 @@ def test_backends_of_weka_are_a_group_that_nobody_replaces() -> None:
 
 
 def test_buckets_are_private_versioned_encrypted_and_reached_over_tls_only() -> None:
-    found = graph("09-aws-slurm")
+    found = record_spec("09-aws-slurm")
     for name in ("data", "state"):
         start = f"prod-bucket-{name}"
         private = found.one("aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock", f"{start}-private").inputs
         assert all(private[key] for key in private if key != "bucket") and len(private) == 5
         versions = found.one("aws:s3/bucketVersioning:BucketVersioning", f"{start}-versions").inputs
         assert versions["versioningConfiguration"]["status"] == "Enabled"
-        (denied,) = document(found.one("aws:s3/bucketPolicy:BucketPolicy", f"{start}-policy"))
+        (denied,) = read_statements(found.one("aws:s3/bucketPolicy:BucketPolicy", f"{start}-policy"))
         assert denied["Effect"] == "Deny" and denied["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
         assert found.one(
             "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
@@ -117,8 +117,8 @@ def test_buckets_are_private_versioned_encrypted_and_reached_over_tls_only() -> 
         ).inputs["rules"]
 
 
-def test_lustre_is_reached_over_efa_where_it_is_large_enough_and_filled_from_its_bucket() -> None:
-    found = graph("09-aws-slurm")
+def test_large_lustre_file_systems_use_efa_and_import_from_their_bucket() -> None:
+    found = record_spec("09-aws-slurm")
     system = found.one("aws:fsx/lustreFileSystem:LustreFileSystem").inputs
     assert (system["deploymentType"], system["storageCapacity"], system["perUnitStorageThroughput"]) == (
         "PERSISTENT_2",
@@ -129,4 +129,4 @@ def test_lustre_is_reached_over_efa_where_it_is_large_enough_and_filled_from_its
     assert "prod-cluster-sg-id" in system["securityGroupIds"]
     link = found.one("aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation").inputs
     assert link["dataRepositoryPath"] == "s3://prod-bucket-data-bucket"
-    assert "efaEnabled" not in graph("a1").one("aws:fsx/lustreFileSystem:LustreFileSystem").inputs
+    assert "efaEnabled" not in record_spec("a1").one("aws:fsx/lustreFileSystem:LustreFileSystem").inputs

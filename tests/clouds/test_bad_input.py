@@ -9,7 +9,7 @@ import pytest
 import yaml
 from offline.graph import Graph
 from offline.recorder import record
-from programs import NAME, made, small
+from programs import NAME, build_small_spec, record_small_spec
 from samples import ROOT
 
 import supercloud as sc
@@ -23,12 +23,12 @@ EFA = [{"name": "compute", "kind": "efa"}]
 BLOCK = {"kind": "capacity-block", "id": "cr-0123456789abcdef0", "zone": "us-east-1a"}
 
 
-def p5(**changes: Any) -> dict[str, Any]:
+def build_p5_pool(**changes: Any) -> dict[str, Any]:
     pool = {"name": "train", "machine": "p5.48xlarge", "nodes": 64, "fabrics": ["compute"]} | changes
     return {"pools": [pool], "fabrics": EFA}
 
 
-def lustre(**changes: Any) -> dict[str, Any]:
+def build_lustre(**changes: Any) -> dict[str, Any]:
     return {
         "storage": [
             {
@@ -47,35 +47,36 @@ WRONG: list[tuple[str, dict[str, Any], str, str, str]] = [
     # (what, changes of the small spec, check, path, word of the problem)
     (
         "a machine the region does not sell",
-        p5(machine="p6-b200.48xlarge") | {"site": {"kind": "aws", "region": "eu-west-1", "zones": ["eu-west-1a"]}},
+        build_p5_pool(machine="p6-b200.48xlarge")
+        | {"site": {"kind": "aws", "region": "eu-west-1", "zones": ["eu-west-1a"]}},
         "cloud-machine-region",
         "pools[0].machine",
         "does not offer P6-B200",
     ),
     (
         "a reservation in another zone",
-        p5(capacity=[{"kind": "reservation", "id": "cr-0123456789abcdef0", "zone": "us-east-1b"}]),
+        build_p5_pool(capacity=[{"kind": "reservation", "id": "cr-0123456789abcdef0", "zone": "us-east-1b"}]),
         "cloud-capacity-zone",
         "pools[0].capacity[0].zone",
         "us-east-1b",
     ),
     (
         "a placement group with a capacity block",
-        p5(capacity=[BLOCK], placement="cluster"),
+        build_p5_pool(capacity=[BLOCK], placement="cluster"),
         "cloud-placement",
         "pools[0].placement",
         "UltraCluster",
     ),
     (
         "subnets too small for what nodes take",
-        p5() | {"network": {"cidr": "10.0.0.0/16", "blocks": {"private": ["10.0.128.0/26"]}}},
+        build_p5_pool() | {"network": {"cidr": "10.0.0.0/16", "blocks": {"private": ["10.0.128.0/26"]}}},
         "cloud-subnet-size",
         "network",
         "59 addresses",
     ),
     (
         "subnets too small for nodes and their pods",
-        p5(nodes=40)
+        build_p5_pool(nodes=40)
         | {
             "scheduler": {"kind": "kubernetes", "version": "1.35"},
             "site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]},
@@ -87,14 +88,14 @@ WRONG: list[tuple[str, dict[str, Any], str, str, str]] = [
     ),
     (
         "a throughput that Lustre is not sold with",
-        lustre(throughput_per_tib="300 MB/s"),
+        build_lustre(throughput_per_tib="300 MB/s"),
         "cloud-storage-throughput",
         "storage[0].throughput_per_tib",
         "300 MB/s",
     ),
     (
         "a size that is no step with the fabric",
-        lustre(capacity="21600 GiB", options={"efa": True}),
+        build_lustre(capacity="21600 GiB", options={"efa": True}),
         "cloud-storage-fabric",
         "storage[0].options.efa",
         "21600 GiB",
@@ -119,8 +120,8 @@ WRONG: list[tuple[str, dict[str, Any], str, str, str]] = [
 ]
 
 
-def refused(spec: Any) -> tuple[sc.InputError, Graph]:
-    """What is said of a spec, and what was registered until then."""
+def record_refusal(spec: Any) -> tuple[sc.InputError, Graph]:
+    """The error of a spec, and what was registered before it."""
     said: list[sc.InputError] = []
 
     def program() -> None:
@@ -135,10 +136,10 @@ def refused(spec: Any) -> tuple[sc.InputError, Graph]:
 
 
 @pytest.mark.parametrize("what, changes, check, path, word", WRONG, ids=[row[0] for row in WRONG])
-def test_it_is_one_finding_and_no_resource(
+def test_bad_input_is_one_finding_and_no_resource(
     what: str, changes: dict[str, Any], check: str, path: str, word: str
 ) -> None:
-    error, found = refused(small(**changes))
+    error, found = record_refusal(build_small_spec(**changes))
     (finding,) = [item for item in error.findings if item.level == "error"]
     assert (finding.check, finding.path) == (check, path), what
     assert word in finding.problem and finding.hint
@@ -146,11 +147,11 @@ def test_it_is_one_finding_and_no_resource(
     assert not len(found)
 
 
-def test_all_of_it_is_said_at_once() -> None:
+def test_all_findings_are_reported_together() -> None:
     changes: dict[str, Any] = {}
     for _, own, _, _, _ in (WRONG[1], WRONG[5], WRONG[8]):
         changes |= own
-    error, found = refused(small(**changes))
+    error, found = record_refusal(build_small_spec(**changes))
     assert {item.check for item in error.findings if item.level == "error"} == {
         "cloud-capacity-zone",
         "cloud-storage-throughput",
@@ -160,15 +161,15 @@ def test_all_of_it_is_said_at_once() -> None:
 
 
 @pytest.mark.slow
-def test_a_size_between_two_steps_is_bought_at_the_next_one_and_said() -> None:
-    found = made(**lustre(capacity="20 TiB"))
+def test_a_size_between_two_steps_is_rounded_up_and_reported() -> None:
+    found = record_small_spec(**build_lustre(capacity="20 TiB"))
     assert found.one("aws:fsx/lustreFileSystem:LustreFileSystem").inputs["storageCapacity"] == 21600
     assert any("20480 GiB" in said or "20 TiB" in said for said in found.log)
 
 
 @pytest.mark.parametrize("kind", ["gcp", "azure"])
-def test_a_cloud_whose_resources_are_not_built_is_refused_in_words(kind: str) -> None:
-    error, found = refused(small(site={"kind": kind, "region": "somewhere"}))
+def test_a_cloud_without_a_builder_is_rejected_with_a_message(kind: str) -> None:
+    error, found = record_refusal(build_small_spec(site={"kind": kind, "region": "somewhere"}))
     assert {item.check for item in error.findings} == {"machine-site"}  # the catalog has no machine of them
     assert any("site.kind" in said and f"resources of {kind} are not supported yet" in said for said in found.log)
     assert not len(found)
@@ -177,12 +178,12 @@ def test_a_cloud_whose_resources_are_not_built_is_refused_in_words(kind: str) ->
 @pytest.mark.parametrize(
     "scheduler", [{"kind": "slurm", "version": "25.11"}, {"kind": "kubernetes", "version": "1.35"}]
 )
-def test_what_runs_on_such_a_cloud_is_rendered_all_the_same(tmp_path: Path, scheduler: dict[str, str]) -> None:
+def test_software_for_a_cloud_without_a_builder_is_rendered(tmp_path: Path, scheduler: dict[str, str]) -> None:
     machine = yaml.safe_load((DATA / "machines" / "m6i.8xlarge.yaml").read_text())
     machine |= {"name": "n2-standard-32", "provider": "gcp"}
     (tmp_path / "machines").mkdir()
     (tmp_path / "machines" / "n2-standard-32.yaml").write_text(yaml.safe_dump(machine))
-    spec = small(
+    spec = build_small_spec(
         site={"kind": "gcp", "region": "us-central1"},
         scheduler=scheduler,
         catalog=str(tmp_path),
@@ -194,14 +195,16 @@ def test_what_runs_on_such_a_cloud_is_rendered_all_the_same(tmp_path: Path, sche
     targets = list_targets(plan)
     assert scheduler["kind"] in targets and "boot" not in targets
     assert all(len(sc.render(plan, target)) for target in targets)
-    error, found = refused(spec)
+    error, found = record_refusal(spec)
     assert "is on gcp" in str(error) and "supercloud render" in str(error)
     assert not len(found)
 
 
 @pytest.mark.slow
-def test_a_bucket_is_called_as_the_user_says() -> None:
-    found = made(storage=[{"name": "data", "kind": "object", "options": {"bucket": "my-data", "versioning": False}}])
+def test_a_bucket_has_the_declared_name() -> None:
+    found = record_small_spec(
+        storage=[{"name": "data", "kind": "object", "options": {"bucket": "my-data", "versioning": False}}]
+    )
     assert found.one("aws:s3/bucket:Bucket", "prod-bucket-data").inputs["bucket"] == "my-data"
     versions = "aws:s3/bucketVersioning:BucketVersioning"
     assert found.one(versions, "prod-bucket-data-versions").inputs["versioningConfiguration"]["status"] == "Suspended"

@@ -1,4 +1,4 @@
-"""The Pulumi program of the documentation, as it stands there, in a network of the user's."""
+"""The Pulumi program of the documentation, unchanged, in a network of the user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from samples import EXAMPLES, ROOT
 pytestmark = pytest.mark.slow
 
 
-def test_the_program_of_the_readme_makes_a_cluster() -> None:
+def test_the_documented_program_creates_a_cluster() -> None:
     (code,) = re.findall(r"```{code-block} python\n(.*?)```", (ROOT / "docs/how-to/aws.md").read_text(), re.S)
     spec = next(path for path in EXAMPLES if path.parent.name == "10-aws-eks")
     assert code.count('"cluster.yaml"') == 1

@@ -1,4 +1,4 @@
-"""The stand-in provider as a program: it speaks to the engine as a plugin must, and ends when it must."""
+"""The stand-in provider as a program: it acts as a plugin of the engine, and ends when required."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Plugin:
         self.cloud, self.faults = Cloud(folder / "cloud.json"), Faults(folder / "faults.json")
 
     def close(self) -> None:
-        """End it, however it stands."""
+        """End it in any state."""
         self.channel.close()
         with self.process:  # closes its pipes and waits
             self.process.kill()
@@ -50,16 +50,16 @@ def plugin(tmp_path: Path) -> Iterator[Plugin]:
     running.close()
 
 
-def created(plugin: Plugin, urn: str, **inputs: Any) -> Any:
-    return plugin.calls.Create(provider_pb2.CreateRequest(urn=urn, properties=wire.struct(inputs)))
+def create(plugin: Plugin, urn: str, **inputs: Any) -> Any:
+    return plugin.calls.Create(provider_pb2.CreateRequest(urn=urn, properties=wire.build_struct(inputs)))
 
 
-def test_a_resources_life(plugin: Plugin) -> None:
-    vpc = created(plugin, VPC, cidrBlock="10.0.0.0/16")
+def test_a_resource_is_created_read_updated_and_deleted(plugin: Plugin) -> None:
+    vpc = create(plugin, VPC, cidrBlock="10.0.0.0/16")
     assert wire.read(vpc.properties)["arn"] == f"{vpc.id}-arn"
     read = plugin.calls.Read(provider_pb2.ReadRequest(id=vpc.id, urn=VPC))
     assert wire.read(read.inputs) == {"cidrBlock": "10.0.0.0/16"}
-    subnet = created(plugin, SUBNET, vpcId=vpc.id)
+    subnet = create(plugin, SUBNET, vpcId=vpc.id)
     with pytest.raises(grpc.RpcError, match="DependencyViolation.*in use by s-"):
         plugin.calls.Delete(provider_pb2.DeleteRequest(id=vpc.id, urn=VPC))
     for item, urn in ((subnet, SUBNET), (vpc, VPC)):
@@ -68,32 +68,34 @@ def test_a_resources_life(plugin: Plugin) -> None:
     assert plugin.calls.Read(provider_pb2.ReadRequest(id=vpc.id, urn=VPC)).id == ""
 
 
-def test_a_preview_creates_nothing_and_an_update_needs_everything(plugin: Plugin) -> None:
-    asked = provider_pb2.CreateRequest(urn=SUBNET, properties=wire.struct({"vpcId": wire.UNKNOWN}), preview=True)
+def test_a_preview_creates_nothing_and_an_update_rejects_unknown_inputs(plugin: Plugin) -> None:
+    asked = provider_pb2.CreateRequest(urn=SUBNET, properties=wire.build_struct({"vpcId": wire.UNKNOWN}), preview=True)
     assert wire.read(plugin.calls.Create(asked).properties)["arn"] == wire.UNKNOWN
     with pytest.raises(grpc.RpcError, match="an input is unknown"):
-        created(plugin, SUBNET, vpcId=wire.UNKNOWN)
+        create(plugin, SUBNET, vpcId=wire.UNKNOWN)
     assert plugin.cloud.objects() == {}
 
 
-def test_names_are_stable(plugin: Plugin) -> None:
+def test_automatic_names_are_stable(plugin: Plugin) -> None:
     bucket = "urn:pulumi:dev::toy::aws:s3/bucket:Bucket::data"
 
-    def named(news: dict[str, Any], olds: dict[str, Any], seed: bytes) -> Any:
-        asked = provider_pb2.CheckRequest(urn=bucket, news=wire.struct(news), olds=wire.struct(olds), randomSeed=seed)
+    def propose_name(news: dict[str, Any], olds: dict[str, Any], seed: bytes) -> Any:
+        asked = provider_pb2.CheckRequest(
+            urn=bucket, news=wire.build_struct(news), olds=wire.build_struct(olds), randomSeed=seed
+        )
         return wire.read(plugin.calls.Check(asked).inputs).get("bucket")
 
-    first = named({}, {}, b"a")
-    assert first.startswith("data-") and first == named({}, {}, b"a") != named({}, {}, b"b")
-    assert named({}, {"bucket": first}, b"b") == first
-    assert named({"bucket": "mine"}, {"bucket": first}, b"a") == "mine"
-    assert named({"bucketPrefix": "mine"}, {}, b"a") is None
+    first = propose_name({}, {}, b"a")
+    assert first.startswith("data-") and first == propose_name({}, {}, b"a") != propose_name({}, {}, b"b")
+    assert propose_name({}, {"bucket": first}, b"b") == first
+    assert propose_name({"bucket": "mine"}, {"bucket": first}, b"a") == "mine"
+    assert propose_name({"bucketPrefix": "mine"}, {}, b"a") is None
 
 
-def test_a_difference_says_what_is_replaced(plugin: Plugin) -> None:
+def test_a_difference_lists_replacing_inputs(plugin: Plugin) -> None:
     def diff(**changes: Any) -> Any:
-        old = wire.struct({"cidrBlock": "10.0.0.0/16"})
-        new = wire.struct({"cidrBlock": "10.0.0.0/16", **changes})
+        old = wire.build_struct({"cidrBlock": "10.0.0.0/16"})
+        new = wire.build_struct({"cidrBlock": "10.0.0.0/16", **changes})
         return plugin.calls.Diff(provider_pb2.DiffRequest(urn=VPC, old_inputs=old, news=new))
 
     assert diff().changes == provider_pb2.DiffResponse.DIFF_NONE
@@ -101,21 +103,21 @@ def test_a_difference_says_what_is_replaced(plugin: Plugin) -> None:
     assert list(diff(cidrBlock="10.1.0.0/16").replaces) == ["cidrBlock"]
 
 
-def test_faults_count_over_processes(plugin: Plugin, tmp_path: Path) -> None:
+def test_faults_are_counted_across_processes(plugin: Plugin, tmp_path: Path) -> None:
     plugin.faults.plan(Fault("create", "Vpc", nth=2, times=1, message="none left", code="RESOURCE_EXHAUSTED"))
-    created(plugin, VPC, cidrBlock="10.0.0.0/16")
+    create(plugin, VPC, cidrBlock="10.0.0.0/16")
     other = Plugin(tmp_path)
     try:
         with pytest.raises(grpc.RpcError, match="none left") as refused:
-            created(other, VPC, cidrBlock="10.0.0.0/16")
+            create(other, VPC, cidrBlock="10.0.0.0/16")
         assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-        created(plugin, VPC, cidrBlock="10.0.0.0/16")
+        create(plugin, VPC, cidrBlock="10.0.0.0/16")
     finally:
         other.close()
     assert len(plugin.cloud.objects()) == 2
 
 
-def test_look_ups_come_from_the_table(plugin: Plugin, tmp_path: Path) -> None:
+def test_lookups_are_answered_from_the_table(plugin: Plugin, tmp_path: Path) -> None:
     asked = provider_pb2.InvokeRequest(tok="aws:ec2/getAmi:getAmi")
     with pytest.raises(grpc.RpcError, match="no canned answer for aws:ec2/getAmi:getAmi"):
         plugin.calls.Invoke(asked)
@@ -123,17 +125,17 @@ def test_look_ups_come_from_the_table(plugin: Plugin, tmp_path: Path) -> None:
     assert wire.read(getattr(plugin.calls.Invoke(asked), "return")) == {"id": "ami-1"}
 
 
-def test_an_interrupt_ends_it_at_once(plugin: Plugin) -> None:
+def test_an_interrupt_ends_the_plugin_immediately(plugin: Plugin) -> None:
     plugin.process.send_signal(signal.SIGINT)
     assert plugin.process.wait(timeout=60) == -signal.SIGINT, "at once: the engine gives all plugins five seconds"
 
 
-def test_the_death_of_the_engine_ends_it_when_its_calls_are_done(plugin: Plugin, tmp_path: Path) -> None:
+def test_the_plugin_ends_with_its_engine_after_its_calls(plugin: Plugin, tmp_path: Path) -> None:
     go_on = tmp_path / "go-on"
     plugin.faults.plan(Fault("create", "Vpc", hold=str(go_on)))
-    waiting = threading.Thread(target=created, args=(plugin, VPC), kwargs={"cidrBlock": "10.0.0.0/16"})
+    waiting = threading.Thread(target=create, args=(plugin, VPC), kwargs={"cidrBlock": "10.0.0.0/16"})
     waiting.start()
-    while not plugin.faults.struck():
+    while not plugin.faults.count_strikes():
         time.sleep(0.01)  # a spin would take the processor from what is waited for
     assert plugin.process.stdin
     plugin.process.stdin.close()

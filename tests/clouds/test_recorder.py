@@ -16,9 +16,9 @@ import pytest
 from offline import wire
 from offline.graph import Graph
 from offline.monitor import Unanswered
-from offline.recorder import ProgramRefused, program_at, record
+from offline.recorder import ProgramRefused, load_program, record
 
-TOY = program_at(Path(__file__).parent.parent / "offline" / "toy")
+TOY = load_program(Path(__file__).parent.parent / "offline" / "toy")
 CONFIG = {"nodes": 4, "joinToken": "hush-hush", "pulumi:disable-default-providers": ["*"]}
 VPC = "aws:ec2/vpc:Vpc"
 
@@ -33,21 +33,21 @@ class Group(pulumi.ComponentResource):
         self.register_outputs({"vpc": self.vpc.id})
 
 
-def toy(preview: bool = False, **config: Any) -> Graph:
+def record_toy(preview: bool = False, **config: Any) -> Graph:
     return record(TOY, preview, {**CONFIG, **config}, secret_config=["joinToken"], project="toy", stack="dev")
 
 
 @pytest.mark.slow
-def test_urns_are_the_engines() -> None:
-    urns = set(toy())
+def test_urns_are_those_of_the_engine() -> None:
+    urns = set(record_toy())
     assert "urn:pulumi:dev::toy::pulumi:providers:aws::aws" in urns
     assert "urn:pulumi:dev::toy::toy:index:Cluster::c" in urns
     assert f"urn:pulumi:dev::toy::toy:index:Cluster${VPC}::c-vpc" in urns
 
 
 @pytest.mark.slow
-def test_a_preview_registers_the_same_and_knows_less() -> None:
-    update, preview = toy(), toy(preview=True)
+def test_a_preview_registers_the_same_resources_with_unknown_values() -> None:
+    update, preview = record_toy(), record_toy(preview=True)
     assert update.keys() == preview.keys()
     fsx = "aws:fsx/lustreFileSystem:LustreFileSystem"
     assert isinstance(preview.one(fsx).inputs["subnetIds"], wire.Unknown)
@@ -56,8 +56,8 @@ def test_a_preview_registers_the_same_and_knows_less() -> None:
     assert update.exports["dns"] == "c-fsx-dnsName"
 
 
-def test_what_an_entry_tells() -> None:
-    graph = toy()
+def test_an_entry_has_inputs_and_dependencies() -> None:
+    graph = record_toy()
     group = graph.one("aws:autoscaling/group:Group")
     assert group.inputs["desiredCapacity"] == 4
     assert {urn.split("::")[-1] for urn in group.dependencies} == {"c-lt", "c-us-east-1a", "c-us-east-1b"}
@@ -68,7 +68,7 @@ def test_what_an_entry_tells() -> None:
     assert len(graph.children(group.parent)) == 9
 
 
-def test_options_reach_the_graph() -> None:
+def test_resource_options_are_recorded() -> None:
     def program() -> None:
         other = aws.ec2.Vpc("other", cidr_block="10.1.0.0/16")
         aws.ec2.Vpc(
@@ -97,7 +97,7 @@ def test_options_reach_the_graph() -> None:
     assert entry.deleted_with == entry.dependencies[0]
 
 
-def test_all_faults_of_all_resources_are_said_at_once() -> None:
+def test_all_errors_of_all_resources_are_reported_together() -> None:
     def program() -> None:
         aws.ec2.Vpc("twin", cidr_block="10.0.0.0/16")
         aws.ec2.Vpc("twin", cidr_block="10.0.0.0/16")
@@ -112,7 +112,7 @@ def test_all_faults_of_all_resources_are_said_at_once() -> None:
     assert "'s': vpcId: expected a string, got the number 3" in subnet
 
 
-def test_default_providers_can_be_forbidden() -> None:
+def test_default_providers_can_be_disabled() -> None:
     with pytest.raises(ProgramRefused, match="'aws' disabled.*'urn:pulumi.*g-vpc' must use an explicit provider"):
         record(lambda: Group("g") and None, config={"pulumi:disable-default-providers": ["aws"]})
 
@@ -135,8 +135,8 @@ def test_default_providers_can_be_forbidden() -> None:
         record(implicit, config=forbidden, invokes=answers)
 
 
-def test_transforms_run_own_first_then_parents_then_the_stacks() -> None:
-    def tagging(word: str) -> Callable[[pulumi.ResourceTransformArgs], pulumi.ResourceTransformResult | None]:
+def test_transforms_run_for_the_resource_then_its_parents_then_the_stack() -> None:
+    def build_transform(word: str) -> Callable[[pulumi.ResourceTransformArgs], pulumi.ResourceTransformResult | None]:
         def transform(given: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult | None:
             if given.type_ != VPC:
                 return None
@@ -147,9 +147,9 @@ def test_transforms_run_own_first_then_parents_then_the_stacks() -> None:
         return transform
 
     def program() -> None:
-        pulumi.runtime.register_resource_transform(tagging("stack"))
-        parent = pulumi.ResourceOptions(transforms=[tagging("parent,")])
-        Group("g", parent, pulumi.ResourceOptions(transforms=[tagging("own,")], ignore_changes=["tags"]))
+        pulumi.runtime.register_resource_transform(build_transform("stack"))
+        parent = pulumi.ResourceOptions(transforms=[build_transform("parent,")])
+        Group("g", parent, pulumi.ResourceOptions(transforms=[build_transform("own,")], ignore_changes=["tags"]))
 
     entry = record(program).one(VPC)
     assert entry.inputs["tags"] == {"order": "own,parent,stack"}
@@ -167,7 +167,7 @@ def test_a_transform_is_checked_like_the_program() -> None:
         record(program)
 
 
-def test_a_question_without_an_answer_is_refused() -> None:
+def test_a_lookup_without_an_answer_is_rejected() -> None:
     def program() -> None:
         pulumi.export("ami", aws.ec2.get_ami_output(owners=["self"]).id)
 
@@ -187,11 +187,11 @@ def test_an_existing_resource_is_read() -> None:
 
 
 @pytest.mark.slow
-def test_a_secret_is_found_wherever_it_is_written_plainly() -> None:
-    assert toy().plaintext("hush-hush") == []
-    assert toy(preview=True).plaintext("hush-hush") == []
+def test_a_secret_in_plain_text_is_found() -> None:
+    assert record_toy().plaintext("hush-hush") == []
+    assert record_toy(preview=True).plaintext("hush-hush") == []
 
-    def leaking() -> None:
+    def export_token() -> None:
         token = pulumi.Config().require("token")
         packed = base64.b64encode(gzip.compress(f"join {token}".encode(), mtime=0)).decode()
         aws.ec2.LaunchTemplate("packed", user_data=packed)
@@ -199,7 +199,7 @@ def test_a_secret_is_found_wherever_it_is_written_plainly() -> None:
         aws.ec2.Vpc("plain", tags={"token": f"is {token}"})
         pulumi.export("token", pulumi.Output.concat("x", token))
 
-    found = record(leaking, config={"token": "hush-hush"}).plaintext("hush-hush")
+    found = record(export_token, config={"token": "hush-hush"}).plaintext("hush-hush")
     assert [(place.urn.split("::")[-1], place.path) for place in found] == [
         ("packed", "userData"),
         ("plain", "tags.token"),
@@ -207,7 +207,7 @@ def test_a_secret_is_found_wherever_it_is_written_plainly() -> None:
     ]
 
 
-def test_an_output_is_no_text() -> None:
+def test_an_output_cannot_be_converted_to_text() -> None:
     def program() -> None:
         vpc = aws.ec2.Vpc("v")
         aws.ec2.Vpc("w", tags={"peer": f"{vpc.id}"})
@@ -218,22 +218,22 @@ def test_an_output_is_no_text() -> None:
     assert dict(os.environ) == before
 
 
-def test_what_a_program_raises_comes_out() -> None:
+def test_exceptions_of_a_program_are_raised() -> None:
     def program() -> None:
         aws.ec2.Vpc("v")
         raise ValueError("no nodes")
 
-    async def later() -> None:
+    async def raise_late() -> None:
         raise ValueError("no nodes")
 
-    for failing in (program, later):
+    for failing in (program, raise_late):
         with pytest.raises(ValueError, match="no nodes"):
             record(failing)
     assert len(record(lambda: Group("g") and None)) == 2, "the next run is not disturbed"
 
 
 @pytest.mark.slow
-def test_runs_do_not_see_each_other() -> None:
+def test_runs_are_independent() -> None:
     threads = threading.active_count()
 
     def program() -> None:
@@ -250,7 +250,7 @@ def test_runs_do_not_see_each_other() -> None:
     assert pulumi.runtime.get_root_resource() is None
 
 
-def test_what_is_said_to_the_user_is_kept() -> None:
+def test_log_messages_are_recorded() -> None:
     def program() -> None:
         vpc = aws.ec2.Vpc("v")
         pulumi.log.warn("two zones would be better", vpc)
@@ -259,11 +259,11 @@ def test_what_is_said_to_the_user_is_kept() -> None:
     said = record(program).log
     assert "warning: two zones would be better" in said
     assert any("is deprecated" in line for line in said)
-    assert toy().log == ()
+    assert record_toy().log == ()
 
 
 @pytest.mark.slow
-def test_questions_that_fail_late_do_not_hide_the_first_error() -> None:
+def test_late_lookup_failures_do_not_hide_the_first_error() -> None:
     late = threading.Event()
 
     def answer(given: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The checker knows what an installed SDK knows, of any provider, and says everything that is wrong at once."""
+"""The checker reads the installed SDK of any provider, and reports all problems together."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from offline import sdks, wire
 from offline.checker import check
 from offline.inventions import invent
-from offline.provider import autonamed, replacing
-from offline.schema import schema
+from offline.provider import find_autonamed_input, list_replacing_inputs
+from offline.schema import read_schema
 
 GOOD: list[tuple[str, dict[str, Any]]] = [
     (
@@ -77,13 +77,13 @@ BAD: list[tuple[str, dict[str, Any], dict[str, str]]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("token, inputs", GOOD, ids=[token for token, _ in GOOD])
-def test_what_a_provider_takes_has_no_problem(token: str, inputs: dict[str, Any]) -> None:
+def test_valid_inputs_have_no_problems(token: str, inputs: dict[str, Any]) -> None:
     assert check(token, inputs) == []
-    assert check(token, wire.struct(inputs)) == [], "the same as sent over the wire"
+    assert check(token, wire.build_struct(inputs)) == [], "the same as sent over the wire"
 
 
 @pytest.mark.parametrize("token, inputs, problems", BAD, ids=[f"{token} {'+'.join(p)}" for token, _, p in BAD])
-def test_every_problem_is_said_with_its_path(token: str, inputs: dict[str, Any], problems: dict[str, str]) -> None:
+def test_every_problem_is_reported_with_its_path(token: str, inputs: dict[str, Any], problems: dict[str, str]) -> None:
     found = {problem.path: problem.message for problem in check(token, inputs)}
     assert found.keys() == problems.keys()
     for path, text in problems.items():
@@ -98,21 +98,21 @@ def test_a_value_outside_an_open_list_is_a_warning() -> None:
     assert "did you mean 'Standard'?" in problem.message
 
 
-def test_a_secret_never_stands_in_a_message() -> None:
+def test_a_secret_is_never_shown_in_a_message() -> None:
     inputs = {"metadata": wire.Secret({"nam": "hush"}), "immutable": wire.Secret("hush"), "kind": wire.Secret("hush")}
     problems = check("kubernetes:core/v1:Secret", inputs)
     assert {problem.path for problem in problems} == {"metadata.nam", "immutable", "kind"}
     assert not any("hush" in str(problem) for problem in problems)
 
 
-def test_wrappers_of_values_are_looked_through() -> None:
+def test_values_in_wrappers_are_checked() -> None:
     wrapped = {wire.SIGNATURE: wire.OUTPUT, "value": 3, "secret": True, "dependencies": []}
     (problem,) = check("aws:ec2/vpc:Vpc", {"cidrBlock": wrapped})
     assert problem.message == "expected a string, got a secret"
     assert check("aws:ec2/vpc:Vpc", {"cidrBlock": {wire.SIGNATURE: wire.OUTPUT}}) == [], "an unknown output"
 
 
-def test_marks_survive_the_wire() -> None:
+def test_special_values_are_unchanged_by_encoding() -> None:
     values = {
         "secret": wire.Secret({"a": [1, wire.UNKNOWN]}),
         "unknown": wire.UNKNOWN,
@@ -120,17 +120,17 @@ def test_marks_survive_the_wire() -> None:
         "file": wire.File(wire.FILES[0], {"text": "x"}),
         "plain": [1, 2.5, True, None, "text"],
     }
-    assert wire.read(wire.struct(values)) == values
+    assert wire.read(wire.build_struct(values)) == values
 
 
 def test_secret_inputs_and_outputs_are_known() -> None:
-    assert "password" in schema("aws:rds/instance:Instance").secrets
-    assert "sharedKeyBase64" not in schema("aws:ec2/vpc:Vpc").secrets
-    assert schema("kubernetes:core/v1:Secret").secrets >= {"data", "stringData"}
+    assert "password" in read_schema("aws:rds/instance:Instance").secrets
+    assert "sharedKeyBase64" not in read_schema("aws:ec2/vpc:Vpc").secrets
+    assert read_schema("kubernetes:core/v1:Secret").secrets >= {"data", "stringData"}
 
 
-def test_computed_outputs_are_invented_as_the_schema_says() -> None:
-    made = invent(schema("aws:eks/cluster:Cluster"), {"roleArn": "r", "name": "mine"}, "c")
+def test_computed_outputs_follow_the_schema() -> None:
+    made = invent(read_schema("aws:eks/cluster:Cluster"), {"roleArn": "r", "name": "mine"}, "c")
     assert made["arn"] == "c-arn"
     assert made["certificateAuthority"] == {"data": "c-certificateAuthority-data"}
     assert made["identities"][0]["oidcs"][0]["issuer"].startswith("c-identities")
@@ -151,14 +151,14 @@ def test_computed_outputs_are_invented_as_the_schema_says() -> None:
         ("azure-native:containerservice:ManagedCluster", "resourceName"),
     ],
 )
-def test_the_input_that_a_provider_names_itself(token: str, name: str | None) -> None:
-    assert autonamed(token) == name
+def test_the_input_with_an_automatic_name_is_found(token: str, name: str | None) -> None:
+    assert find_autonamed_input(token) == name
 
 
-def test_replacing_inputs_come_from_the_table_and_the_documentation() -> None:
-    assert replacing("aws:ec2/vpc:Vpc") >= {"cidrBlock"}, "of the table"
-    assert replacing("aws:eks/cluster:Cluster") >= {"bootstrapSelfManagedAddons"}, "of the documentation"
-    assert "tags" not in replacing("aws:ec2/vpc:Vpc")
+def test_replacing_inputs_are_read_from_the_table_and_the_documentation() -> None:
+    assert list_replacing_inputs("aws:ec2/vpc:Vpc") >= {"cidrBlock"}, "of the table"
+    assert list_replacing_inputs("aws:eks/cluster:Cluster") >= {"bootstrapSelfManagedAddons"}, "of the documentation"
+    assert "tags" not in list_replacing_inputs("aws:ec2/vpc:Vpc")
 
 
 MODULE = '''
@@ -230,14 +230,14 @@ pulumi.runtime.register_resource_module("acme", "index", Module())
 """
 
 
-def test_an_sdk_that_nobody_has_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_sdk_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "acme_sdk"
     folder.mkdir()
     (folder / "__init__.py").write_text(PACKAGE)
     (folder / "rocket.py").write_text(MODULE)
     (folder / "pulumi-plugin.json").write_text(json.dumps({"resource": True, "name": "acme", "version": "1.2.3"}))
     monkeypatch.syspath_prepend(tmp_path)
-    sdks.installed.cache_clear()
+    sdks.list_installed.cache_clear()
     try:
         token = "acme:index:Rocket"
         assert check(token, {"stages": [{"fuel": "methane", "engineCount": 33}]}) == []
@@ -246,8 +246,8 @@ def test_an_sdk_that_nobody_has_seen(tmp_path: Path, monkeypatch: pytest.MonkeyP
             "stages[0].fuel: required, and not given",
             "stages[0].fule: there is no property 'fule'; did you mean 'fuel'?",
         }
-        assert invent(schema(token), {"stages": []}, "r") == {"name": "r-name", "orbit": "r-orbit"}
-        assert (autonamed(token), replacing(token)) == ("name", {"name"})
+        assert invent(read_schema(token), {"stages": []}, "r") == {"name": "r-name", "orbit": "r-orbit"}
+        assert (find_autonamed_input(token), list_replacing_inputs(token)) == ("name", {"name"})
     finally:
-        for cached in (sdks.installed, sdks.resource_class, schema, autonamed):
+        for cached in (sdks.list_installed, sdks.find_resource_class, read_schema, find_autonamed_input):
             cached.cache_clear()

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from offline.graph import Graph
 from offline.recorder import record
-from programs import HERE, cluster, document, started
+from programs import HERE, build_program, read_statements, read_user_data
 
 import supercloud as sc
 from supercloud.plan.build.kubernetes.labels import build_pool_labels, build_taints
@@ -26,11 +26,11 @@ NODES = "aws:eks/nodeGroup:NodeGroup"
 
 
 @cache
-def graph(name: str, preview: bool = False) -> Graph:
-    return record(cluster(spec=str(SPECS[name])), preview)
+def record_spec(name: str, preview: bool = False) -> Graph:
+    return record(build_program(spec=str(SPECS[name])), preview)
 
 
-def rules(found: Graph, token: str, group: str) -> set[str]:
+def list_rules(found: Graph, token: str, group: str) -> set[str]:
     said = set()
     for entry in found.of_type(token):
         values = entry.inputs
@@ -41,23 +41,26 @@ def rules(found: Graph, token: str, group: str) -> set[str]:
     return said
 
 
-def test_there_are_three() -> None:
+def test_all_specs_are_tested() -> None:
     assert set(SPECS) == {"g6e-slurm", "p5en-isolated", "trn1-eks"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
-def test_nothing_forbids_it_and_a_preview_shows_what_an_update_makes(name: str) -> None:
+def test_specs_plan_without_errors_and_preview_matches_update(name: str) -> None:
     plan = sc.resolve(sc.load(SPECS[name]))
     assert plan.errors == ()
-    update, preview = graph(name), graph(name, preview=True)  # refuses what the provider's schema does not know
+    update, preview = (
+        record_spec(name),
+        record_spec(name, preview=True),
+    )  # refuses what the provider's schema does not know
     assert set(update) == set(preview) and not update.warnings
     for target in ("boot", "slurm") if plan.scheduler.kind == "slurm" else ("kubernetes",):
         assert len(sc.render(plan, target))
 
 
-def test_trainium_under_eks() -> None:
-    found, plan = graph("trn1-eks"), sc.resolve(sc.load(SPECS["trn1-eks"]))
+def test_trainium_nodes_run_under_eks() -> None:
+    found, plan = record_spec("trn1-eks"), sc.resolve(sc.load(SPECS["trn1-eks"]))
     for group in ("reserved", "on-demand"):
         nodes, pool = found.one(NODES, f"prod-trn-{group}").inputs, plan.get_pool("trn")
         assert nodes["amiType"] == "AL2023_x86_64_NEURON"
@@ -86,8 +89,8 @@ def test_trainium_under_eks() -> None:
         assert ways[entry.inputs["routeTableId"]] == through, subnet
 
 
-def test_l40s_in_an_existing_network() -> None:
-    found = graph("g6e-slurm")
+def test_l40s_nodes_run_in_an_existing_network() -> None:
+    found = record_spec("g6e-slurm")
     for token in (
         "vpc:Vpc",
         "subnet:Subnet",
@@ -104,26 +107,26 @@ def test_l40s_in_an_existing_network() -> None:
     assert found.one("aws:rds/subnetGroup:SubnetGroup").inputs["subnetIds"] == [a, b]
     login, controller = (found.one("aws:ec2/instance:Instance", f"prod-{name}").inputs for name in ("login", "ctl1"))
     assert (login["subnetId"], controller["subnetId"]) == (public, a)
-    assert rules(found, INGRESS, "prod-access-sg-id") == {"tcp 198.51.100.0/24 22-22"}
-    assert rules(found, INGRESS, "prod-database-sg-id") == {"tcp prod-cluster-sg-id 3306-3306"}
+    assert list_rules(found, INGRESS, "prod-access-sg-id") == {"tcp 198.51.100.0/24 22-22"}
+    assert list_rules(found, INGRESS, "prod-database-sg-id") == {"tcp prod-cluster-sg-id 3306-3306"}
     spot = found.one(LAUNCH, "prod-gpu-spot-launch").inputs["instanceMarketOptions"]
     assert spot == {"marketType": "spot", "spotOptions": {"maxPrice": "12.0000"}}
     for disk in (login["rootBlockDevice"], controller["rootBlockDevice"]):
         assert disk["encrypted"] is True and disk["tags"]["supercloud:cluster"] == "project/stack/prod"
 
 
-def test_h200_without_the_internet() -> None:
-    found = graph("p5en-isolated")
+def test_h200_nodes_run_without_internet_access() -> None:
+    found = record_spec("p5en-isolated")
     for token in ("internetGateway:InternetGateway", "natGateway:NatGateway", "eip:Eip", "route:Route"):
         assert not found.of_type(f"aws:ec2/{token}")
-    out = rules(found, EGRESS, "prod-cluster-sg-id")
+    out = list_rules(found, EGRESS, "prod-cluster-sg-id")
     assert out == {
         "-1 prod-cluster-sg-id",
         "tcp prod-endpoint-s3-prefixListId 443-443",
         "tcp prod-endpoints-sg-id 443-443",
         "tcp prod-storage-home-sg-id 2049-2049",
     }
-    assert rules(found, INGRESS, "prod-endpoints-sg-id") == {"tcp prod-cluster-sg-id 443-443"}
+    assert list_rules(found, INGRESS, "prod-endpoints-sg-id") == {"tcp prod-cluster-sg-id 443-443"}
     services = {
         entry.inputs["serviceName"].split("us-west-2.")[1] for entry in found.of_type("aws:ec2/vpcEndpoint:VpcEndpoint")
     }
@@ -136,24 +139,26 @@ def test_h200_without_the_internet() -> None:
             assert entry.inputs["blockDeviceMappings"][0]["deviceName"] == "/dev/sda1"
 
 
-def test_servers_of_weka_read_their_software_and_nothing_else_of_the_users() -> None:
-    found = graph("p5en-isolated")
+def test_weka_servers_can_read_only_their_software() -> None:
+    found = record_spec("p5en-isolated")
     policy = found.one("aws:iam/rolePolicy:RolePolicy", "prod-scratch-servers-policy")
-    granted = {action: statement["Resource"] for statement in document(policy) for action in statement["Action"]}
-    buckets = [statement["Resource"] for statement in document(policy) if statement["Action"] == ["s3:GetObject"]]
+    granted = {action: statement["Resource"] for statement in read_statements(policy) for action in statement["Action"]}
+    buckets = [
+        statement["Resource"] for statement in read_statements(policy) if statement["Action"] == ["s3:GetObject"]
+    ]
     assert buckets == [["prod-bucket-state-arn/*"], ["arn:aws:s3:::corp-software/weka/install.sh"]]
     assert granted["secretsmanager:GetSecretValue"] == ["arn:aws:secretsmanager:us-west-2:*:secret:weka-token-??????"]
     launch = found.one(LAUNCH, "prod-scratch-servers-launch")
     published = {entry.urn for entry in found.of_type("aws:s3/bucketObjectv2:BucketObjectv2")}
     assert published | {policy.urn} <= set(launch.property_dependencies["userData"])
-    assert "ROLE='storage'" in started(launch)
+    assert "ROLE='storage'" in read_user_data(launch)
     for token in ("loadBalancer:LoadBalancer", "targetGroup:TargetGroup"):
         assert len(found.one(f"aws:lb/{token}").name) + 8 <= 32
 
 
-def test_services_of_other_accounts_are_not_served() -> None:
-    found = graph("trn1-eks")
-    (said,) = document(found.one("aws:sns/topicPolicy:TopicPolicy"))
+def test_endpoint_services_of_other_accounts_are_not_accessible() -> None:
+    found = record_spec("trn1-eks")
+    (said,) = read_statements(found.one("aws:sns/topicPolicy:TopicPolicy"))
     assert said["Condition"] == {"StringEquals": {"aws:SourceAccount": "prod-alarms-owner"}}
     (trust,) = json.loads(found.one("aws:iam/role:Role", "prod-flows-role").inputs["assumeRolePolicy"])["Statement"]
     assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": "prod-vpc-ownerId"}}
@@ -199,11 +204,11 @@ WRONG: list[tuple[str, dict[str, Any], set[str]]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name, changes, checks", WRONG, ids=[row[0] for row in WRONG])
-def test_one_wrong_word_in_each_is_found(name: str, changes: dict[str, Any], checks: set[str]) -> None:
+def test_an_error_in_each_spec_is_found(name: str, changes: dict[str, Any], checks: set[str]) -> None:
     spec = yaml.safe_load(SPECS[name].read_text()) | changes
     spec["scheduler"]["version"] = str(spec["scheduler"]["version"])
     plan = sc.resolve(sc.ClusterSpec.model_validate(spec))
     assert {item.check for item in plan.errors} >= checks
     assert all(item.hint for item in plan.errors)
     with pytest.raises(sc.InputError):
-        record(cluster(spec=spec))
+        record(build_program(spec=spec))

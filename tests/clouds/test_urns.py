@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 import yaml
 from offline.graph import Graph
-from programs import AWS, graph, short
+from programs import AWS, record_spec, shorten_urn
 
 # a generated SDK warns of each deprecated class when its module is loaded, used or not
 pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning")
 RECORDED = Path(__file__).parent / "urns.yaml"
 
 
-def lost(recorded: list[str], found: Graph) -> list[str]:
+def find_lost_urns(recorded: list[str], found: Graph) -> list[str]:
     """Return recorded URNs that are neither the URN nor an alias of a resource."""
-    known = {short(urn) for entry in found.values() for urn in (entry.urn, *entry.aliases)}
+    known = {shorten_urn(urn) for entry in found.values() for urn in (entry.urn, *entry.aliases)}
     return sorted(set(recorded) - known)
 
 
@@ -33,10 +33,10 @@ def read() -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("name", AWS)
 def test_no_recorded_urn_is_lost(name: str, write_generated: bool) -> None:
-    found = graph(name)
+    found = record_spec(name)
     recorded = read() if RECORDED.exists() else {}
-    assert not lost(recorded.get(name, []), found), "the resources that replace these need an alias"
-    urns = {short(urn) for urn in found}
+    assert not find_lost_urns(recorded.get(name, []), found), "the resources that replace these need an alias"
+    urns = {shorten_urn(urn) for urn in found}
     if write_generated:
         recorded[name] = sorted(urns.union(recorded.get(name, [])))
         RECORDED.write_text(yaml.safe_dump(dict(sorted(recorded.items())), width=200))
@@ -44,15 +44,15 @@ def test_no_recorded_urn_is_lost(name: str, write_generated: bool) -> None:
 
 
 def test_a_lost_urn_is_reported_unless_it_is_an_alias() -> None:
-    found = graph("10-aws-eks")
-    urns = [short(urn) for urn in found]
+    found = record_spec("10-aws-eks")
+    urns = [shorten_urn(urn) for urn in found]
     dropped = "aws:ec2/vpc:Vpc::prod-vpc"
-    without = Graph({urn: entry for urn, entry in found.items() if short(urn) != dropped}, {})
-    assert lost(urns, without) == [dropped]
+    without = Graph({urn: entry for urn, entry in found.items() if shorten_urn(urn) != dropped}, {})
+    assert find_lost_urns(urns, without) == [dropped]
     vpc = found.one("aws:ec2/vpc:Vpc")
     new = replace(vpc, urn=vpc.urn.replace("prod-vpc", "prod-net"), aliases=(vpc.urn,))
     renamed = Graph({**without.entries, new.urn: new}, {})
-    assert not lost(urns, renamed)
+    assert not find_lost_urns(urns, renamed)
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_a_lost_urn_is_reported_unless_it_is_an_alias() -> None:
 def test_renamed_resources_have_their_old_urn_as_alias(old: str, new: str) -> None:
     assert old in read()["09-aws-slurm"], "users may have deployed it under this name"
     kind, _, _ = old.partition("::")
-    entry = graph("09-aws-slurm").one(kind, new)
-    assert [short(alias) for alias in entry.aliases] == [old]
+    entry = record_spec("09-aws-slurm").one(kind, new)
+    assert [shorten_urn(alias) for alias in entry.aliases] == [old]
 
 
 def test_only_existing_examples_are_recorded() -> None:

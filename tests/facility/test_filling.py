@@ -1,4 +1,4 @@
-"""Filling racks, and sharing unequal things out over them."""
+"""Filling racks, and distributing unequal items among them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from supercloud.primitives.quantity import Mass, Power
 pytestmark = pytest.mark.slow
 
 
-def test_the_first_limit_that_is_reached() -> None:
-    def dgx(units: int, power: str | None, load: str | None) -> RackFit | None:
+def test_the_tightest_limit_decides_the_count_per_rack() -> None:
+    def fit_dgx(units: int, power: str | None, load: str | None) -> RackFit | None:
         return compute_rack_fit(
             units=8,
             power=Power("10.2 kW"),
@@ -23,28 +23,28 @@ def test_the_first_limit_that_is_reached() -> None:
             rack_max_weight=Mass(load) if load else None,
         )
 
-    assert dgx(48, None, None) == RackFit(6, "units")
-    assert dgx(48, "45 kW", None) == RackFit(4, "power")
-    assert dgx(48, "45 kW", "400 kg") == RackFit(3, "weight")
-    assert dgx(7, None, None) == RackFit(0, "units")
+    assert fit_dgx(48, None, None) == RackFit(6, "units")
+    assert fit_dgx(48, "45 kW", None) == RackFit(4, "power")
+    assert fit_dgx(48, "45 kW", "400 kg") == RackFit(3, "weight")
+    assert fit_dgx(7, None, None) == RackFit(0, "units")
     assert (
         compute_rack_fit(units=None, power=None, weight=None, rack_units=48, rack_power=None, rack_max_weight=None)
         is None
     )
 
 
-def _runs(items: list[tuple[int, int, int]]) -> list[EquipmentRun]:
+def _build_runs(items: list[tuple[int, int, int]]) -> list[EquipmentRun]:
     return [
         EquipmentRun(index, 0, count, units, Power(watts, "W")) for index, (count, units, watts) in enumerate(items)
     ]
 
 
 THING = st.tuples(st.integers(1, 40), st.integers(1, 8), st.integers(0, 3000))
-RUNS = st.lists(THING, min_size=1, max_size=6).map(_runs)
+RUNS = st.lists(THING, min_size=1, max_size=6).map(_build_runs)
 
 
 @given(RUNS, st.integers(1, 50))
-def test_sharing_out_loses_nothing_and_keeps_the_order(runs: list[EquipmentRun], racks: int) -> None:
+def test_distribution_keeps_all_items_and_their_order(runs: list[EquipmentRun], racks: int) -> None:
     shared = distribute(runs, racks)
     assert len(shared) == racks
     things = [(run.key, run.first + index) for rack in shared for run in rack for index in range(run.count)]
@@ -56,7 +56,7 @@ def test_sharing_out_loses_nothing_and_keeps_the_order(runs: list[EquipmentRun],
 @given(
     RUNS, st.integers(8, 60), st.none() | st.integers(1000, 40_000), st.none() | st.integers(1, 30), st.integers(0, 3)
 )
-def test_racks_hold_what_they_are_given(
+def test_racks_stay_within_their_limits(
     runs: list[EquipmentRun], units: int, watts: int | None, things: int | None, more: int
 ) -> None:
     limits = RackLimits(units, Power(watts, "W") if watts else None, things)
@@ -72,7 +72,7 @@ def test_racks_hold_what_they_are_given(
 
 
 @given(RUNS, st.integers(8, 60), st.integers(3000, 40_000))
-def test_one_rack_fewer_would_not_do(runs: list[EquipmentRun], units: int, watts: int) -> None:
+def test_the_number_of_racks_is_minimal(runs: list[EquipmentRun], units: int, watts: int) -> None:
     """In their order: what is put into a rack as long as there is room is never put better."""
     limits = RackLimits(units, Power(watts, "W"))
     count = count_racks(runs, limits)

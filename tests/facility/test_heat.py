@@ -1,4 +1,4 @@
-"""Heat, flow and temperatures against cases worked out by hand, with units."""
+"""Heat, flow and temperatures against manual calculations, with units."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from supercloud.primitives.quantity import CarbonIntensity, Flow, Power, Tempera
 CATALOG = Catalog()
 
 
-def coolant(name: str) -> Flow:
+def read_coolant(name: str) -> Flow:
     return CATALOG.get(Coolant, name).flow
 
 
@@ -39,26 +39,26 @@ def coolant(name: str) -> Flow:
         ("air", 57.2, 11.7333, "CFM", 8580),
     ],
 )
-def test_flow(fluid: str, kw: float, step: float, unit: str, flow: float) -> None:
-    assert compute_flow(Power(kw, "kW"), coolant(fluid), TemperatureStep(step, "K")).to(unit) == pytest.approx(
+def test_flow_follows_power_and_temperature_step(fluid: str, kw: float, step: float, unit: str, flow: float) -> None:
+    assert compute_flow(Power(kw, "kW"), read_coolant(fluid), TemperatureStep(step, "K")).to(unit) == pytest.approx(
         flow, rel=1e-4
     )
 
 
-def test_water_by_first_principles() -> None:
+def test_water_flow_matches_its_formula() -> None:
     """Q = ρ c V ΔT: 1 kg/L · 4.184 kJ/(kg K) · 1 L/s · 10 K = 41.84 kW."""
-    assert compute_flow(Power("41.84 kW"), coolant("water"), TemperatureStep("10 K")).to("L/min") == pytest.approx(
+    assert compute_flow(Power("41.84 kW"), read_coolant("water"), TemperatureStep("10 K")).to("L/min") == pytest.approx(
         60, rel=1e-4
     )
 
 
-def test_split_of_an_nvl72_rack() -> None:
+def test_heat_of_an_nvl72_rack_is_split_as_published() -> None:
     heat, known = split_heat(Power("132 kW"), "direct-liquid", True, 0.87)
     assert known and heat == Heat(liquid=Power("114.84 kW"), air=Power("17.16 kW"))
     assert round(heat.liquid.to("kW")) == 115 and round(heat.air.to("kW")) == 17
 
 
-def test_split_of_halls() -> None:
+def test_heat_is_split_by_cooling_method() -> None:
     power = Power("10 kW")
     assert split_heat(power, "air", True, 0.9) == (Heat(air=power), True)
     assert split_heat(power, "rear-door", False, None) == (Heat(door=power), True)
@@ -74,22 +74,22 @@ def test_split_of_halls() -> None:
     st.booleans(),
     st.none() | st.floats(0, 1),
 )
-def test_heat_out_is_heat_in(power: Power, hall: str, liquid: bool, share: float | None) -> None:
+def test_split_heat_adds_up(power: Power, hall: str, liquid: bool, share: float | None) -> None:
     heat, _ = split_heat(power, hall, liquid, share)
     assert heat.total == power and all(part.base >= 0 for part in (heat.liquid, heat.door, heat.air))
 
 
 @pytest.mark.slow
 @given(st.integers(1, 10**8).map(Power.from_base), st.integers(1, 30), st.sampled_from(["water", "pg25"]))
-def test_flow_carries_the_heat_and_no_more(power: Power, step: int, fluid: str) -> None:
-    one = coolant(fluid)
+def test_flow_carries_exactly_the_heat(power: Power, step: int, fluid: str) -> None:
+    one = read_coolant(fluid)
     flow = compute_flow(power, one, TemperatureStep(step, "K"))
     assert flow.base * step / one.base * 1000 == power.base
 
 
-def test_units_by_heat_and_by_flow() -> None:
+def test_cooling_units_are_counted_by_heat_and_by_flow() -> None:
     chx2000 = CATALOG.get(Cdu, "coolit-chx2000")
-    # twelve NVL72 racks of 120 kW at 1.2 L/min per kW, as its maker draws them: one unit
+    # twelve NVL72 racks of 120 kW at 1.2 L/min per kW, as its vendor draws them: one unit
     racks = Power("120 kW") * 12
     assert count_cdus(racks, Flow(1.2 * 1440, "L/min"), chx2000) == 1
     assert count_cdus(racks, Flow(1.5 * 1440, "L/min"), chx2000) == 1
@@ -98,7 +98,7 @@ def test_units_by_heat_and_by_flow() -> None:
     assert count_cdus(Power("0 W"), None, chx2000) == 0
 
 
-def test_outdoor_limit() -> None:
+def test_outdoor_limits_follow_the_heat_rejection() -> None:
     dry = CATALOG.get(HeatRejection, "dry-cooler")
     tower = CATALOG.get(HeatRejection, "tower")
     chiller = CATALOG.get(HeatRejection, "chiller")
@@ -124,20 +124,20 @@ def test_outdoor_limit() -> None:
         ("1 °C", None),
     ],
 )
-def test_water_classes(supply: str, name: str | None) -> None:
+def test_supply_temperatures_have_their_thermal_class(supply: str, name: str | None) -> None:
     classes = list(CATALOG.iter_entries(ThermalClass))
     found = find_thermal_class(Temperature(supply), classes, "liquid")
     assert (found.name if found else None) == name
 
 
-def test_efficiency() -> None:
+def test_efficiency_metrics_follow_their_definitions() -> None:
     overhead = SiteOverhead(Power("1000 kW"), Power("50 kW"), Power("150 kW"))
     assert overhead.facility_power == Power("1200 kW") and overhead.pue == 1.2
     assert compute_cue(1.2, CarbonIntensity("400 gCO2e/kWh")) == pytest.approx(0.48)
     # 1000 kW over a COP of 5 for a quarter of the year
     assert compute_chiller_power(Power("1000 kW"), 5, 2190, 8760).to("kW") == pytest.approx(50)
     tower = CATALOG.get(HeatRejection, "tower")
-    # another source, the rule of tower makers: 0.03 US gal/min for each 15,000 Btu/h that leave
+    # another source, the rule of tower vendors: 0.03 US gal/min for each 15,000 Btu/h that leave
     rule = 0.03 * 3.785 * 60 / (15_000 * 1.05506 / 3600)
     assert compute_wue(Power("100 kW"), Power("100 kW"), tower) == pytest.approx(rule * 5 / 4, rel=0.05)
     assert compute_wue(Power("50 kW"), Power("100 kW"), tower) == pytest.approx(rule * 5 / 8, rel=0.05)

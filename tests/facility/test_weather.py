@@ -18,21 +18,21 @@ from supercloud.facility import (
 EPW_HEAD = "LOCATION,Stockholm,-,SWE,IWEC,024640,59.65,17.95,1.0,61.0\n" + "X\n" * 7
 
 
-def epw(*hours: tuple[float, float]) -> str:
+def format_epw(*hours: tuple[float, float]) -> str:
     rows = [f"2001,1,1,{index + 1},0,?,{dry},-5,{humidity},101325,0,0" for index, (dry, humidity) in enumerate(hours)]
     return EPW_HEAD + "\n".join(rows) + "\n"
 
 
-def test_stulls_own_example() -> None:
+def test_wet_bulb_matches_the_example_of_stull() -> None:
     assert compute_wet_bulb(20, 50) == pytest.approx(13.7, abs=0.05)
 
 
 @pytest.mark.parametrize("dry, humidity, wet", [(30, 50, 22.3), (25, 80, 22.4), (35, 20, 19.2), (10, 90, 9.1)])
-def test_wet_bulb_near_the_psychrometric_chart(dry: float, humidity: float, wet: float) -> None:
+def test_wet_bulb_is_close_to_the_psychrometric_chart(dry: float, humidity: float, wet: float) -> None:
     assert compute_wet_bulb(dry, humidity) == pytest.approx(wet, abs=1)
 
 
-def test_csv() -> None:
+def test_csv_files_are_read() -> None:
     weather = parse_weather("time,dry_bulb,relative_humidity\n2026-01-01T00,20,50\n2026-01-01T01,-5,80\n")
     assert list(weather.dry_bulb) == [20, -5] and weather.hours == 2
     assert (
@@ -53,7 +53,7 @@ def test_csv() -> None:
         "date;temp;rhum\n2026-01-01;20;50\n",  # with semicolons
     ],
 )
-def test_files_of_weather_services(text: str) -> None:
+def test_files_of_weather_services_are_read(text: str) -> None:
     weather = parse_weather(text)
     assert (
         list(weather.dry_bulb) == [20]
@@ -62,8 +62,8 @@ def test_files_of_weather_services(text: str) -> None:
     )
 
 
-def test_epw() -> None:
-    weather = parse_weather(epw((20.0, 50), (35.0, 20)))
+def test_epw_files_are_read() -> None:
+    weather = parse_weather(format_epw((20.0, 50), (35.0, 20)))
     assert (
         list(weather.dry_bulb) == [20, 35]
         and weather.wet_bulb is not None
@@ -84,25 +84,25 @@ def test_epw() -> None:
         ("dry_bulb\nnan\n", "line 2"),
         (EPW_HEAD, "no hourly values"),
         (EPW_HEAD + "2001,1\n", "line 9"),
-        (epw((99.9, 50)), "missing"),
+        (format_epw((99.9, 50)), "missing"),
     ],
 )
-def test_refusals(text: str, said: str) -> None:
+def test_invalid_weather_is_rejected(text: str, said: str) -> None:
     with pytest.raises(WeatherError, match=said):
         parse_weather(text)
 
 
-def test_free_hours_by_hand() -> None:
+def test_free_cooling_hours_match_a_manual_count() -> None:
     assert count_free_hours([10, 20, 24, 25, 30], 24) == 3
 
 
 @pytest.mark.slow
 @given(st.lists(st.floats(-50, 50), min_size=1), st.floats(-60, 60), st.floats(0, 20))
-def test_warmer_supply_never_loses_an_hour(hours: list[float], limit: float, more: float) -> None:
+def test_warmer_supply_never_reduces_free_cooling_hours(hours: list[float], limit: float, more: float) -> None:
     assert 0 <= count_free_hours(hours, limit) <= count_free_hours(hours, limit + more) <= len(hours)
 
 
-def test_carbon_by_hour() -> None:
+def test_carbon_follows_hourly_intensity() -> None:
     values = parse_column("hour,carbon\n" + "".join(f"{hour},{100 + hour % 24}\n" for hour in range(48)), "carbon")
     assert compute_hourly_averages(values) == tuple(range(100, 124))
     with pytest.raises(WeatherError, match="not a number of 0 or more"):

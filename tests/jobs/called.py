@@ -78,7 +78,7 @@ def raise_then_exit() -> None:
     os._exit(77)
 
 
-def packed_arguments() -> list[str]:
+def find_packed_arguments() -> list[str]:
     """What looks like a packed call among the arguments of all processes, or is left in the variables of this one."""
     found = [name for name in os.environ if name == "SUPERCLOUD_CALL"]
     for path in Path("/proc").glob("[0-9]*/cmdline"):
@@ -92,5 +92,5 @@ def echo(text: str) -> str:
     return text
 
 
-def zeros(count: int) -> bytes:
+def make_zeros(count: int) -> bytes:
     return bytes(count)

@@ -1,4 +1,4 @@
-"""Processes in PID namespaces of their own, with the /proc that belongs to them: what a second container is."""
+"""Processes in separate PID namespaces with their own /proc, as in a second container."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def are_allowed() -> bool:
 
 
 class Namespaced:
-    """A function that runs as process 1 of a namespace of its own."""
+    """A function that runs as process 1 of a new namespace."""
 
     def __init__(self, function: Callable[[], object]):
         ready, self._alive = os.pipe(), None
@@ -41,7 +41,7 @@ class Namespaced:
                 inner = os.fork()
                 if not inner:
                     _LIBC.prctl(_SET_PDEATHSIG, signal.SIGKILL)
-                    _own_proc()
+                    _mount_proc()
                     function()
                     os._exit(0)
                 os.close(ready[1])
@@ -65,7 +65,7 @@ class Namespaced:
         return code
 
     def _gone(self) -> None:
-        os.read(self._ready, 1)  # the end, once nobody there has the other side open
+        os.read(self._ready, 1)  # the end, once no process there has the other side open
         os.close(self._ready)
 
 
@@ -75,7 +75,7 @@ def _unshare() -> None:
         raise OSError(ctypes.get_errno(), "unshare")
 
 
-def _own_proc() -> None:
+def _mount_proc() -> None:
     for arguments in ((b"none", b"/", None, _REC | _PRIVATE, None), (b"proc", b"/proc", b"proc", 0, None)):
         if _LIBC.mount(*arguments):
             raise OSError(ctypes.get_errno(), "mount")

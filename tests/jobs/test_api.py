@@ -22,7 +22,7 @@ def submit(job: JobSpec, plan: Plan, store: Store, key: str | None = None) -> ap
     return api.submit(job, plan, engine="fake", store=store, key=key)
 
 
-def test_a_job_from_submission_to_result(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
+def test_a_job_runs_from_submission_to_result(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
     held = submit(job(), plan, store)
     assert held.id == 1 and held.record.state is State.QUEUED
     assert held.get_state() is State.QUEUED
@@ -40,7 +40,7 @@ def test_a_failed_job_raises_with_its_code(job: Make, plan: Plan, store: Store, 
 
 
 @pytest.mark.slow
-def test_put_back_lost_and_silent(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
+def test_a_job_can_be_requeued_lost_and_unresponsive(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
     held = submit(job(["fake", "RUNNING", "REQUEUE", "SILENT", "RUNNING", "COMPLETED:0"]), plan, store)
     states = [(held.get_state(), held.record.attempt) for _ in range(5)]
     assert [str(state) for state, _ in states] == ["RUNNING", "QUEUED", "UNKNOWN", "RUNNING", "COMPLETED"]
@@ -49,7 +49,7 @@ def test_put_back_lost_and_silent(job: Make, plan: Plan, store: Store, fake: Fak
 
 
 @pytest.mark.slow
-def test_wait_has_an_end(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
+def test_wait_ends_at_its_timeout(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
     held = submit(job(["fake", "RUNNING"]), plan, store)
     with pytest.raises(TimeoutError, match="still RUNNING"):
         held.wait(0.05)
@@ -57,7 +57,7 @@ def test_wait_has_an_end(job: Make, plan: Plan, store: Store, fake: FakeEngine) 
     assert held.cancel() is State.CANCELLED, "again is no error"
 
 
-def test_a_key_makes_it_idempotent(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
+def test_submission_with_a_key_is_idempotent(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
     first = submit(job(), plan, store, "nightly")
     assert submit(job(), plan, store, "nightly").id == first.id
     assert fake.submission_count == 1
@@ -66,7 +66,7 @@ def test_a_key_makes_it_idempotent(job: Make, plan: Plan, store: Store, fake: Fa
 
 
 @pytest.mark.parametrize("key", ["", "../x", "a b", "-a", "x" * 65, "a;b", "a/b", "ä"])
-def test_keys_are_plain(job: Make, plan: Plan, store: Store, key: str) -> None:
+def test_keys_have_only_plain_characters(job: Make, plan: Plan, store: Store, key: str) -> None:
     with pytest.raises(InputError, match="is not a valid key"):
         submit(job(), plan, store, key)
     assert not api.list_jobs(store)
@@ -81,7 +81,7 @@ def test_a_dry_run_changes_nothing(job: Make, plan: Plan, tmp_path: Path, monkey
     assert not (tmp_path / "nothing").exists()
 
 
-def test_a_job_that_fits_no_pool(job: Make, plan: Plan, store: Store) -> None:
+def test_a_job_that_fits_no_pool_is_refused(job: Make, plan: Plan, store: Store) -> None:
     with pytest.raises(SpecError) as caught:
         submit(job(accelerators={"count": 5000}), plan, store)
     assert [finding.path for finding in caught.value.findings] == ["pool old", "pool train", "pool cpu"]
@@ -107,10 +107,10 @@ def test_a_job_is_found_again_without_its_files(job: Make, plan: Plan, store: St
 def test_threads_share_a_store(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
     results = []
 
-    def work() -> None:
+    def submit_ten() -> None:
         results.extend(submit(job(), plan, store).result(20).state for _ in range(10))
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
+    threads = [threading.Thread(target=submit_ten) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -118,7 +118,7 @@ def test_threads_share_a_store(job: Make, plan: Plan, store: Store, fake: FakeEn
     assert results == [State.COMPLETED] * 40
 
 
-def test_the_default_store_is_the_users(job: Make, plan: Plan) -> None:
+def test_the_default_store_belongs_to_the_user(job: Make, plan: Plan) -> None:
     held = api.submit(job(), plan, engine="fake")
     assert api.get(held.id).key == held.key
     assert api.list_jobs(limit=1)[0].id == held.id
@@ -127,14 +127,14 @@ def test_the_default_store_is_the_users(job: Make, plan: Plan) -> None:
 @pytest.mark.parametrize(
     "error, step", [(SubmissionUnknownError("timed out"), "before"), (StoreError("full, nothing was changed"), "after")]
 )
-def test_a_submission_of_which_nobody_knows_names_the_job_that_is_recorded(
+def test_an_unknown_submission_names_the_recorded_job(
     job: Make, plan: Plan, store: Store, fake: FakeEngine, error: Exception, step: str
 ) -> None:
-    def fails(point: str) -> None:
+    def fail_at(point: str) -> None:
         if point == step:
             raise error
 
-    fake.crash_hook = fails
+    fake.crash_hook = fail_at
     said = (
         r"job 1 \(job, key k\) is recorded, but it is unknown whether its engine has it: (timed out|full); submitting"
     )

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from jobs.test_objective import plan_of
+from jobs.test_objective import build_plan
 
 from supercloud.jobs import api
 from supercloud.jobs.placement.place import Placement, place, why_not
@@ -19,17 +19,17 @@ from supercloud.spec import JobSpec
 Make = Callable[..., JobSpec]
 
 
-def clean_at(hour: int) -> tuple[float, ...]:
+def list_intensities(hour: int) -> tuple[float, ...]:
     """A day with one clean hour."""
     return tuple(10.0 if at == hour % 24 else 500.0 for at in range(24))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ahead", [3, 7, 20])
-def test_it_is_counted_from_the_present(job: Make, ahead: int) -> None:
-    """Nobody says what time it is: the answer is about now."""
+def test_a_begin_time_is_relative_to_now(job: Make, ahead: int) -> None:
+    """No time is specified: the answer is about now."""
     hour = int(time.time() // 3600)
-    plan = plan_of("a", hours=clean_at(hour + ahead))
+    plan = build_plan("a", hours=list_intensities(hour + ahead))
     asked = job(accelerators={"count": 8}, time_limit="30 min", deadline="30 h", place={"minimize": "carbon"})
     at = place(asked, plan)
     assert isinstance(at, Placement)
@@ -44,21 +44,21 @@ def test_it_is_counted_from_the_present(job: Make, ahead: int) -> None:
 
 
 @pytest.mark.slow
-def test_this_machine_waits_for_it(job: Make, store: Store) -> None:
+def test_the_local_engine_waits_for_the_begin_time(job: Make, store: Store) -> None:
     hour = int(time.time() // 3600)
     asked = job(accelerators={"count": 8}, time_limit="30 min", deadline="30 h", place={"minimize": "carbon"})
-    later = api.submit(asked, plan_of("a", hours=clean_at(hour + 5)), engine="local", store=store)
-    now = api.submit(job(), plan_of("a"), engine="local", store=store)
+    later = api.submit(asked, build_plan("a", hours=list_intensities(hour + 5)), engine="local", store=store)
+    now = api.submit(job(), build_plan("a"), engine="local", store=store)
     assert now.wait(20) is State.COMPLETED
     assert later.get_state() is State.QUEUED and later.record.reason == "its start time has not come"
     later.cancel()
     assert later.wait(20) is State.CANCELLED
 
 
-def test_a_snapshot_is_as_of_when_it_was_taken(job: Make) -> None:
+def test_a_snapshot_counts_from_its_time(job: Make) -> None:
     from supercloud.jobs.fleet.state import Cluster, NodeState
 
-    plan = plan_of("a", nodes=1)
+    plan = build_plan("a", nodes=1)
     seen = Cluster.from_plan(plan).with_observations([NodeState("train-0001", "up", 8, 5_000.0)], 1_000.0)
     at = place(job(accelerators={"count": 8}), seen)
     assert isinstance(at, Placement) and at.wait == 4_000.0

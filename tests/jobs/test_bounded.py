@@ -29,7 +29,7 @@ SHORT = ResponseLimits(10_000_000, 0.3)
 
 @dataclass
 class Service:
-    """A server that answers every request with what it is told to, and notes what it got."""
+    """A server that answers every request with ``answer``, and records the requests."""
 
     answer: Callable[[http.server.BaseHTTPRequestHandler], None]
     address: str = ""
@@ -37,7 +37,7 @@ class Service:
 
 
 @contextlib.contextmanager
-def serving(answer: Callable[[Any], None]) -> Iterator[Service]:
+def run_service(answer: Callable[[Any], None]) -> Iterator[Service]:
     service = Service(answer)
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -67,7 +67,7 @@ def serving(answer: Callable[[Any], None]) -> Iterator[Service]:
         thread.join()
 
 
-def endless(status: int, chunk: bytes) -> Callable[[Any], None]:
+def answer_endlessly(status: int, chunk: bytes) -> Callable[[Any], None]:
     def answer(handler: Any) -> None:
         handler.send_response(status)
         handler.send_header("Transfer-Encoding", "chunked")
@@ -79,7 +79,7 @@ def endless(status: int, chunk: bytes) -> Callable[[Any], None]:
     return answer
 
 
-def dripping(before: bytes) -> Callable[[Any], None]:
+def answer_slowly(before: bytes) -> Callable[[Any], None]:
     """One byte after the other: of a header, of the size of a chunk, of contents without a length."""
 
     def answer(handler: Any) -> None:
@@ -100,24 +100,24 @@ DRIPS = {
 }
 
 
-def by_urllib(method: str, url: str, limits: ResponseLimits) -> bytes:
+def send_by_urllib(method: str, url: str, limits: ResponseLimits) -> bytes:
     return web.send(urllib.request.Request(url, b"{}" if method == "POST" else None, method=method), 60, limits)
 
 
-def by_urllib3(method: str, url: str, limits: ResponseLimits) -> bytes:
+def send_by_urllib3(method: str, url: str, limits: ResponseLimits) -> bytes:
     with urllib3.PoolManager() as pools:
         return connection.send(pools, method, url, b"{}" if method == "POST" else None, {}, limits)[1]
 
 
-CLIENTS = pytest.mark.parametrize("send", [by_urllib, by_urllib3])
+CLIENTS = pytest.mark.parametrize("send", [send_by_urllib, send_by_urllib3])
 Send = Callable[[str, str, ResponseLimits], bytes]
 
 
 @CLIENTS
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_an_endless_answer_is_given_up_at_its_largest_size(send: Send, method: str) -> None:
+def test_an_endless_response_is_aborted_at_the_size_limit(send: Send, method: str) -> None:
     with (
-        serving(endless(200, b"[" * 2**20)) as service,
+        run_service(answer_endlessly(200, b"[" * 2**20)) as service,
         pytest.raises(SubmissionUnknownError, match="more than 10,000,000 bytes"),
     ):
         send(method, service.address, SMALL)
@@ -125,23 +125,26 @@ def test_an_endless_answer_is_given_up_at_its_largest_size(send: Send, method: s
 
 @pytest.mark.slow
 @CLIENTS
-def test_of_an_endless_error_the_beginning_is_read(send: Send) -> None:
-    with serving(endless(500, b" " * 2**20)) as service:
+def test_the_beginning_of_an_endless_error_is_read(send: Send) -> None:
+    with run_service(answer_endlessly(500, b" " * 2**20)) as service:
         try:
             assert len(send("GET", service.address, SMALL)) == bounded.MAX_ERROR_BYTES
         except urllib.error.HTTPError as error:
             with error:
                 assert len(error.read()) == bounded.MAX_ERROR_BYTES
-    with serving(endless(500, b" ")) as service, pytest.raises(SubmissionUnknownError, match="is not complete"):
+    with (
+        run_service(answer_endlessly(500, b" ")) as service,
+        pytest.raises(SubmissionUnknownError, match="is not complete"),
+    ):
         send("GET", service.address, SHORT)
 
 
 @pytest.mark.slow
 @CLIENTS
 @pytest.mark.parametrize("before", DRIPS.values(), ids=DRIPS)
-def test_an_answer_that_comes_byte_by_byte_ends_at_the_deadline(send: Send, before: bytes) -> None:
+def test_a_slow_response_is_aborted_at_the_deadline(send: Send, before: bytes) -> None:
     with (
-        serving(dripping(before)) as service,
+        run_service(answer_slowly(before)) as service,
         pytest.raises(SubmissionUnknownError, match=r"is not complete after 0\.3 s"),
     ):
         send("POST", service.address, SHORT)
@@ -149,14 +152,14 @@ def test_an_answer_that_comes_byte_by_byte_ends_at_the_deadline(send: Send, befo
 
 @CLIENTS
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_nothing_is_sent_where_a_redirect_leads(send: Send, status: int) -> None:
+def test_redirects_are_not_followed(send: Send, status: int) -> None:
     def answer(handler: Any) -> None:
         handler.send_response(status)
         handler.send_header("Location", other.address)
         handler.send_header("Content-Length", "0")
         handler.end_headers()
 
-    with serving(lambda handler: None) as other, serving(answer) as service:
+    with run_service(lambda handler: None) as other, run_service(answer) as service:
         for method in ("GET", "POST"):
             with pytest.raises(EngineError, match=f"redirects.* to {other.address}"):
                 send(method, service.address, SMALL)
@@ -164,7 +167,7 @@ def test_nothing_is_sent_where_a_redirect_leads(send: Send, status: int) -> None
 
 
 @pytest.mark.slow
-def test_a_busy_server_and_a_connection_that_breaks_are_tried_again() -> None:
+def test_busy_servers_and_broken_connections_are_retried() -> None:
     def answer(handler: Any) -> None:
         number = len(service.seen)
         handler.send_response(429 if number == 1 else 200)
@@ -172,30 +175,30 @@ def test_a_busy_server_and_a_connection_that_breaks_are_tried_again() -> None:
         handler.end_headers()
         handler.wfile.write(b"{}")
 
-    with serving(answer) as service:
-        assert by_urllib3("GET", service.address, SMALL) == b"{}"
+    with run_service(answer) as service:
+        assert send_by_urllib3("GET", service.address, SMALL) == b"{}"
         assert len(service.seen) == 3
 
 
-def printed(program: str, limits: ResponseLimits, silence: float = 600) -> bytes:
+def run_program(program: str, limits: ResponseLimits, silence: float = 600) -> bytes:
     return bounded.run_bounded([sys.executable, "-c", program], None, limits, silence, "squeue").stdout
 
 
 @pytest.mark.slow
-def test_commands_that_print_without_end_or_wait_are_ended() -> None:
+def test_commands_with_endless_output_or_a_hang_are_ended() -> None:
     with pytest.raises(SubmissionUnknownError, match="squeue: its answer has more than"):
-        printed("import sys\nwhile True: sys.stdout.write('x' * 65536)", SMALL)
+        run_program("import sys\nwhile True: sys.stdout.write('x' * 65536)", SMALL)
     with pytest.raises(SubmissionUnknownError, match="squeue: its answer has more than"):
-        printed("import sys\nwhile True: sys.stderr.write('x' * 65536)", SMALL)
+        run_program("import sys\nwhile True: sys.stderr.write('x' * 65536)", SMALL)
     with pytest.raises(SubmissionUnknownError, match=r"squeue did not respond for 0\.3 s"):
-        printed("import time\nwhile True: print(1, flush=True); time.sleep(0.01)", SHORT)
+        run_program("import time\nwhile True: print(1, flush=True); time.sleep(0.01)", SHORT)
     with pytest.raises(SubmissionUnknownError, match=r"squeue did not respond for 0\.2 s"):
-        printed("import time; time.sleep(600)", SMALL, 0.2)
+        run_program("import time; time.sleep(600)", SMALL, 0.2)
     with pytest.raises(SubmissionUnknownError, match=r"squeue did not respond for 0\.2 s"):
-        printed("import os, time; os.close(1); os.close(2); time.sleep(600)", SMALL, 0.2)
+        run_program("import os, time; os.close(1); os.close(2); time.sleep(600)", SMALL, 0.2)
 
 
 @pytest.mark.slow
-def test_a_large_answer_of_a_command_is_read_whole() -> None:
-    large = printed("import sys\nfor _ in range(90): sys.stdout.write('x' * 100_000)\nsys.stderr.write('e')", SMALL)
+def test_large_output_of_a_command_is_read_completely() -> None:
+    large = run_program("import sys\nfor _ in range(90): sys.stdout.write('x' * 100_000)\nsys.stderr.write('e')", SMALL)
     assert len(large) == 9_000_000

@@ -1,4 +1,4 @@
-"""Whatever a job asks for, on whatever is left of a cluster: an answer for every pool, and remedies that help."""
+"""Any job on any state of a cluster: an answer for every pool, and suggestions that help."""
 
 from __future__ import annotations
 
@@ -69,17 +69,19 @@ JOB = st.fixed_dictionaries(
 )
 
 
-def spread(**ways: int) -> dict[str, Any]:
+def build_job_fields(**ways: int) -> dict[str, Any]:
     return {"accelerators": {"count": 0}, "parallelism": ways}
 
 
 @settings(max_examples=400, deadline=None)
-@example(fields=spread(expert=16, data=16, context=3), seed=0, queued=0)  # 10 replicas of 3 hold no 16 experts
-@example(fields=spread(expert=3, data=3, context=16), seed=0, queued=0)
-@example(fields=spread(context=64), seed=0, queued=0)  # one replica is more than the smallest pool
-@example(fields=spread(tensor=5, context=27, expert=9), seed=0, queued=0)
+@example(
+    fields=build_job_fields(expert=16, data=16, context=3), seed=0, queued=0
+)  # 10 replicas of 3 hold no 16 experts
+@example(fields=build_job_fields(expert=3, data=3, context=16), seed=0, queued=0)
+@example(fields=build_job_fields(context=64), seed=0, queued=0)  # one replica is more than the smallest pool
+@example(fields=build_job_fields(tensor=5, context=27, expert=9), seed=0, queued=0)
 @given(fields=JOB, seed=st.integers(0, 50), queued=st.sampled_from([0, 0, 3]))
-def test_an_answer_for_every_pool(plan: Plan, fields: dict[str, Any], seed: int, queued: int) -> None:
+def test_every_pool_has_an_answer(plan: Plan, fields: dict[str, Any], seed: int, queued: int) -> None:
     try:
         job = JobSpec.model_validate({"name": "j", "command": ["x"]} | fields)
     except ValidationError:

@@ -25,20 +25,22 @@ CATALOG = Catalog.load_default()
 HOUR = 3600.0
 
 
-def rate(name: str) -> float:
+def read_failure_rate(name: str) -> float:
     fact = CATALOG.get(FailureRate, name)
     assert isinstance(fact, FailureRate)
     return fact.per_node_day
 
 
 @pytest.mark.parametrize("nodes, hours", [(128, 28.8), (512, 7.2), (2048, 1.80), (16384, 0.23)])
-def test_time_to_a_failure(nodes: int, hours: float) -> None:
-    assert compute_mean_time_to_failure(nodes, rate("meta-rsc-1")) / HOUR == pytest.approx(hours, abs=0.05)
+def test_the_mean_time_to_failure_follows_the_rates(nodes: int, hours: float) -> None:
+    assert compute_mean_time_to_failure(nodes, read_failure_rate("meta-rsc-1")) / HOUR == pytest.approx(hours, abs=0.05)
 
 
 def test_the_rate_of_llama_3_gives_its_mean_time() -> None:
-    assert compute_mean_time_to_failure(2048, rate("llama-3-405b")) / HOUR == pytest.approx(3.09, abs=0.005)
-    assert pytest.approx(rate("llama-3-405b"), rel=1e-3) == 419 / 54 / 2048
+    assert compute_mean_time_to_failure(2048, read_failure_rate("llama-3-405b")) / HOUR == pytest.approx(
+        3.09, abs=0.005
+    )
+    assert pytest.approx(read_failure_rate("llama-3-405b"), rel=1e-3) == 419 / 54 / 2048
 
 
 @pytest.mark.parametrize(
@@ -49,7 +51,7 @@ def test_the_rate_of_llama_3_gives_its_mean_time() -> None:
         (30, 2.75, 771, 751),
     ],
 )
-def test_young_and_daly(cost: float, hours: float, first: int, higher: int) -> None:
+def test_the_optimal_interval_follows_young_and_daly(cost: float, hours: float, first: int, higher: int) -> None:
     assert round(compute_young_interval(cost, hours * HOUR)) == first
     assert round(compute_daly_interval(cost, hours * HOUR)) == higher
     best = compute_waste(cost, higher, hours * HOUR, 0)
@@ -58,7 +60,7 @@ def test_young_and_daly(cost: float, hours: float, first: int, higher: int) -> N
     )
 
 
-def test_checkpoints_that_take_longer_than_failures_come_all_the_time() -> None:
+def test_checkpoints_longer_than_the_time_to_failure_are_continuous() -> None:
     assert compute_daly_interval(100, 50) == 50
 
 
@@ -71,17 +73,17 @@ def test_checkpoints_that_take_longer_than_failures_come_all_the_time() -> None:
         (2048, "llama-3-405b", 31, 35),
     ],
 )
-def test_spares(nodes: int, name: str, usual: int, rare: int) -> None:
+def test_spares_cover_the_expected_failures(nodes: int, name: str, usual: int, rare: int) -> None:
     assert (
-        compute_spare_nodes(nodes, rate(name), 3 * 86400, 0.95),
-        compute_spare_nodes(nodes, rate(name), 3 * 86400, 0.99),
+        compute_spare_nodes(nodes, read_failure_rate(name), 3 * 86400, 0.95),
+        compute_spare_nodes(nodes, read_failure_rate(name), 3 * 86400, 0.99),
     ) == (usual, rare)
 
 
-def test_effective_time_of_llama_3() -> None:
+def test_the_effective_training_time_matches_llama_3() -> None:
     """More than 90 % were published: with checkpoints that hold training up for seconds, not for a minute."""
-    assert compute_effective_time(2048, rate("llama-3-405b"), 1116, 60, 300) < 0.9
-    assert compute_effective_time(2048, rate("llama-3-405b"), 600, 5, 120) > 0.9
+    assert compute_effective_time(2048, read_failure_rate("llama-3-405b"), 1116, 60, 300) < 0.9
+    assert compute_effective_time(2048, read_failure_rate("llama-3-405b"), 600, 5, 120) > 0.9
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_effective_time_of_llama_3() -> None:
         ({}, None),
     ],
 )
-def test_what_a_checkpoint_takes(
+def test_the_size_of_a_checkpoint_follows_the_model(
     job: Callable[..., JobSpec], plan: Plan, checkpoint: dict[str, Any], seconds: float | None
 ) -> None:
     """The plan's scratch writes 312.5 GB/s: the best tier for five units."""

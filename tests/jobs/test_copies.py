@@ -55,7 +55,7 @@ def scheduler(monkeypatch: pytest.MonkeyPatch) -> Scheduler:
 
 
 def record_running(store: Store, submissions: int, connection: str = CONNECTION, **fields: Any) -> int:
-    """A job that was handed over so often before it ran."""
+    """A job that was submitted so often before it ran."""
     number = store.record(
         NewJob(key="k", name="j", spec="{}", **fields, assignment=Assignment(connection=connection, engine="slurm"))
     )[0].id
@@ -75,9 +75,7 @@ def fill_disk(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "transaction", refuse)
 
 
-def test_a_job_that_was_submitted_once_has_no_copies_and_nobody_is_asked_for_them(
-    store: Store, scheduler: Scheduler
-) -> None:
+def test_copies_of_a_job_submitted_once_are_not_looked_up(store: Store, scheduler: Scheduler) -> None:
     number = record_running(store, 1)
     assert not reconcile(store) and api.get(number, store).cancel() is State.COMPLETED
     assert (store.get(number).reason, scheduler.copies_asked) == ("said", 0)
@@ -91,7 +89,7 @@ def test_a_restored_store_does_not_know_how_often_a_job_was_submitted(store: Sto
 
 
 @pytest.mark.parametrize("problem", [EngineError("no answer"), OSError("no answer"), OverflowError("no answer")])
-def test_a_look_for_copies_that_fails_costs_no_state(store: Store, scheduler: Scheduler, problem: Exception) -> None:
+def test_a_failed_lookup_of_copies_keeps_the_state(store: Store, scheduler: Scheduler, problem: Exception) -> None:
     number = record_running(store, 2)
     scheduler.problem = problem
     assert not reconcile(store)
@@ -110,7 +108,7 @@ def test_a_look_for_copies_that_fails_costs_no_state(store: Store, scheduler: Sc
     ],
 )
 @pytest.mark.parametrize("submissions", [1, 2])
-def test_a_job_that_has_ended_is_ended_also_where_its_cluster_is_gone(
+def test_a_finished_job_stays_finished_if_its_cluster_is_missing(
     store: Store,
     connection: str,
     submissions: int,
@@ -126,7 +124,7 @@ def test_a_job_that_has_ended_is_ended_also_where_its_cluster_is_gone(
     assert warned == [submissions > 1], caplog.text
 
 
-def test_a_copy_is_ended_where_nothing_can_be_written(
+def test_a_copy_is_cancelled_on_a_full_disk(
     store: Store, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     number = record_running(store, 2)
@@ -165,7 +163,7 @@ class Slurm:
         ({"1": ("other", 16 * "0"), "7": ("k", "")}, ["7"]),
     ],
 )
-def test_a_start_that_was_given_up_is_known_by_its_key_and_record(
+def test_an_abandoned_start_is_identified_by_key_and_record(
     store: Store, monkeypatch: pytest.MonkeyPatch, jobs: dict[str, tuple[str, str]], ended: list[str]
 ) -> None:
     """Slurm uses ids again, and what it has forgotten has ended: nothing is left to be ended later."""

@@ -69,7 +69,7 @@ pools:
 ]
 
 
-def state(plan: Plan, dice: random.Random) -> Cluster:
+def build_cluster(plan: Plan, dice: random.Random) -> Cluster:
     """As planned, or with broken and busy nodes; with or without prices."""
     prices: dict[str, Any] = {pool.name: f"{dice.choice([9.87654, 20, 50])} USD/h" for pool in plan.pools}
     member = FleetMember(spec="-", prices=prices) if dice.random() < 0.5 else FleetMember(spec="-")
@@ -85,7 +85,7 @@ def state(plan: Plan, dice: random.Random) -> Cluster:
     return where.with_observations(nodes, 0.0)
 
 
-def wish(dice: random.Random) -> dict[str, Any]:
+def draw_job(dice: random.Random) -> dict[str, Any]:
     """Any job, most of them ones that do not fit."""
     job: dict[str, Any] = {"name": "j", "command": ["x"]}
     counts = [1, 7, 8, 9, 13, 16, 17, 31, 33, 64, 100, 127, 128, 130, 144, 200, 288, 320, 1000]
@@ -145,11 +145,11 @@ def wish(dice: random.Random) -> dict[str, Any]:
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(seed=st.integers(0, 10**9))
-def test_a_changed_job_fits(seed: int) -> None:
+def test_a_suggested_change_makes_the_job_fit(seed: int) -> None:
     dice = random.Random(seed)
-    where = state(dice.choice(PLANS), dice)
+    where = build_cluster(dice.choice(PLANS), dice)
     try:
-        job = JobSpec.model_validate(wish(dice))
+        job = JobSpec.model_validate(draw_job(dice))
     except ValidationError:
         return
     for pool, answer in why_not(job, where, CATALOG, now=0.0).items():
@@ -165,7 +165,7 @@ def test_a_changed_job_fits(seed: int) -> None:
                 assert isinstance(wider, Placement), (job, answer, wider)
 
 
-def advised(plan: Plan, pool: str, **fields: Any) -> Refusal:
+def place_refused_job(plan: Plan, pool: str, **fields: Any) -> Refusal:
     job = JobSpec.model_validate({"name": "j", "command": ["x"], **fields})
     answer = why_not(job, plan, CATALOG)[pool]
     assert isinstance(answer, Refusal), answer
@@ -209,8 +209,10 @@ def advised(plan: Plan, pool: str, **fields: Any) -> Refusal:
         ),
     ],
 )
-def test_the_change_is_the_smallest(plan: int, pool: str, fields: dict[str, Any], change: dict[str, Any]) -> None:
-    assert advised(PLANS[plan], pool, **fields).change == change
+def test_the_suggested_change_is_the_smallest(
+    plan: int, pool: str, fields: dict[str, Any], change: dict[str, Any]
+) -> None:
+    assert place_refused_job(PLANS[plan], pool, **fields).change == change
 
 
 @pytest.mark.parametrize(
@@ -223,15 +225,15 @@ def test_the_change_is_the_smallest(plan: int, pool: str, fields: dict[str, Any]
     ],
 )
 def test_a_wider_domain_is_suggested_only_if_it_is_enough(count: int, near: str, is_enough: bool) -> None:
-    """For a pool that is too small "or set near to pod" was told as well, which was then refused."""
-    said = advised(PLANS[0], "train", accelerators={"count": count}, place={"near": near})
+    """For a pool that is too small "or set near to pod" was suggested as well, which was then refused."""
+    said = place_refused_job(PLANS[0], "train", accelerators={"count": count}, place={"near": near})
     assert ("or set near to" in said.suggestion) == is_enough, said.suggestion
 
 
-def test_one_more_does_not_fit() -> None:
-    said = advised(PLANS[0], "train", accelerators={"count": 1000, "type": "h100"})
+def test_one_more_than_suggested_does_not_fit() -> None:
+    said = place_refused_job(PLANS[0], "train", accelerators={"count": 1000, "type": "h100"})
     assert said.change == {"accelerators.count": 312}
-    advised(PLANS[0], "train", accelerators={"count": 313, "type": "h100"})
+    place_refused_job(PLANS[0], "train", accelerators={"count": 313, "type": "h100"})
 
 
 def test_a_refusal_that_no_change_fixes_follows_those_that_one_fixes() -> None:
@@ -267,7 +269,7 @@ def test_a_fleet_is_reported_by_cluster() -> None:
         (5000.0, 10, {}, True),
     ],
 )
-def test_what_a_budget_leaves(spent: float, hours: int, change: dict[str, Any], waits: bool) -> None:
+def test_a_budget_limits_the_suggested_size(spent: float, hours: int, change: dict[str, Any], waits: bool) -> None:
     budgets = [{"tenant": "llm", "per": "day", "limit": "5000 USD"}, {"tenant": "llm", "limit": "90000 USD"}]
     spec = FleetSpec.model_validate({"name": "f", "clusters": [{"spec": "a"}], "budgets": budgets})
     plan = resolve(
@@ -291,7 +293,7 @@ tenants: [{{name: llm}}]
         assert isinstance(why_not(apply_change(job, change), fleet, now=0.0)["one/train"], Placement)
 
 
-def test_nothing_is_tried_for_whom_no_advice_is_wanted() -> None:
+def test_without_suggestions_no_changes_are_tried() -> None:
     job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 1000}, "tenant": "llm"})
     [train, *_] = [item for item in place(job, PLANS[0], CATALOG, with_suggestions=False) if isinstance(item, Refusal)]
     assert "the pool has 39" in train.reason and "at most 312" in train.suggestion and not train.change

@@ -36,7 +36,7 @@ def test_migrations_are_applied_once_and_in_order(tmp_path: Path) -> None:
     later.close()
 
 
-def test_a_newer_file_is_left_alone(tmp_path: Path) -> None:
+def test_a_newer_file_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     open_and_close(path, (*TABLE, "CREATE TABLE more (a)"))
     with pytest.raises(StoreError, match="newer supercloud.*format 2, supported: 1"):
@@ -44,7 +44,7 @@ def test_a_newer_file_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [b"this is something else" * 40, b"SQLite format 3\0" + b"x" * 5000])
-def test_a_damaged_file_is_said_to_be_one(tmp_path: Path, spoil: bytes) -> None:
+def test_a_damaged_file_is_reported_as_damaged(tmp_path: Path, spoil: bytes) -> None:
     path = tmp_path / "a.db"
     path.write_bytes(spoil)
     with pytest.raises(StoreError, match="damaged"):
@@ -53,7 +53,7 @@ def test_a_damaged_file_is_said_to_be_one(tmp_path: Path, spoil: bytes) -> None:
 
 
 @pytest.mark.parametrize("checked", [True, False])
-def test_damage_inside_is_found_on_opening_or_reading(
+def test_internal_damage_is_found_on_opening_or_reading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: bool
 ) -> None:
     path = tmp_path / "a.db"
@@ -108,7 +108,7 @@ def test_a_full_disk_changes_nothing(tmp_path: Path) -> None:
     open_and_close(path)
 
 
-def test_a_file_that_may_not_grow_changes_nothing(tmp_path: Path) -> None:
+def test_a_file_at_its_size_limit_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     full = Database(path, TABLE)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -124,13 +124,13 @@ def test_a_file_that_may_not_grow_changes_nothing(tmp_path: Path) -> None:
     full.close()
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported_by_name(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="SUPERCLOUD_STATE"):
         open_and_close(tmp_path / "file/inside/a.db")
 
 
-def test_many_first_users_make_one_file(tmp_path: Path) -> None:
+def test_concurrent_first_users_create_one_file(tmp_path: Path) -> None:
     problems: list[Exception] = []
 
     def use() -> None:
@@ -153,7 +153,7 @@ def test_many_first_users_make_one_file(tmp_path: Path) -> None:
     opened.close()
 
 
-def test_inner_transactions_belong_to_the_outer_one(tmp_path: Path) -> None:
+def test_inner_transactions_are_part_of_the_outer_one(tmp_path: Path) -> None:
     opened = Database(tmp_path / "a.db", TABLE)
     with pytest.raises(RuntimeError), opened.transaction():
         with opened.transaction() as connection:
@@ -163,7 +163,7 @@ def test_inner_transactions_belong_to_the_outer_one(tmp_path: Path) -> None:
     opened.close()
 
 
-def test_where_jobs_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_state_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUPERCLOUD_STATE", "/a/b")
     assert locate_state_folder() == Path("/a/b")
     monkeypatch.delenv("SUPERCLOUD_STATE")
@@ -174,7 +174,9 @@ def test_where_jobs_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     assert locate_state_folder() == Path("/home/me/.local/state/supercloud")
 
 
-def test_what_is_written_soon_does_not_make_the_rest_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relaxed_transaction_does_not_change_the_synchronization_of_later_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "a.db"
     open_and_close(path)
     monkeypatch.setattr(database, "_LOCK_TIMEOUT", 0.05)
@@ -190,7 +192,7 @@ def test_what_is_written_soon_does_not_make_the_rest_late(tmp_path: Path, monkey
     opened.close()
 
 
-def test_a_connection_that_nobody_closed_is_closed_with_its_last_reference(tmp_path: Path) -> None:
+def test_an_unclosed_connection_is_closed_with_its_last_reference(tmp_path: Path) -> None:
     opened = Database(tmp_path / "a.db", TABLE)
     connection = opened._connection
     del opened
@@ -198,7 +200,7 @@ def test_a_connection_that_nobody_closed_is_closed_with_its_last_reference(tmp_p
         connection.execute("SELECT 1")
 
 
-def test_engines_and_stores_that_caches_drop_close_their_files(tmp_path: Path) -> None:
+def test_engines_and_stores_dropped_from_caches_close_their_files(tmp_path: Path) -> None:
     engine = open_engine(Connection(engine="local"), tmp_path)
     assert isinstance(engine, LocalEngine)
     connection = engine._queue._database._connection
@@ -239,7 +241,7 @@ def write_one(path: Path) -> Database:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_clean", [True, False], ids=["closed", "with-a-log"])
-def test_processes_that_read_on_a_full_disk_do_not_stop_each_other(tmp_path: Path, is_clean: bool) -> None:
+def test_readers_on_a_full_disk_do_not_block_each_other(tmp_path: Path, is_clean: bool) -> None:
     path = tmp_path / "a.db"
     opened = write_one(path)
     if not is_clean:  # as after the end of a process in between
@@ -279,9 +281,7 @@ def test_a_read_only_file_is_read(tmp_path: Path, request: pytest.FixtureRequest
         Database(path, ())
 
 
-def test_a_read_only_file_with_a_log_is_read_with_the_log_or_not_at_all(
-    tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_a_read_only_file_is_never_read_without_its_log(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     opened = write_one(tmp_path / "a.db")
     for suffix in ("", "-wal", "-shm"):
         shutil.copy(tmp_path / f"a.db{suffix}", tmp_path / f"b.db{suffix}")
@@ -320,7 +320,7 @@ def test_a_log_whose_index_appears_while_the_file_is_opened_is_read(tmp_path: Pa
 
     def connect(uri: str) -> sqlite3.Connection:
         calls.append(uri)
-        if len(calls) == 1:  # somebody opens it for writing just after SQLite has looked for the index
+        if len(calls) == 1:  # another process opens it for writing just after SQLite has looked for the index
             shutil.copy(tmp_path / "a.db-shm", f"{path}-shm")
             error = sqlite3.OperationalError("unable to open database file")
             error.sqlite_errorname = "SQLITE_CANTOPEN"

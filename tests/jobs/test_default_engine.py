@@ -53,14 +53,14 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
 
 @pytest.mark.parametrize("kind, how", [("slurm", "--via ssh:LOGIN_HOST"), ("kubernetes", "--via context:NAME")])
-def test_a_cluster_that_is_not_reached_is_an_error_that_says_how(run: Run, kind: str, how: str) -> None:
+def test_an_unreachable_cluster_is_an_error_with_the_options_to_reach_it(run: Run, kind: str, how: str) -> None:
     refused = run("submit", "job.yaml", "--on", f"{kind}.yaml", "--key", "once")
     assert refused.returncode == 1 and how in refused.stderr and "--engine local" in refused.stderr
     assert "connect:" in refused.stderr and "Traceback" not in refused.stderr
     assert json.loads(run("jobs", "--json").stdout) == [], "nothing is recorded, and its key is free"
 
 
-def test_the_clusters_own_scheduler_is_asked_where_nothing_is_said(run: Run, tmp_path: Path) -> None:
+def test_the_default_engine_is_the_scheduler_of_the_cluster(run: Run, tmp_path: Path) -> None:
     program = tmp_path / "bin/sbatch"
     program.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/asked\n/bin/cat >/dev/null\necho 41\n')
     program.chmod(0o755)
@@ -70,13 +70,15 @@ def test_the_clusters_own_scheduler_is_asked_where_nothing_is_said(run: Run, tmp
     assert json.loads(done.stdout)["state"] == "QUEUED"
 
 
-def test_what_is_simulated_says_so(run: Run) -> None:
+def test_simulated_jobs_are_reported_as_simulated(run: Run) -> None:
     done = run("submit", "job.yaml", "--on", "slurm.yaml", "--engine", "local", path=os.environ["PATH"])
     assert done.returncode == 0 and "simulated on this machine: nothing is sent to own" in done.stderr
     assert "simulated on this machine" in run("wait", "1", path=os.environ["PATH"]).stderr
 
 
-def test_python_asks_the_clusters_own_scheduler_too(plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_engine_in_python_is_the_scheduler_of_the_cluster(
+    plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     job = JobSpec(name="hello", command=("true",))
     assert "sbatch" in api.prepare(job, plan, store=store)[1].argv
@@ -87,6 +89,6 @@ def test_python_asks_the_clusters_own_scheduler_too(plan: Plan, store: Store, mo
     assert not store.select()
 
 
-def test_a_path_in_place_of_a_plan_says_how_to_make_one(store: Store) -> None:
+def test_a_path_instead_of_a_plan_is_reported_with_the_code_to_create_one(store: Store) -> None:
     with pytest.raises(InputError, match=r"not the str 'cluster.yaml'; create a plan: resolve\(load"):
         api.submit(JobSpec(name="hello", command=("true",)), "cluster.yaml", store=store)  # type: ignore[arg-type]

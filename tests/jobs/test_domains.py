@@ -14,7 +14,7 @@ from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
 
 
-def tree(pods: list[list[int]]) -> Domains:
+def build_tree(pods: list[list[int]]) -> Domains:
     """Leaves with so many nodes, in pods, under one root."""
     sizes = [size for pod in pods for size in pod]
     starts = [sum(sizes[:index]) for index in range(len(sizes) + 1)]
@@ -27,7 +27,7 @@ def tree(pods: list[list[int]]) -> Domains:
     return Domains(("leaf", "pod", "fabric"), (leaves, middle, root))
 
 
-def optimum(domains: Domains, free: list[int], nodes: int) -> tuple[int, int, int] | None:
+def find_optimum(domains: Domains, free: list[int], nodes: int) -> tuple[int, int, int] | None:
     """Level, pods and leaves of the best choice of leaves, by trying all of them."""
     best = None
     for count in range(1, len(free) + 1):
@@ -54,10 +54,12 @@ PODS = st.lists(st.lists(st.integers(1, 11), min_size=1, max_size=4), min_size=1
 @pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(pods=PODS, nodes=st.integers(1, 60), broken=st.lists(st.integers(0, 11), min_size=12, max_size=12))
-def test_the_innermost_level_and_the_fewest_domains(pods: list[list[int]], nodes: int, broken: list[int]) -> None:
-    domains = tree(pods)
+def test_the_innermost_level_with_the_fewest_domains_is_selected(
+    pods: list[list[int]], nodes: int, broken: list[int]
+) -> None:
+    domains = build_tree(pods)
     free = [max(0, size - lost) for size, lost in zip((s for pod in pods for s in pod), broken, strict=False)]
-    found, best = allocate_domains(domains, free, nodes), optimum(domains, free, nodes)
+    found, best = allocate_domains(domains, free, nodes), find_optimum(domains, free, nodes)
     assert (found is None) == (best is None) == (sum(free) < nodes)
     if found is None or best is None:
         return
@@ -84,7 +86,7 @@ def test_the_innermost_level_and_the_fewest_domains(pods: list[list[int]], nodes
 
 
 def check(found: DomainAllocation, free: list[int], nodes: int) -> None:
-    """It is there, and it is even: nobody has more than another who had room."""
+    """The nodes are free, and evenly divided: no domain has more than another with free nodes."""
     assert sum(count for _, count in found.parts) == nodes
     assert all(0 < count <= free[leaf] and count % found.block_size == 0 for leaf, count in found.parts)
     for leaf, count in found.parts:
@@ -96,8 +98,8 @@ def check(found: DomainAllocation, free: list[int], nodes: int) -> None:
 @pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(pods=PODS, unit=st.integers(2, 4), groups=st.integers(1, 12))
-def test_groups_that_talk_all_the_time_are_kept_together(pods: list[list[int]], unit: int, groups: int) -> None:
-    domains, free = tree(pods), [size for pod in pods for size in pod]
+def test_communication_groups_are_kept_together(pods: list[list[int]], unit: int, groups: int) -> None:
+    domains, free = build_tree(pods), [size for pod in pods for size in pod]
     found = allocate_domains(domains, free, unit * groups, [unit], largest_firm_block=unit)
     possible = sum(size // unit for size in free) >= groups
     if found is None:
@@ -108,14 +110,14 @@ def test_groups_that_talk_all_the_time_are_kept_together(pods: list[list[int]], 
     assert found.block_size == unit or found.level == 0 or not possible
 
 
-def test_leaves_of_1_to_11_nodes() -> None:
-    """64 nodes in 15 uneven groups, as somebody reported from a real fabric: only two can hold eight."""
+def test_uneven_leaves_are_filled_with_whole_groups() -> None:
+    """64 nodes in 15 uneven groups, as reported from a real fabric: only two have eight."""
     sizes = [1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 5, 6, 7, 8, 11]
     assert sum(sizes) == 64 and len(sizes) == 15
-    found = allocate_domains(tree([sizes]), sizes, 8)
+    found = allocate_domains(build_tree([sizes]), sizes, 8)
     assert found and found.level == 0 and found.domain == "leaf13"
     without = [0 if size in (8, 11) else size for size in sizes]
-    split = allocate_domains(tree([sizes]), without, 8)
+    split = allocate_domains(build_tree([sizes]), without, 8)
     assert split and [count for _, count in split.parts] in ([4, 4], [2, 6], [3, 5], [1, 7])
 
 
@@ -128,7 +130,7 @@ fabrics: [{name: compute, kind: infiniband, shape: rail-optimized, switch: nvidi
 """
 
 
-def test_racks_with_16_of_18_trays() -> None:
+def test_racks_with_16_of_18_trays_have_whole_blocks() -> None:
     plan = resolve(loads(NVL))
     domains = build_domains(plan, plan.get_pool("train"))
     assert domains.names[:2] == ("scale-up", "su") and domains.get_largest_size(0) == 18

@@ -17,7 +17,7 @@ from supercloud.spec.fleet import Connection
 METHODS = ("prepare", "submit", "poll", "cancel")
 
 
-def test_every_engine_of_the_folder_is_registered() -> None:
+def test_every_engine_in_the_folder_is_registered() -> None:
     """What has the methods of the port is an engine, in a module or folder of its name; what engines share is none."""
     modules = [import_module(found.name) for found in pkgutil.walk_packages(engines.__path__, f"{engines.__name__}.")]
     found = {
@@ -32,7 +32,7 @@ def test_every_engine_of_the_folder_is_registered() -> None:
         assert where.partition(":")[0].removeprefix(f"{engines.__name__}.").split(".")[0] == name
 
 
-def test_the_registry_is_sorted_and_true(tmp_path: Path) -> None:
+def test_the_registry_is_sorted_and_correct(tmp_path: Path) -> None:
     assert list(ENGINES) == sorted(ENGINES)
     for name in ENGINES:
         opened = open_engine(Connection(engine=name), tmp_path)
@@ -48,12 +48,12 @@ def test_the_same_connection_is_the_same_engine(tmp_path: Path) -> None:
     assert one is not open_engine(Connection(engine="fake"), tmp_path / "other")
 
 
-def test_an_unknown_engine_gets_the_nearest_name(tmp_path: Path) -> None:
+def test_an_unknown_engine_is_reported_with_the_nearest_name(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="did you mean slurm"):
         open_engine(Connection(engine="slrum"), tmp_path)
 
 
-def test_others_join_by_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_external_engines_are_found_by_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     point = EntryPoint("theirs", "supercloud.jobs.engines.fake:FakeEngine", "supercloud.engines")
     monkeypatch.setattr(engine, "entry_points", lambda group: [point] if group == "supercloud.engines" else [])
     assert isinstance(open_engine(Connection(engine="theirs"), tmp_path), FakeEngine)

@@ -22,12 +22,12 @@ TOOL = Path(helper.__file__).with_name("checkpoint.sh")
 SHELLCHECK = Path(sysconfig.get_path("scripts")) / "shellcheck"
 
 
-def shell(folder: Path, epoch: int, *words: str) -> subprocess.CompletedProcess[str]:
+def run_tool(folder: Path, epoch: int, *words: str) -> subprocess.CompletedProcess[str]:
     env = {"PATH": "/usr/bin:/bin", "SUPERCLOUD_CHECKPOINT": str(folder), "SUPERCLOUD_EPOCH": str(epoch)}
     return subprocess.run(["sh", str(TOOL), *words], env=env, capture_output=True, text=True)
 
 
-def by_python(folder: Path, epoch: int, name: str) -> bool:
+def commit_by_python(folder: Path, epoch: int, name: str) -> bool:
     try:
         with fencing.commit(name, folder, epoch) as fresh:
             (fresh / "epoch").write_text(str(epoch))
@@ -36,31 +36,31 @@ def by_python(folder: Path, epoch: int, name: str) -> bool:
         return False
 
 
-def by_shell(folder: Path, epoch: int, name: str) -> bool:
+def commit_by_shell(folder: Path, epoch: int, name: str) -> bool:
     source = folder / f"new.{epoch}.{name}"
     source.mkdir(parents=True)
     (source / "epoch").write_text(str(epoch))
-    done = shell(folder, epoch, "commit", name, str(source))
+    done = run_tool(folder, epoch, "commit", name, str(source))
     assert done.returncode in (0, 76), done.stderr
     return done.returncode == 0
 
 
-def latest_by_python(folder: Path, epoch: int) -> str | None:
+def find_latest_by_python(folder: Path, epoch: int) -> str | None:
     found = fencing.find_latest(folder, epoch)
     return found.name if found else None
 
 
-def latest_by_shell(folder: Path, epoch: int) -> str | None:
-    return Path(said).name if (said := shell(folder, epoch, "latest").stdout.strip()) else None
+def find_latest_by_shell(folder: Path, epoch: int) -> str | None:
+    return Path(said).name if (said := run_tool(folder, epoch, "latest").stdout.strip()) else None
 
 
 WAYS = pytest.mark.parametrize(
     "commit, latest",
     [
-        (by_python, latest_by_python),
-        (by_shell, latest_by_shell),
-        (by_python, latest_by_shell),
-        (by_shell, latest_by_python),
+        (commit_by_python, find_latest_by_python),
+        (commit_by_shell, find_latest_by_shell),
+        (commit_by_python, find_latest_by_shell),
+        (commit_by_shell, find_latest_by_python),
     ],
 )
 Commit = Callable[[Path, int, str], bool]
@@ -68,7 +68,7 @@ Latest = Callable[[Path, int], str | None]
 
 
 @WAYS
-def test_only_the_latest_start_commits(tmp_path: Path, commit: Commit, latest: Latest) -> None:
+def test_only_the_latest_start_can_commit(tmp_path: Path, commit: Commit, latest: Latest) -> None:
     assert latest(tmp_path, 1) is None
     assert commit(tmp_path, 1, "a") and commit(tmp_path, 1, "b")
     assert latest(tmp_path, 1) == "0000000001-00000002-b"
@@ -79,8 +79,8 @@ def test_only_the_latest_start_commits(tmp_path: Path, commit: Commit, latest: L
 
 
 @WAYS
-def test_what_slips_in_between_is_never_read(tmp_path: Path, commit: Commit, latest: Latest) -> None:
-    """The old copy looked, was told that it is current, and renames a moment after the new one has claimed."""
+def test_a_late_commit_of_an_earlier_start_is_never_read(tmp_path: Path, commit: Commit, latest: Latest) -> None:
+    """The old copy checked that it is current, and renames after the new one has claimed."""
     commit(tmp_path, 1, "a")
     assert latest(tmp_path, 2) == "0000000001-00000001-a"
     (tmp_path / "0000000001-00000002-late").mkdir()
@@ -92,10 +92,10 @@ def test_ten_thousand_checkpoints_keep_their_order(tmp_path: Path) -> None:
     fencing.find_latest(tmp_path, 1)
     for number in (7, 8, 9, 10, 99):
         (tmp_path / f"0000000001-{number:08d}-x").mkdir(exist_ok=True)
-    assert by_shell(tmp_path, 1, "y") and latest_by_python(tmp_path, 1) == "0000000001-00000100-y"
+    assert commit_by_shell(tmp_path, 1, "y") and find_latest_by_python(tmp_path, 1) == "0000000001-00000100-y"
 
 
-def test_a_checkpoint_that_failed_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failed_checkpoint_leaves_no_files(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), fencing.commit("a", tmp_path, 1) as fresh:
         (fresh / "half").write_text("x")
         raise ZeroDivisionError
@@ -103,14 +103,14 @@ def test_a_checkpoint_that_failed_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "$(touch x)", "a b"])
-def test_names_are_plain(tmp_path: Path, name: str) -> None:
+def test_checkpoint_names_have_only_plain_characters(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="not a valid checkpoint name: use"), fencing.commit(name, tmp_path, 1):
         pass
-    assert shell(tmp_path, 1, "commit", name, str(tmp_path)).returncode != 0
+    assert run_tool(tmp_path, 1, "commit", name, str(tmp_path)).returncode != 0
     assert not (tmp_path / "x").exists()
 
 
-def test_outside_of_a_job_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_a_job_the_missing_variable_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SUPERCLOUD_CHECKPOINT", raising=False)
     with pytest.raises(InputError, match="SUPERCLOUD_CHECKPOINT"):
         fencing.find_latest()
@@ -136,7 +136,7 @@ while True:
 
 
 @pytest.mark.slow
-def test_two_copies_race(tmp_path: Path) -> None:
+def test_concurrent_starts_never_go_back(tmp_path: Path) -> None:
     """Each start is overtaken by the next while it runs on: what was committed grows by one, and nothing goes back."""
     folder, shown = tmp_path / "ckpt", tmp_path / "shown"
     chance = random.Random(7)
@@ -150,11 +150,11 @@ def test_two_copies_race(tmp_path: Path) -> None:
     assert codes == [76] * 5 + [-signal.SIGKILL], "every old copy was told to stop"
     found = fencing.find_latest(folder, 30_001)
     assert found is not None
-    chain = committed(folder, found.name)
+    chain = list_committed_epochs(folder, found.name)
     assert chain == list(range(1, len(chain) + 1)), "one line of steps, without a gap, a repetition or a step back"
 
 
-def committed(folder: Path, last: str) -> list[int]:
+def list_committed_epochs(folder: Path, last: str) -> list[int]:
     """The steps that lead to a checkpoint, by the epochs that went on from one another."""
     steps: list[int] = []
     while last:
@@ -172,7 +172,7 @@ def wait_for(question: Callable[[], bool]) -> None:
         time.sleep(0.002)
 
 
-def test_the_helper_is_good_shell_and_is_put_where_nodes_find_it(tmp_path: Path) -> None:
+def test_the_helper_passes_shellcheck_and_is_installed(tmp_path: Path) -> None:
     done = subprocess.run([SHELLCHECK, "-s", "sh", TOOL], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     for _ in range(2):
@@ -181,7 +181,7 @@ def test_the_helper_is_good_shell_and_is_put_where_nodes_find_it(tmp_path: Path)
     assert (tmp_path / "deep/checkpoint").read_text() == TOOL.read_text()
 
 
-def test_the_former_place_and_names_are_those_of_now() -> None:
+def test_former_modules_and_names_are_aliases() -> None:
     """Training scripts import them."""
     sys.modules.pop("supercloud.jobs.fencing", None)
     with pytest.warns(DeprecationWarning, match="supercloud.jobs.runtime.fencing"):

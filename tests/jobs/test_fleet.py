@@ -30,20 +30,20 @@ NOW = 1_000_000.0
 H100 = {"type": "h100"}
 
 
-def seen(plan: Plan, waiting: Sequence[WaitingJobs] = (), **states: NodeState) -> Cluster:
+def build_observed_cluster(plan: Plan, waiting: Sequence[WaitingJobs] = (), **states: NodeState) -> Cluster:
     """All nodes idle but those named (``n3`` is train-0003)."""
     nodes = [NodeState(host) for pool in plan.pools for host in pool.hosts]
     changed = {state.host: state for state in states.values()}
     return Cluster.from_plan(plan).with_observations([changed.get(node.host, node) for node in nodes], NOW, waiting)
 
 
-def train(
+def build_states(
     numbers: Sequence[int], state: str = "up", in_use: int = 0, until: float | None = None
 ) -> dict[str, NodeState]:
     return {f"n{n}": NodeState(f"train-{n:04}", state, in_use, until) for n in numbers}  # type: ignore[arg-type]
 
 
-def test_the_plan_is_a_cluster_with_everything_free(job: Make, plan: Plan) -> None:
+def test_a_planned_cluster_has_all_nodes_free(job: Make, plan: Plan) -> None:
     cluster = Cluster.from_plan(plan)
     for count in (0, 1, 8, 64, 512, 992):
         asked = job(accelerators={"count": count})
@@ -52,8 +52,8 @@ def test_the_plan_is_a_cluster_with_everything_free(job: Make, plan: Plan) -> No
 
 
 @pytest.mark.slow
-def test_drained_nodes_are_not_there(job: Make, plan: Plan) -> None:
-    cluster = seen(plan, **train(range(1, 11), "drained"))
+def test_drained_nodes_are_not_used(job: Make, plan: Plan) -> None:
+    cluster = build_observed_cluster(plan, **build_states(range(1, 11), "drained"))
     assert cluster.observed_at == NOW and cluster.pools["train"].unhealthy_nodes == 10
     answer = why_not(job(accelerators=H100 | {"count": 992}), cluster, CATALOG)["train"]
     assert isinstance(answer, Refusal)
@@ -62,13 +62,13 @@ def test_drained_nodes_are_not_there(job: Make, plan: Plan) -> None:
     assert isinstance(place(job(accelerators=H100 | {"count": 936}), cluster, CATALOG), Placement)
 
 
-def test_spares_stand_in_for_what_is_broken(job: Make, plan: Plan) -> None:
-    cluster = seen(plan, **train(range(1, 4), "down"))
+def test_spares_replace_broken_nodes(job: Make, plan: Plan) -> None:
+    cluster = build_observed_cluster(plan, **build_states(range(1, 4), "down"))
     at = place(job(accelerators=H100 | {"count": 992}), cluster, CATALOG)
     assert isinstance(at, Placement) and at.fits_now
 
 
-def test_nodes_the_engine_does_not_list_are_down(job: Make, plan: Plan) -> None:
+def test_nodes_that_the_engine_does_not_list_are_down(job: Make, plan: Plan) -> None:
     cluster = Cluster.from_plan(plan).with_observations(
         [NodeState("train-0005"), NodeState("strange"), NodeState("x-0001")], NOW
     )
@@ -76,36 +76,36 @@ def test_nodes_the_engine_does_not_list_are_down(job: Make, plan: Plan) -> None:
     assert isinstance(place(job(accelerators=H100 | {"count": 16}), cluster, CATALOG), tuple)
 
 
-def test_what_is_in_use_is_waited_for(job: Make, plan: Plan) -> None:
-    busy = train(range(1, 101), "up", 8, NOW + 3600) | train(range(101, 121), "up", 8, NOW + 7200)
-    cluster = seen(plan, **busy)
+def test_a_job_waits_for_nodes_in_use(job: Make, plan: Plan) -> None:
+    busy = build_states(range(1, 101), "up", 8, NOW + 3600) | build_states(range(101, 121), "up", 8, NOW + 7200)
+    cluster = build_observed_cluster(plan, **busy)
     now = place(job(accelerators=H100 | {"count": 32}), cluster, CATALOG)
     later = place(job(accelerators=H100 | {"count": 256}), cluster, CATALOG)
     last = place(job(accelerators=H100 | {"count": 992}), cluster, CATALOG)
     assert isinstance(now, Placement) and now.fits_now and now.wait == 0
     assert isinstance(later, Placement) and not later.fits_now and later.wait == 3600
     assert isinstance(last, Placement) and last.wait == 7200
-    silent = seen(plan, **train(range(1, 128), "up", 8))
+    silent = build_observed_cluster(plan, **build_states(range(1, 128), "up", 8))
     unknown = place(job(accelerators=H100 | {"count": 8}), silent, CATALOG)
     assert isinstance(unknown, Placement) and not unknown.fits_now and unknown.wait is None
     # a part of a node is enough for a small job, not for a large one
-    half = seen(plan, **train(range(1, 128), "up", 4, NOW + 60))
+    half = build_observed_cluster(plan, **build_states(range(1, 128), "up", 4, NOW + 60))
     assert why_not(job(accelerators=H100 | {"count": 4}), half, CATALOG)["train"].fits_now  # type: ignore[union-attr]
     assert not why_not(job(accelerators=H100 | {"count": 8}), half, CATALOG)["train"].fits_now  # type: ignore[union-attr]
 
 
-def test_who_waits_already_comes_first(job: Make, plan: Plan) -> None:
+def test_jobs_that_wait_already_come_first(job: Make, plan: Plan) -> None:
     queue = [WaitingJobs("batch", 100), WaitingJobs("cpus", 5)]
-    cluster = seen(plan, queue, **train(range(1, 51), "up", 8, NOW + 600))
+    cluster = build_observed_cluster(plan, queue, **build_states(range(1, 51), "up", 8, NOW + 600))
     assert cluster.pools["train"].queued_nodes == 100
     at = why_not(job(accelerators=H100 | {"count": 8}), cluster, CATALOG)["train"]
     assert isinstance(at, Placement) and not at.fits_now and at.wait == 600
 
 
-def test_nearness_counts_what_is_in_order(job: Make, plan: Plan) -> None:
+def test_locality_counts_healthy_nodes_only(job: Make, plan: Plan) -> None:
     """Each unit of 32 has lost two nodes or more."""
     lost = [1, 2, 33, 34, 65, 66, 97, 98]
-    cluster = seen(plan, **train(lost, "drained"))
+    cluster = build_observed_cluster(plan, **build_states(lost, "drained"))
     asked = job(accelerators=H100 | {"count": 256}, place={"near": "leaf"})
     assert isinstance(place(asked, plan, CATALOG), Placement)
     answer = why_not(asked, cluster, CATALOG)["train"]
@@ -117,17 +117,19 @@ def test_nearness_counts_what_is_in_order(job: Make, plan: Plan) -> None:
     assert [count for _, count in softly.domains] == [16, 16]
 
 
-def test_free_but_too_far_apart(job: Make, plan: Plan) -> None:
-    busy = train([n for n in range(1, 128) if n % 2], "up", 8, NOW + 60)
-    at = place(job(accelerators=H100 | {"count": 256}, place={"near": "leaf"}), seen(plan, **busy), CATALOG)
+def test_free_nodes_that_are_too_far_apart_are_reported(job: Make, plan: Plan) -> None:
+    busy = build_states([n for n in range(1, 128) if n % 2], "up", 8, NOW + 60)
+    at = place(
+        job(accelerators=H100 | {"count": 256}, place={"near": "leaf"}), build_observed_cluster(plan, **busy), CATALOG
+    )
     assert isinstance(at, Placement) and not at.fits_now and at.wait is None
 
 
-def test_pinned_nodes(job: Make, plan: Plan) -> None:
+def test_pinned_nodes_wait_or_are_refused(job: Make, plan: Plan) -> None:
     asked = job(accelerators=H100 | {"count": 16}, place={"nodes": ["train-[0001-0002]"]})
-    busy = place(asked, seen(plan, **train([2], "up", 8, NOW + 90)), CATALOG)
+    busy = place(asked, build_observed_cluster(plan, **build_states([2], "up", 8, NOW + 90)), CATALOG)
     assert isinstance(busy, Placement) and busy.wait == 90
-    broken = why_not(asked, seen(plan, **train([2], "down")), CATALOG)["train"]
+    broken = why_not(asked, build_observed_cluster(plan, **build_states([2], "down")), CATALOG)["train"]
     assert isinstance(broken, Refusal) and "train-0002 is not schedulable" in broken.reason
 
 
@@ -143,7 +145,7 @@ class Engine:
         return [WaitingJobs("batch", 3)]
 
 
-def test_what_was_seen_is_kept_for_a_while(plan: Plan) -> None:
+def test_observations_are_cached(plan: Plan) -> None:
     engine, cluster, time = Engine(plan), Cluster.from_plan(plan), [NOW]
     assert isinstance(engine, ListsNodes) and isinstance(engine, ListsQueue)
     watch = ObservationCache(30, lambda: time[0])
@@ -178,7 +180,7 @@ def files(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_fleet_from_its_file(files: Path, job: Make) -> None:
+def test_a_fleet_is_read_from_its_file(files: Path, job: Make) -> None:
     fleet = load_fleet_state(files / "fleet.yaml")
     assert [cluster.plan.name for cluster in fleet.clusters] == ["a", "b"]
     assert fleet.list_data_holders("corpus") == ("a",) and fleet.list_data_holders("other") == ()
@@ -202,7 +204,7 @@ def test_a_fleet_from_its_file(files: Path, job: Make) -> None:
         (("name: all", "name: all\ntenants: [{name: lmm}]"), "tenants: unknown tenant 'lmm'"),
     ],
 )
-def test_a_fleet_that_makes_no_sense(files: Path, change: tuple[str, str], said: str) -> None:
+def test_an_invalid_fleet_is_rejected(files: Path, change: tuple[str, str], said: str) -> None:
     (files / "a2.yaml").write_text((files / "a.yaml").read_text())
     text = (files / "fleet.yaml").read_text().replace(*change)
     (files / "fleet.yaml").write_text(text)
@@ -219,10 +221,10 @@ fabrics: [{name: compute, kind: infiniband, shape: rail-optimized, switch: nvidi
 """
 
 
-def test_segments_are_asked_for_only_where_racks_have_them(job: Make) -> None:
+def test_segments_are_requested_only_if_racks_have_them(job: Make) -> None:
     plan = resolve(loads(NVL))
 
-    def racks(broken: int, busy: int = 0) -> Cluster:
+    def build_racks(broken: int, busy: int = 0) -> Cluster:
         return Cluster.from_plan(plan).with_observations(
             [
                 NodeState(host, "drained" if n % 18 < broken else "up", 4 if n % 18 < broken + busy else 0)
@@ -232,7 +234,7 @@ def test_segments_are_asked_for_only_where_racks_have_them(job: Make) -> None:
         )
 
     asked = job(parallelism={"data": 192, "expert": 64})
-    usual, less, taken = (place(asked, where, CATALOG) for where in (racks(2), racks(3), racks(2, 1)))
+    usual, less, taken = (place(asked, where, CATALOG) for where in (build_racks(2), build_racks(3), build_racks(2, 1)))
     assert isinstance(usual, Placement) and isinstance(less, Placement) and isinstance(taken, Placement)
     assert (usual.locality.segment, usual.fits_now, [count for _, count in usual.domains]) == (16, True, [16, 16, 16])
     assert (less.locality.segment, less.fits_now) == (0, True)  # a segment of 16 would wait for ever
@@ -311,17 +313,17 @@ def test_contexts_of_one_api_server_are_one_scheduler(
         (KeyError("nodes"), ": its engine failed with KeyError: 'nodes'; please report it", "waiting does not help"),
     ],
 )
-def test_a_live_look_at_a_cluster_that_is_down_says_so_and_goes_on(
+def test_a_cluster_that_is_down_is_reported_and_the_others_are_used(
     files: Path, error: Exception, reason: str, cure: str
 ) -> None:
-    def engine(connection: object) -> object:
+    def open_engine(connection: object) -> object:
         class Down:
             def list_nodes(self) -> Sequence[NodeState]:
                 raise error
 
         return Down()
 
-    there = load_fleet_state(files / "fleet.yaml", engine)
+    there = load_fleet_state(files / "fleet.yaml", open_engine)
     asked = {"name": "j", "command": ["true"], "accelerators": {"count": 8}, "place": {"clusters": ["a"]}}
     answers = why_not(JobSpec.model_validate(asked), there, CATALOG)
     refusal = answers["a/train"]

@@ -30,14 +30,14 @@ def executor(plan: Plan, store: Store) -> Iterator[Executor]:
         yield opened
 
 
-def test_a_function_returns_what_it_returns(executor: Executor) -> None:
+def test_a_future_has_the_return_value_of_its_function(executor: Executor) -> None:
     future = executor.submit(called.add, 40)
     assert future.result(30) == 42 and future.done() and future.exception() is None
     assert future.record.name == "add" and "adding on rank 0" in "".join(future.logs())
     assert list(executor.map(called.add, [1, 2, 3], [10, 20, 30])) == [11, 22, 33]
 
 
-def test_what_it_raises_is_raised_here_with_its_traceback(executor: Executor) -> None:
+def test_exceptions_of_a_function_are_raised_with_their_traceback(executor: Executor) -> None:
     future = executor.submit(called.fail, "missing")
     with pytest.raises(KeyError, match="missing") as caught:
         future.result(30)
@@ -125,7 +125,7 @@ def test_arrays_of_functions_are_refused(plan: Plan, store: Store) -> None:
         Executor(plan, engine="local", store=store, array=4)
 
 
-def test_a_closed_executor_takes_nothing(plan: Plan, store: Store) -> None:
+def test_a_closed_executor_rejects_calls(plan: Plan, store: Store) -> None:
     with Executor(plan, engine="local", store=store) as executor:
         call = executor.submit(called.add, 1)
     assert call.record.state == "COMPLETED", "leaving the block waits"
@@ -165,7 +165,7 @@ def swap(pair):
         ("if True:", "move the submission of jobs under"),  # it would submit itself without end
     ],
 )
-def test_functions_of_the_script_that_runs(tmp_path: Path, guard: str, said: str) -> None:
+def test_functions_of_the_main_script_can_be_called(tmp_path: Path, guard: str, said: str) -> None:
     (tmp_path / "c.yaml").write_text(
         'name: c\nsite: {kind: onprem, location: stockholm}\nscheduler: {kind: slurm, version: "25.11"}\n'
         "pools: [{name: train, machine: dgx-h100, nodes: 2}]\n"

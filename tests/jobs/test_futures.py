@@ -30,19 +30,19 @@ def submit(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> Callable[..
     return lambda *states: api.submit(job(["fake", *states]), plan, engine="fake", store=store)
 
 
-def test_all_of_them(submit: Callable[..., api.Job]) -> None:
+def test_wait_returns_all_jobs_that_ended(submit: Callable[..., api.Job]) -> None:
     jobs = [submit("RUNNING", "COMPLETED"), submit("RUNNING", "RUNNING", "FAILED:1")]
     done, left = wait(jobs, 10)
     assert done == set(jobs) and not left
 
 
-def test_the_first_and_the_first_failure(submit: Callable[..., api.Job]) -> None:
+def test_wait_returns_at_the_first_end_or_failure(submit: Callable[..., api.Job]) -> None:
     slow, quick, bad = submit("RUNNING"), submit("COMPLETED"), submit("RUNNING", "RUNNING", "FAILED:1")
     assert wait([slow, quick, bad], 10, "FIRST_COMPLETED") == ({quick}, {slow, bad})
     assert wait([slow, quick, bad], 10, "FIRST_EXCEPTION").not_done == {slow}
 
 
-def test_a_job_that_is_pruned_meanwhile_is_reported(submit: Callable[..., api.Job], store: Store) -> None:
+def test_a_job_that_is_pruned_during_a_wait_is_reported(submit: Callable[..., api.Job], store: Store) -> None:
     pruned, other = submit("RUNNING"), submit("RUNNING")
     assert not wait([pruned, other], 0).done
     store.record_statuses({pruned.id: Status(State.COMPLETED, 1, exit_code=0, started=1e9, ended=1e9)})
@@ -53,7 +53,7 @@ def test_a_job_that_is_pruned_meanwhile_is_reported(submit: Callable[..., api.Jo
         pruned.wait(30)
 
 
-def test_time_is_up(submit: Callable[..., api.Job]) -> None:
+def test_a_wait_ends_at_its_timeout(submit: Callable[..., api.Job]) -> None:
     slow, quick = submit("RUNNING"), submit("COMPLETED")
     assert wait([slow, quick], 0.05) == ({quick}, {slow})
     with pytest.raises(TimeoutError, match="1 jobs have not ended"):
@@ -62,7 +62,7 @@ def test_time_is_up(submit: Callable[..., api.Job]) -> None:
         slow.exception(0.01)
 
 
-def test_a_wait_that_began_while_the_disk_was_full_ends_once_there_is_space(
+def test_a_wait_that_started_on_a_full_disk_ends_once_there_is_space(
     submit: Callable[..., api.Job], store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submit("COMPLETED")
@@ -70,7 +70,7 @@ def test_a_wait_that_began_while_the_disk_was_full_ends_once_there_is_space(
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     looks: list[float] = []
 
-    def frees_space(seconds: float) -> None:
+    def free_space_while_waiting(seconds: float) -> None:
         looks.append(seconds)
         if len(looks) == 3:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -79,14 +79,14 @@ def test_a_wait_that_began_while_the_disk_was_full_ends_once_there_is_space(
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))  # no file of this process can grow
         with Store(store.folder) as full:
             assert full.write_error
-            monkeypatch.setattr(futures_module.time, "sleep", frees_space)
+            monkeypatch.setattr(futures_module.time, "sleep", free_space_while_waiting)
             done, _ = wait([api.get(1, full)], 60)
             assert [job.record.state for job in done] == ["COMPLETED"] and len(looks) >= 3
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_who_follows_one_job_on_a_full_disk_is_told_so_and_sees_its_end_once_there_is_space(
+def test_following_a_job_on_a_full_disk_warns_and_ends_once_there_is_space(
     submit: Callable[..., api.Job], store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     submit("RUNNING", "RUNNING", "COMPLETED")
@@ -95,14 +95,14 @@ def test_who_follows_one_job_on_a_full_disk_is_told_so_and_sees_its_end_once_the
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     poll, looks = FakeEngine.poll, [0]
 
-    def quiet(self: FakeEngine, refs: Any) -> Any:  # its file cannot be written either: nothing new
+    def poll_running(self: FakeEngine, refs: Any) -> Any:  # its file cannot be written either: nothing new
         looks[0] += 1
         if looks[0] < 3:
             return {ref: Status(State.RUNNING) for ref in refs}
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         return poll(self, refs) if looks[0] > 3 else {ref: Status(State.RUNNING) for ref in refs}
 
-    monkeypatch.setattr(FakeEngine, "poll", quiet)
+    monkeypatch.setattr(FakeEngine, "poll", poll_running)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
         with Store(store.folder) as full:
@@ -115,7 +115,7 @@ def test_who_follows_one_job_on_a_full_disk_is_told_so_and_sees_its_end_once_the
 
 
 @pytest.mark.slow
-def test_several_that_wait_while_the_disk_is_full_leave_each_other_the_store(
+def test_several_waits_on_a_full_disk_do_not_block_each_other(
     submit: Callable[..., api.Job], store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submit("COMPLETED")
@@ -136,7 +136,7 @@ def test_several_that_wait_while_the_disk_is_full_leave_each_other_the_store(
 
 
 @pytest.mark.parametrize("is_open", [True, False], ids=["full-later", "full-before"])
-def test_following_one_job_goes_on_while_its_end_cannot_be_written(
+def test_following_a_job_continues_while_its_end_cannot_be_written(
     submit: Callable[..., api.Job],
     store: Store,
     monkeypatch: pytest.MonkeyPatch,
@@ -196,7 +196,7 @@ def test_a_store_that_is_lost_while_the_disk_is_full_ends_a_wait_with_the_reason
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_wait_goes_on_where_another_process_keeps_the_store(
+def test_a_wait_continues_while_another_process_locks_the_store(
     submit: Callable[..., api.Job], store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submit("COMPLETED")
@@ -213,25 +213,25 @@ def test_a_wait_goes_on_where_another_process_keeps_the_store(
             other.execute("PRAGMA locking_mode = EXCLUSIVE")
             other.execute("BEGIN EXCLUSIVE")
 
-            def lets_go(seconds: float) -> None:
+            def release_lock(seconds: float) -> None:
                 looks.append(seconds)
                 if len(looks) == 3:
                     other.close()
 
-            monkeypatch.setattr(futures_module.time, "sleep", lets_go)
+            monkeypatch.setattr(futures_module.time, "sleep", release_lock)
             assert wait([job], 60).done == {job} and len(looks) >= 3
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_in_the_order_of_their_ends(submit: Callable[..., api.Job]) -> None:
+def test_jobs_are_returned_in_the_order_of_their_ends(submit: Callable[..., api.Job]) -> None:
     jobs = [submit(*["RUNNING"] * count, "COMPLETED") for count in (5, 1, 3)]
     assert [job.id for job in as_completed(jobs, 10)] == [2, 3, 1]
     assert isinstance(submit("FAILED:3").exception(5), JobFailedError)
 
 
 @pytest.mark.slow
-def test_each_look_is_one_question(submit: Callable[..., api.Job], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_poll_is_one_request(submit: Callable[..., api.Job], monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = [submit("RUNNING", "COMPLETED") for _ in range(30)]
     asked: list[int] = []
     poll = FakeEngine.poll
@@ -240,17 +240,19 @@ def test_each_look_is_one_question(submit: Callable[..., api.Job], monkeypatch: 
     assert asked == [30, 30]
 
 
-def test_an_engine_may_be_silent_for_a_while(submit: Callable[..., api.Job], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_can_be_unresponsive_for_a_while(
+    submit: Callable[..., api.Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = submit("COMPLETED")
     poll, left = FakeEngine.poll, [3]
 
-    def moody(self: FakeEngine, refs: Any) -> Any:
+    def poll_with_errors(self: FakeEngine, refs: Any) -> Any:
         left[0] -= 1
         if left[0] >= 0:
             raise EngineError("no answer")
         return poll(self, refs)
 
-    monkeypatch.setattr(FakeEngine, "poll", moody)
+    monkeypatch.setattr(FakeEngine, "poll", poll_with_errors)
     assert wait([job], 10).done == {job}
     monkeypatch.setattr(futures_module, "UNRESPONSIVE_TIMEOUT", 0.0)
     left[0] = 10**6

@@ -1,4 +1,4 @@
-"""Nothing is lost and nothing runs twice, whoever is killed whenever."""
+"""No job is lost and none runs twice, whichever process is killed at any time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from jobs.waiting import eventually, stop_agent
+from jobs.waiting import stop_agent, wait_for
 
 from supercloud.jobs import api
 from supercloud.jobs.placement.place import place
@@ -42,19 +42,19 @@ def submit_until_killed(folder: Path, plan: Plan, trial: int, ran: Path, returne
             os.write(log, f"{key}\n".encode())
 
 
-def enough(returned: Path, agents: int) -> bool:
+def has_happened_enough(returned: Path, agents: int) -> bool:
     """Whether so much has happened that something could have gone wrong; a busy machine takes more trials."""
     return returned.exists() and len(returned.read_text().split()) > TRIALS and agents > TRIALS / 6
 
 
-def test_kill_9(tmp_path: Path, plan: Plan) -> None:
+def test_killed_submitters_and_agents_lose_and_repeat_no_job(tmp_path: Path, plan: Plan) -> None:
     folder, ran, returned = tmp_path / "jobs", tmp_path / "ran", tmp_path / "returned"
     chance = random.Random(20261120)
     agents = trial = 0
     place(JobSpec.model_validate({"name": "job", "command": ["true"], "accelerators": {"count": 1}}), plan)  # warm
-    while trial < TRIALS or (trial < 10 * TRIALS and not enough(returned, agents)):
+    while trial < TRIALS or (trial < 10 * TRIALS and not has_happened_enough(returned, agents)):
         trial += 1
-        child = os.fork()  # the parent has no connection open: each child is a process of its own to SQLite
+        child = os.fork()  # the parent has no connection open: each child is a separate process to SQLite
         if child == 0:
             try:
                 submit_until_killed(folder, plan, trial, ran, returned)
@@ -71,12 +71,12 @@ def test_kill_9(tmp_path: Path, plan: Plan) -> None:
             agents += stop_agent(folder)
     with Store(folder) as store:
         try:
-            eventually(lambda: not reconcile(store) and not store.list_live(), 60)
+            wait_for(lambda: not reconcile(store) and not store.list_live(), 60)
             recorded = {record.key: record for record in store.select()}
             lines = Counter(ran.read_text().split())
             assert set(returned.read_text().split()) <= set(recorded), "a submission that returned is recorded"
             assert {record.state for record in recorded.values()} == {State.COMPLETED}
             assert lines == dict.fromkeys(recorded, 1), "each ran once"
-            assert enough(returned, agents), "the test has tested something"
+            assert has_happened_enough(returned, agents), "the test has tested something"
         finally:
             stop_agent(folder)

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from jobs.waiting import end_everything, eventually, stop_agent
+from jobs.waiting import end_everything, stop_agent, wait_for
 
 from supercloud.jobs import api
 from supercloud.jobs.reconcile import reconcile
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 JOBS, KILLS, ENOUGH = 120, 120, 20
 
 
-def test_kill_9_of_what_runs(tmp_path: Path, plan: Plan) -> None:
+def test_killed_tasks_are_restarted_with_later_epochs(tmp_path: Path, plan: Plan) -> None:
     folder, ran, ended = tmp_path / "jobs", tmp_path / "ran", tmp_path / "ended"
     # one line when a start begins and one when it is through; how long it takes differs
     text = f'echo "$SUPERCLOUD_JOB_KEY $SUPERCLOUD_EPOCH" >>{ran}; sleep 0.$1; echo "$SUPERCLOUD_JOB_KEY" >>{ended}'
@@ -64,7 +64,7 @@ def test_kill_9_of_what_runs(tmp_path: Path, plan: Plan) -> None:
                     agents += stop_agent(folder)
                 time.sleep(chance.uniform(0, 0.01))
                 reconcile(store)
-            eventually(lambda: not reconcile(store) and not store.list_live(), 60)
+            wait_for(lambda: not reconcile(store) and not store.list_live(), 60)
             records = store.select()
             assert len(records) == count
             # a job whose program was killed, not its wrapper, has failed: that is its own exit code, 137

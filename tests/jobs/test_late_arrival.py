@@ -20,7 +20,7 @@ ANOTHER_MACHINE = "4711 1 00000000-0000-0000-0000-000000000000 pid:[1]"
 
 
 class LateScheduler:
-    """Gives no answer to the first submission, whose command goes on over there."""
+    """Gives no answer to the first submission, whose command continues on the remote host."""
 
     poll_interval = 5.0
     late_arrival = 120.0
@@ -81,7 +81,7 @@ def look(store: Store, start: float, seconds: float) -> State:
 
 @pytest.mark.parametrize("is_silent", [False, True])
 @pytest.mark.parametrize("looks", [(), (60, 169)], ids=["nobody looks", "somebody looks"])
-def test_the_time_of_a_late_arrival_counts_from_the_end_of_the_submission(
+def test_the_limit_of_a_late_arrival_counts_from_the_end_of_the_submission(
     store: Store, scheduler: LateScheduler, looks: Sequence[float], is_silent: bool
 ) -> None:
     """Ssh broke off at 0 s, sbatch ends at 170 s: the controller may take the job until 290 s."""
@@ -99,8 +99,8 @@ def test_the_time_of_a_late_arrival_counts_from_the_end_of_the_submission(
     assert (store.get(1).ref, scheduler.submissions) == ("102", 2)
 
 
-def test_a_submission_that_is_seen_to_go_on_after_all_counts_anew(store: Store, scheduler: LateScheduler) -> None:
-    """Its command reached the login node after somebody had looked there for it."""
+def test_the_limit_restarts_if_a_submission_is_still_in_progress(store: Store, scheduler: LateScheduler) -> None:
+    """Its command reached the login node after a lookup there."""
     start = time.monotonic()
     submit_without_answer(store, scheduler)
     for seconds, scheduler.goes_on in ((1, False), (100, True), (171, False), (290, False)):
@@ -109,7 +109,7 @@ def test_a_submission_that_is_seen_to_go_on_after_all_counts_anew(store: Store, 
     assert scheduler.submissions == 2
 
 
-def test_the_time_of_a_late_arrival_is_not_that_of_the_lease_of_an_owner_elsewhere(
+def test_the_limit_of_a_late_arrival_is_independent_of_the_lease_of_a_remote_owner(
     store: Store, scheduler: LateScheduler
 ) -> None:
     start = time.monotonic()
@@ -123,7 +123,7 @@ def test_the_time_of_a_late_arrival_is_not_that_of_the_lease_of_an_owner_elsewhe
     assert (store.get(1).ref, scheduler.submissions) == ("102", 2)
 
 
-def test_the_time_of_a_submission_that_has_ended_counts_at_once(store: Store, scheduler: LateScheduler) -> None:
+def test_the_limit_of_an_ended_submission_starts_immediately(store: Store, scheduler: LateScheduler) -> None:
     scheduler.list_pending_submissions = lambda keys: set()  # type: ignore[method-assign]
     submit_without_answer(store, scheduler)
     scheduler.goes_on = False

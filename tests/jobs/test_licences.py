@@ -36,7 +36,7 @@ PLAN = resolve(loads(SPEC))
         ({}, ""),
     ],
 )
-def test_what_a_cluster_has(job: Make, wanted: dict[str, int], said: str) -> None:
+def test_licences_of_the_cluster_are_requested(job: Make, wanted: dict[str, int], said: str) -> None:
     at = place(job(licenses=wanted), PLAN)
     assert isinstance(at, Placement) and isinstance(at.request, SlurmRequest)
     assert at.request.licenses == said
@@ -63,7 +63,7 @@ def test_names_and_counts_are_checked(job: Make, wanted: dict[str, int]) -> None
         job(licenses=wanted)
 
 
-def test_who_counts_them(job: Make, plan: Plan, tmp_path: Path) -> None:
+def test_only_slurm_counts_licences(job: Make, plan: Plan, tmp_path: Path) -> None:
     _, submission = api.prepare(job(licenses={"solver": 2}), PLAN, engine="slurm")
     assert "--licenses=solver:2" in submission.argv
     with pytest.raises(EngineError, match="needs licences .solver:2., which the local engine does not support"):

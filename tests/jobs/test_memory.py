@@ -41,7 +41,7 @@ OF_80 = Size("80 GiB")
         ("weights", 1.9),
     ],
 )
-def test_the_states_of_zero(shard: Any, gigabytes: float) -> None:
+def test_model_states_match_the_zero_paper(shard: Any, gigabytes: float) -> None:
     """ZeRO, figure 1: 7.5 billion parameters over 64 replicas, gradients of two bytes."""
     model = ModelShape(parameters=7.5e9, gradients="bf16", shard=shard)
     assert round(compute_state_bytes(model, Parallelism(data=64)) / 1e9, 1) == gigabytes
@@ -54,7 +54,7 @@ def test_the_states_of_zero(shard: Any, gigabytes: float) -> None:
         (GPT3.model_copy(update={"layers": 105, "hidden": 20480, "heads": 128}), 64, 65),
     ],
 )
-def test_the_activations_of_a_layer(model: ModelShape, scores: float, saved: int) -> None:
+def test_activations_of_a_layer_match_the_paper(model: ModelShape, scores: float, saved: int) -> None:
     """Korthikanti et al., §4 and §5: 34 + 5as/h; for GPT-3 and MT-NLG 80 and 64, so 70 % and 65 % are saved."""
     everything = compute_activation_factors(model.model_copy(update={"recompute": "nothing"}))
     assert everything == (34, scores)
@@ -63,7 +63,7 @@ def test_the_activations_of_a_layer(model: ModelShape, scores: float, saved: int
     assert compute_activation_factors(model.model_copy(update={"recompute": "full"})) == (2, 0)
 
 
-def test_llama_3_fits_as_it_was_trained() -> None:
+def test_llama_3_fits_with_its_published_parallelism() -> None:
     """Table 4 of the Llama 3 paper, which trained at 8192 tokens without recomputing activations."""
     short = compute_memory_demand(LLAMA, Parallelism(tensor=8, pipeline=16, data=128), OF_80)
     assert short.fits, short
@@ -72,7 +72,7 @@ def test_llama_3_fits_as_it_was_trained() -> None:
     assert not compute_memory_demand(long, Parallelism(tensor=8, pipeline=16, data=128), OF_80).fits
 
 
-def test_gpt_3_fits_1024_a100() -> None:
+def test_gpt_3_fits_1024_a100_as_published() -> None:
     assert compute_memory_demand(GPT3, Parallelism(tensor=8, pipeline=16, data=8), OF_80).fits
     assert not compute_memory_demand(GPT3, Parallelism(tensor=8, data=128), OF_80).fits
 
@@ -87,13 +87,13 @@ def test_gpt_3_fits_1024_a100() -> None:
         ({"parameters": 1e15}, {"tensor": 8, "pipeline": 2, "data": 1}, "use accelerators with at least"),
     ],
 )
-def test_what_would_fit(change: dict[str, Any], how: dict[str, int], said: str) -> None:
+def test_a_model_that_does_not_fit_has_a_suggestion(change: dict[str, Any], how: dict[str, int], said: str) -> None:
     model, spread = LLAMA.model_copy(update=change), Parallelism(**how)
     assert not compute_memory_demand(model, spread, OF_80).fits
     assert suggest_fitting_change(model, spread, OF_80, 8)[0].startswith(said)
 
 
-def test_more_accelerators_that_are_asked_for_are_enough() -> None:
+def test_the_suggested_number_of_accelerators_is_enough() -> None:
     how = Parallelism(tensor=8, data=2)
     model = LLAMA.model_copy(update={"shard": "nothing"})
     words, _ = suggest_fitting_change(model, how, OF_80, 8)
@@ -229,7 +229,7 @@ TRAINED = {
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_what_was_trained_fits(name: str) -> None:
+def test_published_training_runs_fit(name: str) -> None:
     fields, (tensor, pipeline, data, context, expert), has = TRAINED[name]
     how = Parallelism(tensor=tensor, pipeline=pipeline, data=data, context=context, expert=expert)
     memory = compute_memory_demand(ModelShape.model_validate(fields), how, Size(has))
@@ -246,7 +246,7 @@ def test_what_was_trained_fits(name: str) -> None:
         ("1T", {"recompute": "attention", "micro_batch": 8}),
     ],
 )
-def test_without_what_made_it_fit_it_does_not(name: str, less: dict[str, Any]) -> None:
+def test_published_training_runs_need_their_memory_savings(name: str, less: dict[str, Any]) -> None:
     fields, (tensor, pipeline, data, context, expert), has = TRAINED[name]
     how = Parallelism(tensor=tensor, pipeline=pipeline, data=data, context=context, expert=expert)
     model = ModelShape.model_validate(fields | less)
@@ -255,7 +255,7 @@ def test_without_what_made_it_fit_it_does_not(name: str, less: dict[str, Any]) -
     assert change, words
 
 
-def test_scores_of_the_vocabulary() -> None:
+def test_the_logits_of_the_vocabulary_are_counted() -> None:
     """Four bytes for each token and word, split as the tensors are; pipelines hold them where there is less else."""
     model = LLAMA.model_copy(update={"vocabulary": 128_256})
     alone, more = (compute_memory_demand(item, Parallelism(tensor=8), OF_80).activations for item in (LLAMA, model))
@@ -267,7 +267,7 @@ def test_scores_of_the_vocabulary() -> None:
     )
 
 
-def test_heads_wider_than_the_model() -> None:
+def test_attention_heads_can_be_wider_than_the_model() -> None:
     model = ModelShape(parameters=1e9, layers=1, hidden=1024, heads=8, head_width=256, sequence=1024)
     plain, _ = compute_activation_factors(model.model_copy(update={"head_width": None}))
     assert compute_activation_factors(model)[0] - plain == 2 + 2 * 2 + 2, (

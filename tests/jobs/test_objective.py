@@ -33,14 +33,14 @@ NIGHT = tuple([100.0] * 6 + [500.0] * 12 + [300.0] * 6)
 """Cleanest from midnight to six."""
 
 
-def plan_of(name: str, place_: str = "stockholm", nodes: int = 8, hours: tuple[float, ...] = ()) -> Plan:
+def build_plan(name: str, place_: str = "stockholm", nodes: int = 8, hours: tuple[float, ...] = ()) -> Plan:
     plan = resolve(loads(SPEC.format(name=name, place=place_, nodes=nodes)))
     facility = plan.facility
     assert facility and facility.energy_plan and not plan.errors
     return replace(plan, facility=replace(facility, energy_plan=replace(facility.energy_plan, carbon_by_hour=hours)))
 
 
-def fleet(
+def build_fleet(
     *plans: Plan, members: dict[str, Any] | None = None, spent: dict[tuple[str, str], float] | None = None, **more: Any
 ) -> Fleet:
     said = [{"spec": f"{plan.name}.yaml"} | (members or {}).get(plan.name, {}) for plan in plans]
@@ -48,38 +48,38 @@ def fleet(
     return Fleet(spec, tuple(Cluster.from_plan(*both) for both in zip(plans, spec.clusters, strict=True)), spent or {})
 
 
-def best(job: JobSpec, where: Plan | Cluster | Fleet, now: float = 0.0) -> Placement:
+def place_best(job: JobSpec, where: Plan | Cluster | Fleet, now: float = 0.0) -> Placement:
     answer = place(job, where, CATALOG, now)
     assert isinstance(answer, Placement), answer
     return answer
 
 
-def refused(job: JobSpec, where: Fleet, pool: str) -> Refusal:
+def place_refused_job(job: JobSpec, where: Fleet, pool: str) -> Refusal:
     answer = why_not(job, where, CATALOG, 0.0)[pool]
     assert isinstance(answer, Refusal), answer
     return answer
 
 
-A, B = plan_of("a"), plan_of("b", "warsaw")
+A, B = build_plan("a"), build_plan("b", "warsaw")
 PRICED = {"a": {"prices": {"train": "50 USD/h"}}, "b": {"prices": {"train": "40 USD/h"}}}
 
 
-def test_the_cheaper_the_cleaner_and_the_user_who_weighs(job: Make) -> None:
-    both = fleet(A, B, members=PRICED)
+def test_weights_of_the_user_choose_between_cost_and_carbon(job: Make) -> None:
+    both = build_fleet(A, B, members=PRICED)
     asked: dict[str, Any] = {"accelerators": {"count": 16}, "time_limit": "10 h"}
-    cheap = best(job(**asked), both)
+    cheap = place_best(job(**asked), both)
     assert (cheap.cluster, cheap.price) == ("b", 80.0)
-    clean = best(job(**asked, place={"minimize": "carbon"}), both)
+    clean = place_best(job(**asked, place={"minimize": "carbon"}), both)
     assert clean.cluster == "a" and clean.carbon == pytest.approx(2 * 10.2 * 1.2 * 10 * 2.73)
-    assert best(job(**asked, place={"carbon": "prefer-low"}), both).cluster == "a"
-    assert best(job(**asked, weights={"carbon": 0.1}), both).cluster == "b"
-    assert best(job(**asked), fleet(A, B, members=PRICED, policy={"minimize": "carbon"})).cluster == "a"
+    assert place_best(job(**asked, place={"carbon": "prefer-low"}), both).cluster == "a"
+    assert place_best(job(**asked, weights={"carbon": 0.1}), both).cluster == "b"
+    assert place_best(job(**asked), build_fleet(A, B, members=PRICED, policy={"minimize": "carbon"})).cluster == "a"
     mine = job(**asked, place={"minimize": "cost"})
-    assert best(mine, fleet(A, B, members=PRICED, policy={"minimize": "carbon"})).cluster == "b"
+    assert place_best(mine, build_fleet(A, B, members=PRICED, policy={"minimize": "carbon"})).cluster == "b"
 
 
-def test_the_price_is_that_of_energy_by_default(job: Make) -> None:
-    at = best(job(accelerators={"count": 8}), fleet(A))
+def test_the_default_price_is_that_of_energy(job: Make) -> None:
+    at = place_best(job(accelerators={"count": 8}), build_fleet(A))
     assert at.price == pytest.approx(10.2 * 1.2 * 0.1)
 
 
@@ -90,47 +90,49 @@ def test_an_unknown_cost_counts_as_the_highest() -> None:
     assert compute_scores([unknown], weights) == [1.0]
 
 
-def test_moving_data_costs_and_takes_time(job: Make) -> None:
+def test_data_transfers_have_a_cost_and_a_duration(job: Make) -> None:
     data = [{"name": "corpus", "size": "300 TB", "at": ["a/scratch"]}]
     members = {"a": PRICED["a"] | {"egress": "90 USD", "uplink": "100 Gb/s"}, "b": PRICED["b"]}
-    both = fleet(A, B, members=members, data=data)
+    both = build_fleet(A, B, members=members, data=data)
     short = job(accelerators={"count": 8}, time_limit="10 h", place={"data": ["corpus"]})
-    assert best(short, both).cluster == "a"
+    assert place_best(short, both).cluster == "a"
     there = why_not(short, both, CATALOG, 0.0)["b/train"]
     assert isinstance(there, Placement)
     assert (there.egress, there.moved, there.wait) == (27_000.0, ("corpus",), 24_000.0)
-    far = fleet(A, B, members=members | {"b": {"prices": {"train": "1 USD/h"}}}, data=data)
+    far = build_fleet(A, B, members=members | {"b": {"prices": {"train": "1 USD/h"}}}, data=data)
     long = job(accelerators={"count": 64}, time_limit="160 h", place={"data": ["corpus"]})
-    assert best(long, far).cluster == "b"
-    stays = fleet(A, B, members=members, data=[data[0] | {"stays": True}])
-    assert refused(short, stays, "b/train").reason == "data 'corpus' may not leave a"
-    assert "corpus" in refused(job(place={"data": ["corpsu"]}), stays, "b/train").suggestion
+    assert place_best(long, far).cluster == "b"
+    stays = build_fleet(A, B, members=members, data=[data[0] | {"stays": True}])
+    assert place_refused_job(short, stays, "b/train").reason == "data 'corpus' may not leave a"
+    assert "corpus" in place_refused_job(job(place={"data": ["corpsu"]}), stays, "b/train").suggestion
 
 
-def test_data_that_must_stay_in_a_region(job: Make) -> None:
-    both = fleet(A, B, members=PRICED)
+def test_a_region_can_be_required(job: Make) -> None:
+    both = build_fleet(A, B, members=PRICED)
     asked = job(accelerators={"count": 8}, place={"regions": ["stockholm"]})
-    assert best(asked, both).cluster == "a"
-    assert refused(asked, both, "b/train").suggestion == "add warsaw to place.regions"
+    assert place_best(asked, both).cluster == "a"
+    assert place_refused_job(asked, both, "b/train").suggestion == "add warsaw to place.regions"
 
 
-def test_flexible_work_waits_for_cleaner_energy(job: Make) -> None:
+def test_flexible_jobs_wait_for_cleaner_energy(job: Make) -> None:
     """Submitted at noon, six hours of work, two days of time: it begins at midnight."""
-    plan = plan_of("a", hours=NIGHT)
+    plan = build_plan("a", hours=NIGHT)
     asked = job(accelerators={"count": 8}, time_limit="6 h", deadline="2 d", place={"minimize": "carbon"})
-    at = best(asked, plan, now=12 * 3600.0)
+    at = place_best(asked, plan, now=12 * 3600.0)
     assert at.begin == 12 * 3600
     assert at.carbon == pytest.approx(10.2 * 1.2 * 6 * 100)
     hurried = job(accelerators={"count": 8}, time_limit="6 h", deadline="12 h", place={"minimize": "carbon"})
-    assert best(hurried, plan, now=12 * 3600.0).begin == 6 * 3600  # as far as the deadline lets it
-    assert best(job(accelerators={"count": 8}, time_limit="6 h", deadline="2 d"), plan, now=12 * 3600.0).begin == 0
+    assert place_best(hurried, plan, now=12 * 3600.0).begin == 6 * 3600  # as far as the deadline lets it
+    assert (
+        place_best(job(accelerators={"count": 8}, time_limit="6 h", deadline="2 d"), plan, now=12 * 3600.0).begin == 0
+    )
 
 
 def test_a_flexible_job_runs_where_carbon_intensity_is_low(job: Make) -> None:
-    here, there = plan_of("a", hours=NIGHT), plan_of("b", hours=NIGHT[12:] + NIGHT[:12])
+    here, there = build_plan("a", hours=NIGHT), build_plan("b", hours=NIGHT[12:] + NIGHT[:12])
     asked = job(accelerators={"count": 8}, time_limit="6 h", deadline="7 h", place={"minimize": "carbon"})
-    assert best(asked, fleet(here, there), now=0.0).cluster == "a"
-    assert best(asked, fleet(here, there), now=12 * 3600.0).cluster == "b"
+    assert place_best(asked, build_fleet(here, there), now=0.0).cluster == "a"
+    assert place_best(asked, build_fleet(here, there), now=12 * 3600.0).cluster == "b"
 
 
 @pytest.mark.parametrize(
@@ -143,11 +145,11 @@ def test_a_flexible_job_runs_where_carbon_intensity_is_low(job: Make) -> None:
         (23 * 3600, 7200, 200),
     ],
 )
-def test_the_mean_of_hours(begin: float, seconds: float, mean: float) -> None:
-    assert compute_carbon(plan_of("a", hours=NIGHT), 2.0, begin, seconds) == pytest.approx(2 * mean)
+def test_carbon_is_the_mean_of_the_hours(begin: float, seconds: float, mean: float) -> None:
+    assert compute_carbon(build_plan("a", hours=NIGHT), 2.0, begin, seconds) == pytest.approx(2 * mean)
 
 
-def test_carbon_without_hours() -> None:
+def test_carbon_without_hourly_values_uses_the_mean() -> None:
     assert compute_carbon(A, 1.0, 0, 3600) == pytest.approx(2.73)
     assert compute_carbon(A, None, 0, 3600) is None
     facility = A.facility
@@ -171,41 +173,41 @@ def test_carbon_without_hours() -> None:
         ({"tenant": "llm"}, 1000, "has 0.00 USD of its", "wait for the next month"),
     ],
 )
-def test_money(job: Make, fields: dict[str, Any], spent: float, reason: str, suggestion: str) -> None:
+def test_budgets_limit_placement(job: Make, fields: dict[str, Any], spent: float, reason: str, suggestion: str) -> None:
     budgets = [{"tenant": "llm", "limit": "1000 USD"}]
-    where = fleet(A, members={"a": PRICED["a"]}, spent={("llm", "month"): spent}, budgets=budgets)
+    where = build_fleet(A, members={"a": PRICED["a"]}, spent={("llm", "month"): spent}, budgets=budgets)
     asked = job(accelerators={"count": 8}, **fields)
-    said = refused(asked, where, "a/train")
+    said = place_refused_job(asked, where, "a/train")
     assert reason in said.reason and suggestion in said.suggestion
 
 
-def test_limits_that_nobody_can_check(job: Make, plan: Plan) -> None:
+def test_limits_without_a_known_price_are_refused(job: Make, plan: Plan) -> None:
     for fields in ({"place": {"max_price": "45 USD/h"}}, {"budget": "100 USD", "time_limit": "1 h"}):
         answer = why_not(job(accelerators={"count": 8}, **fields), plan, CATALOG)["old"]
         assert isinstance(answer, Refusal) and "price unknown, and" in answer.reason
 
 
-def busy(plan: Plan, until: float) -> Cluster:
+def build_busy_cluster(plan: Plan, until: float) -> Cluster:
     cluster = Cluster.from_plan(plan)
     return cluster.with_observations([NodeState(host, "up", 8, until) for host in plan.pools[0].hosts], 0.0)
 
 
-def test_a_wait_against_a_price(job: Make) -> None:
-    cheap = replace(busy(B, 36_000.0), member=fleet(B, members=PRICED).clusters[0].member)
-    dear = fleet(A, members=PRICED).clusters[0]
+def test_a_wait_is_weighed_against_a_price(job: Make) -> None:
+    cheap = replace(build_busy_cluster(B, 36_000.0), member=build_fleet(B, members=PRICED).clusters[0].member)
+    dear = build_fleet(A, members=PRICED).clusters[0]
     where = Fleet(FleetSpec.model_validate({"name": "f", "clusters": [{"spec": "a"}, {"spec": "b"}]}), (dear, cheap))
     asked: dict[str, Any] = {"accelerators": {"count": 8}, "time_limit": "10 h"}
-    assert best(job(**asked, weights={"wait": 0.0}), where).cluster == "b"
-    assert best(job(**asked, weights={"wait": 1.0}), where).cluster == "a"
+    assert place_best(job(**asked, weights={"wait": 0.0}), where).cluster == "b"
+    assert place_best(job(**asked, weights={"wait": 1.0}), where).cluster == "a"
     policy = {"max_wait": "5 h", "weights": {"wait": 0.0}}
     clusters = [{"spec": "a"}, {"spec": "b"}]
     hasty = replace(where, spec=FleetSpec.model_validate({"name": "f", "clusters": clusters, "policy": policy}))
-    assert best(job(**asked), hasty).cluster == "a"  # bursts, though it is dearer
+    assert place_best(job(**asked), hasty).cluster == "a"  # bursts, although it is more expensive
     late = job(**asked, deadline="12 h")
-    assert refused(late, where, "b/train").suggestion == "set deadline to at least 21 h"
+    assert place_refused_job(late, where, "b/train").suggestion == "set deadline to at least 21 h"
 
 
-def test_spot_machines(job: Make, plan: Plan) -> None:
+def test_spot_machines_are_used_only_for_preemptible_jobs(job: Make, plan: Plan) -> None:
     pool = Pool.model_validate({"name": "train", "machine": "dgx-h100", "nodes": 8, "capacity": [{"kind": "spot"}]})
     spec = A.spec.model_copy(update={"pools": (pool,)})
     spot = replace(A, spec=spec)

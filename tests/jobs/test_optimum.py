@@ -1,7 +1,7 @@
 """Placement on small random fleets against a solver that tries every assignment of nodes there is.
 
 The solver knows nothing of placement: it takes the declared numbers (free nodes of each leaf, prices, weights), lists
-every way to take nodes from leaves, and computes the objective of ``objective.py``'s docstring anew. Proved:
+every way to take nodes from leaves, and computes the objective as defined in the docstring of ``objective.py``. Proved:
 
 - where placement says yes, its answer is feasible and the same every time;
 - where it says no, the solver finds nothing;
@@ -78,7 +78,7 @@ WEIGHTS = st.fixed_dictionaries(
 )
 
 
-def cluster_of(small: Small, name: str, member: Any) -> Cluster:
+def build_cluster(small: Small, name: str, member: Any) -> Cluster:
     pool = BASE.get_pool("train")
     hosts = pool.hosts.slice(0, small.nodes)
     starts = [sum(leaf[0] for leaf in small.leaves[:n]) for n in range(len(small.leaves))]
@@ -106,7 +106,7 @@ def cluster_of(small: Small, name: str, member: Any) -> Cluster:
 # --- the solver -----------------------------------------------------------------------------------------------------
 
 
-def assignments(room: list[int], nodes: int) -> Iterator[tuple[int, ...]]:
+def iter_assignments(room: list[int], nodes: int) -> Iterator[tuple[int, ...]]:
     return (taken for taken in product(*(range(have + 1) for have in room)) if sum(taken) == nodes)
 
 
@@ -119,16 +119,16 @@ def solve(small: Small, nodes: int, near: str | None, limit: float | None) -> It
     if nodes > min(small.nodes - spares, sum(healthy)):
         return
     allowed = min(small.nodes - spares, sum(healthy)) - (sum(healthy) - sum(free))
-    now = [taken for taken in assignments(free, nodes) if near != "leaf" or sum(map(bool, taken)) == 1]
+    now = [taken for taken in iter_assignments(free, nodes) if near != "leaf" or sum(map(bool, taken)) == 1]
     if nodes <= allowed and now:
         yield from ((True, taken) for taken in now)
         return
-    for taken in assignments(healthy, nodes):
+    for taken in iter_assignments(healthy, nodes):
         if near != "leaf" or sum(map(bool, taken)) == 1:
             yield False, taken
 
 
-def value(
+def compute_value(
     small: Small, nodes: int, now: bool, taken: tuple[int, ...], weights: dict[str, float], dearest: float
 ) -> float:
     """The objective, from its definition."""
@@ -141,7 +141,7 @@ def value(
     cost = 0.0 if dearest == 0 else 1.0 if small.price is None else small.price * nodes * HOURS / dearest
     return (
         known["cost"] * cost
-        + known["wait"] * (0.0 if now else 1.0)  # nobody says when what runs will end
+        + known["wait"] * (0.0 if now else 1.0)  # the end of running jobs is unknown
         + known["topology"] * spread
         + known["fragmentation"] * 0.5 * left / (left + nodes)
     )
@@ -158,7 +158,7 @@ worst = {"gap": 0.0, "with fragmentation": 0.0, "placed": 0, "refused": 0}
     weights=WEIGHTS,
     limit=st.sampled_from([None, None, None, 30.0]),
 )
-def one_fleet(
+def check_fleet(
     smalls: list[Small], nodes: int, near: str | None, weights: dict[str, float], limit: float | None
 ) -> None:
     names = [f"c{n}" for n in range(len(smalls))]
@@ -172,7 +172,7 @@ def one_fleet(
         }
     )
     parts = zip(smalls, names, spec.clusters, strict=True)
-    fleet = Fleet(spec, tuple(cluster_of(small, name, member) for small, name, member in parts))
+    fleet = Fleet(spec, tuple(build_cluster(small, name, member) for small, name, member in parts))
     fields: dict[str, Any] = {
         "name": "j",
         "command": ["x"],
@@ -204,10 +204,12 @@ def one_fleet(
         one = min((have, n) for n, have in enumerate(room) if have >= nodes)[1]
         taken = tuple(nodes if n == one else 0 for n in range(len(room)))
     assert (answer.fits_now, taken) in ways[answer.cluster]  # feasible
-    got = value(chosen, nodes, answer.fits_now, taken, weights, dearest)
+    got = compute_value(chosen, nodes, answer.fits_now, taken, weights, dearest)
     assert abs(got - answer.score) < 1e-5
     least = min(
-        value(by_name[name], nodes, now, way, weights, dearest) for name, found in ways.items() for now, way in found
+        compute_value(by_name[name], nodes, now, way, weights, dearest)
+        for name, found in ways.items()
+        for now, way in found
     )
     bound = 0.0101 + 0.5 * weights.get("fragmentation", 0.0)
     assert least - 1e-9 <= got <= least + bound, (got, least)
@@ -216,6 +218,6 @@ def one_fleet(
     worst["placed"] += 1
 
 
-def test_feasible_deterministic_and_near_the_optimum() -> None:
-    one_fleet()
+def test_placement_is_feasible_deterministic_and_near_the_optimum() -> None:
+    check_fleet()
     assert worst["placed"] > 50 and worst["refused"] > 10  # both answers were seen

@@ -31,22 +31,24 @@ fabrics: [{{name: compute, kind: {kind}, shape: {shape}}}]
 """
 
 
-def cluster(machine: str, nodes: int, kind: str = "roce", shape: str = "rail-optimized, switch: nvidia-sn5600") -> Plan:
+def build_plan(
+    machine: str, nodes: int, kind: str = "roce", shape: str = "rail-optimized, switch: nvidia-sn5600"
+) -> Plan:
     plan = resolve(loads(SPEC.format(name="c", machine=machine, nodes=nodes, kind=kind, shape=shape)))
     assert not plan.errors, plan.errors
     return plan
 
 
-def placed(job: JobSpec, plan: Plan) -> Placement:
+def place_job(job: JobSpec, plan: Plan) -> Placement:
     answer = place(job, plan, CATALOG)
     assert isinstance(answer, Placement), answer
     return answer
 
 
-def test_llama_3_405b_on_16384_h100(job: Callable[..., JobSpec]) -> None:
+def test_llama_3_405b_is_placed_on_16384_h100(job: Callable[..., JobSpec]) -> None:
     """Table 4 of arXiv 2407.21783: TP 8, PP 16, DP 128; 24,576 H100 in the cluster."""
-    plan = cluster("dgx-h100", 3072)
-    at = placed(
+    plan = build_plan("dgx-h100", 3072)
+    at = place_job(
         job(
             parallelism={"tensor": 8, "pipeline": 16, "data": 128},
             model={
@@ -75,10 +77,10 @@ def test_llama_3_405b_on_16384_h100(job: Callable[..., JobSpec]) -> None:
     assert at.checkpoint_every == 843  # Daly's formula at the rate of RSC-1
 
 
-def test_gpt_3_175b_on_1024_a100(job: Callable[..., JobSpec]) -> None:
-    plan = cluster("dgx-a100", 140, "infiniband", "rail-optimized, switch: nvidia-qm8700")
+def test_gpt_3_175b_is_placed_on_1024_a100(job: Callable[..., JobSpec]) -> None:
+    plan = build_plan("dgx-a100", 140, "infiniband", "rail-optimized, switch: nvidia-qm8700")
     shape = {"parameters": 175e9, "layers": 96, "hidden": 12288, "heads": 96, "sequence": 2048, "dropout": True}
-    at = placed(job(parallelism={"tensor": 8, "pipeline": 16, "data": 8}, model=shape), plan)
+    at = place_job(job(parallelism={"tensor": 8, "pipeline": 16, "data": 8}, model=shape), plan)
     assert (at.nodes, at.accelerators_per_node) == (128, 8)
     assert [(span.axis, span.size, span.count) for span in at.spans] == [
         ("tensor", 8, 128),
@@ -90,15 +92,15 @@ def test_gpt_3_175b_on_1024_a100(job: Callable[..., JobSpec]) -> None:
     assert "the model needs 404.0 GB" in refused.reason and refused.suggestion == "set model.shard to gradients"
 
 
-def test_a_mixture_of_experts_on_nvl72(job: Callable[..., JobSpec]) -> None:
-    """64 experts' groups talk all to all: each lies inside one NVLink domain of 72, two trays stay free."""
-    plan = cluster("dgx-gb200", 72, "infiniband", "rail-optimized, switch: nvidia-qm9700")
-    at = placed(job(parallelism={"data": 256, "expert": 64}), plan)
+def test_a_mixture_of_experts_is_placed_on_nvl72(job: Callable[..., JobSpec]) -> None:
+    """Groups of 64 experts communicate all to all: each is in one NVLink domain of 72, two trays stay free."""
+    plan = build_plan("dgx-gb200", 72, "infiniband", "rail-optimized, switch: nvidia-qm9700")
+    at = place_job(job(parallelism={"data": 256, "expert": 64}), plan)
     assert [count for _, count in at.domains] == [16, 16, 16, 16]
     assert at.locality.segment == 16
     expert = next(span for span in at.spans if span.axis == "expert")
     assert (expert.size, expert.count, expert.needs, expert.worst) == (64, 4, "scale-up", 1)
-    torn = placed(job(parallelism={"data": 288, "expert": 72}), plan)
+    torn = place_job(job(parallelism={"data": 288, "expert": 72}), plan)
     assert torn.locality.segment == 18 and {span.worst for span in torn.spans if span.axis == "expert"} == {1}
 
 
@@ -122,7 +124,9 @@ def test_a_mixture_of_experts_on_nvl72(job: Callable[..., JobSpec]) -> None:
         ({"model": {"parameters": 1e9, "expert_parameters": 2e9}}, "more than all parameters"),
     ],
 )
-def test_what_does_not_multiply_out(job: Callable[..., JobSpec], fields: dict[str, Any], said: str) -> None:
+def test_degrees_that_do_not_multiply_out_are_rejected(
+    job: Callable[..., JobSpec], fields: dict[str, Any], said: str
+) -> None:
     with pytest.raises(ValidationError, match=said):
         job(**fields)
 
@@ -140,7 +144,7 @@ POWERS = st.sampled_from([1, 2, 4])
     expert=POWERS,
     cuts=st.lists(st.integers(1, 9), min_size=1, max_size=12),
 )
-def test_spans_are_what_counting_gives(
+def test_spans_match_a_count_of_ranks(
     tensor: int, context: int, pipeline: int, data: int, expert: int, cuts: list[int]
 ) -> None:
     if (data * context) % expert:
@@ -175,7 +179,7 @@ def test_spans_are_what_counting_gives(
         assert sizes[span.axis] == {span.size}
 
 
-def test_groups_that_should_lie_together() -> None:
+def test_communication_groups_have_their_extent() -> None:
     how = Parallelism(tensor=8, context=2, pipeline=4, data=8, expert=4)
     assert {group.axis: group.extent for group in list_communication_groups(how)} == {
         "tensor": 8,

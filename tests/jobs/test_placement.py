@@ -25,13 +25,13 @@ CATALOG = Catalog.load_default()
 Make = Callable[..., JobSpec]
 
 
-def found(job: JobSpec, plan: Plan) -> Placement:
+def place_job(job: JobSpec, plan: Plan) -> Placement:
     answer = place(job, plan, CATALOG)
     assert isinstance(answer, Placement), answer
     return answer
 
 
-def refusal(job: JobSpec, plan: Plan, pool: str = "train") -> Refusal:
+def get_refusal(job: JobSpec, plan: Plan, pool: str = "train") -> Refusal:
     answer = why_not(job, plan, CATALOG)[pool]
     assert isinstance(answer, Refusal), answer
     return answer
@@ -56,7 +56,7 @@ def refusal(job: JobSpec, plan: Plan, pool: str = "train") -> Refusal:
         ("H100", "h200-sxm", None),
     ],
 )
-def test_the_order_of_accelerators(wish: str, accelerator: str, steps: int | None) -> None:
+def test_accelerators_are_ordered_by_generation(wish: str, accelerator: str, steps: int | None) -> None:
     assert count_steps_above(wish, CATALOG.get(Accelerator, accelerator), CATALOG) == steps
 
 
@@ -75,10 +75,10 @@ def test_the_order_of_accelerators(wish: str, accelerator: str, steps: int | Non
         ({}, {"parallelism": {"tensor": 8, "pipeline": 4}}, 4, 8),
     ],
 )
-def test_shapes(
+def test_accelerators_of_a_job_become_nodes(
     job: Make, plan: Plan, accelerators: dict[str, Any], more: dict[str, Any], nodes: int, each: int
 ) -> None:
-    at = found(job(accelerators={"type": "h100"} | accelerators, **more), plan)
+    at = place_job(job(accelerators={"type": "h100"} | accelerators, **more), plan)
     assert (at.pool, at.nodes, at.accelerators_per_node) == ("train", nodes, each)
 
 
@@ -118,12 +118,12 @@ def test_shapes(
 def test_refusals_name_the_reason_and_the_smallest_change(
     job: Make, plan: Plan, fields: dict[str, Any], reason: str, suggestion: str
 ) -> None:
-    said = refusal(job(**fields), plan)
+    said = get_refusal(job(**fields), plan)
     assert reason in said.reason
     assert suggestion in said.suggestion
 
 
-def test_every_pool_answers(job: Make, plan: Plan) -> None:
+def test_every_pool_has_an_answer(job: Make, plan: Plan) -> None:
     answers = why_not(job(accelerators={"count": 64, "type": ">=h100"}), plan, CATALOG)
     assert list(answers) == ["old", "train", "cpu"]
     assert isinstance(answers["train"], Placement)
@@ -132,30 +132,32 @@ def test_every_pool_answers(job: Make, plan: Plan) -> None:
     )
 
 
-def test_a_job_takes_the_least_that_will_do(job: Make, plan: Plan) -> None:
-    assert found(job(accelerators={"count": 8}), plan).pool == "old"
-    assert found(job(accelerators={"count": 8, "type": ">=a100"}), plan).pool == "old"
-    assert found(job(accelerators={"count": 8, "type": ["h100", "a100"]}), plan).pool == "train"
-    assert found(job(tenant="llm"), plan).pool == "cpu"
+def test_a_job_gets_the_least_sufficient_pool(job: Make, plan: Plan) -> None:
+    assert place_job(job(accelerators={"count": 8}), plan).pool == "old"
+    assert place_job(job(accelerators={"count": 8, "type": ">=a100"}), plan).pool == "old"
+    assert place_job(job(accelerators={"count": 8, "type": ["h100", "a100"]}), plan).pool == "train"
+    assert place_job(job(tenant="llm"), plan).pool == "cpu"
 
 
-def test_partitions(job: Make, plan: Plan) -> None:
-    at = found(job(accelerators={"count": 8, "type": "h100"}), plan)
+def test_the_partition_and_qos_follow_from_the_job(job: Make, plan: Plan) -> None:
+    at = place_job(job(accelerators={"count": 8, "type": "h100"}), plan)
     assert isinstance(at.request, SlurmRequest)
     assert (at.request.partition, at.request.constraint, at.request.qos) == ("batch", "train", "normal")
-    assert refusal(job(), plan, "cpu").reason == "partition cpus is for tenant llm"
-    request = found(job(tenant="llm"), plan).request
+    assert get_refusal(job(), plan, "cpu").reason == "partition cpus is for tenant llm"
+    request = place_job(job(tenant="llm"), plan).request
     assert isinstance(request, SlurmRequest) and request.account == "llm"
 
 
-def test_nearness_of_a_tree(job: Make, plan: Plan) -> None:
-    preferred = found(job(accelerators={"count": 64, "type": "h100"}), plan).locality
+def test_locality_in_a_tree_is_preferred_or_required(job: Make, plan: Plan) -> None:
+    preferred = place_job(job(accelerators={"count": 64, "type": "h100"}), plan).locality
     assert (preferred.level, preferred.required, preferred.switches) == ("su", False, 1)
-    insisted = found(job(accelerators={"count": 64, "type": "h100"}, place={"near": "leaf"}), plan).locality
+    insisted = place_job(job(accelerators={"count": 64, "type": "h100"}, place={"near": "leaf"}), plan).locality
     assert (insisted.required, insisted.switches) == (True, 1)
-    assert found(job(accelerators={"count": 512, "type": "h100"}), plan).locality.switches == 2
-    assert found(job(accelerators={"count": 8, "type": "h100"}), plan).locality.switches == 0
-    assert found(job(accelerators={"count": 64, "type": "h100"}, place={"near": "any"}), plan).locality.switches == 0
+    assert place_job(job(accelerators={"count": 512, "type": "h100"}), plan).locality.switches == 2
+    assert place_job(job(accelerators={"count": 8, "type": "h100"}), plan).locality.switches == 0
+    assert (
+        place_job(job(accelerators={"count": 64, "type": "h100"}, place={"near": "any"}), plan).locality.switches == 0
+    )
 
 
 BLOCKS = """
@@ -167,18 +169,18 @@ fabrics: [{name: compute, kind: infiniband, shape: rail-optimized, switch: nvidi
 """
 
 
-def test_nearness_of_blocks(job: Make) -> None:
+def test_locality_in_blocks_has_a_segment(job: Make) -> None:
     nvl = resolve(loads(BLOCKS))
-    inside = found(job(accelerators={"count": 64}), nvl).locality
+    inside = place_job(job(accelerators={"count": 64}), nvl).locality
     assert (inside.level, inside.segment) == ("scale-up", 16)
-    assert found(job(accelerators={"count": 256}), nvl).locality.segment == 0
+    assert place_job(job(accelerators={"count": 256}), nvl).locality.segment == 0
     grouped = job(parallelism={"tensor": 32, "data": 8})
-    assert found(grouped, nvl).locality.segment == 8
-    assert "holds 18" in refusal(job(accelerators={"count": 76}, place={"near": "scale-up"}), nvl).reason
+    assert place_job(grouped, nvl).locality.segment == 8
+    assert "holds 18" in get_refusal(job(accelerators={"count": 76}, place={"near": "scale-up"}), nvl).reason
 
 
-def test_placements_are_kept_as_text(job: Make, plan: Plan) -> None:
-    at = found(job(accelerators={"count": 16, "type": "h100"}, place={"nodes": ["train-[0001-0002]"]}), plan)
+def test_placements_are_stored_as_text(job: Make, plan: Plan) -> None:
+    at = place_job(job(accelerators={"count": 16, "type": "h100"}, place={"nodes": ["train-[0001-0002]"]}), plan)
     assert at.hosts == ("train-0001", "train-0002")
     assert Placement.from_json(at.to_json()) == at
     assert str(at) == "2 nodes of pool train, 8 × h100-sxm each, within one su"
@@ -200,7 +202,7 @@ def test_placements_are_kept_as_text(job: Make, plan: Plan) -> None:
         ({"request": {"kind": "of a later version", "queue": "long"}}, None),
     ],
 )
-def test_a_placement_that_another_version_wrote_is_readable(
+def test_a_placement_of_another_version_can_be_read(
     fields: dict[str, Any], request_: SlurmRequest | KubernetesRequest | None
 ) -> None:
     near = {"level": "leaf", "required": True, "switches": 2, "segment": 0}
@@ -219,7 +221,9 @@ def test_a_placement_that_another_version_wrote_is_readable(
     spares=st.integers(0, 5),
     near=st.sampled_from([None, "any", "leaf", "fabric"]),
 )
-def test_uneven_groups(plan: Plan, sizes: list[int], count: int, spares: int, near: str | None) -> None:
+def test_placement_in_uneven_groups_is_correct(
+    plan: Plan, sizes: list[int], count: int, spares: int, near: str | None
+) -> None:
     """What is placed fits, what is refused does not, and the same question has the same answer."""
     pool = plan.get_pool("train")
     starts = [sum(sizes[:index]) for index in range(len(sizes))]
@@ -262,6 +266,6 @@ def test_uneven_groups(plan: Plan, sizes: list[int], count: int, spares: int, ne
 
 
 @pytest.mark.parametrize("fields", [{"type": "h100"}, {"memory": "80 GiB"}])
-def test_a_kind_without_a_number_is_no_job(fields: dict[str, Any]) -> None:
+def test_a_type_without_a_count_is_rejected(fields: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="accelerators.count is missing"):
         JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": fields})

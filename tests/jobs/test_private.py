@@ -1,4 +1,4 @@
-"""What lies in the state folder is trusted, so only its user may write it, and read it."""
+"""Files in the state folder are trusted, so only its user can read and write them."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
 
-def mode(path: Path) -> int:
+def get_mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_files_of_the_store_are_for_their_user_alone(tmp_path: Path) -> None:
+def test_files_of_the_store_are_private(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         with Store(tmp_path / "new/state") as store:
             store.record(NewJob(key="k", name="job", spec="{}"))
-            assert {mode(path) for path in (tmp_path / "new/state").iterdir()} == {0o600}
+            assert {get_mode(path) for path in (tmp_path / "new/state").iterdir()} == {0o600}
     finally:
         os.umask(before)
-    assert mode(tmp_path / "new/state") == 0o700
+    assert get_mode(tmp_path / "new/state") == 0o700
     (tmp_path / "new/state/jobs.db").chmod(0o644)
     Store(tmp_path / "new/state").close()
-    assert mode(tmp_path / "new/state/jobs.db") == 0o600, "what an earlier version left open is closed"
+    assert get_mode(tmp_path / "new/state/jobs.db") == 0o600, "what an earlier version left open is closed"
 
 
 @pytest.mark.parametrize("bits", [0o777, 0o1777, 0o770, 0o702])
-def test_a_folder_that_others_may_write_is_refused(tmp_path: Path, bits: int) -> None:
+def test_a_folder_that_others_can_write_is_rejected(tmp_path: Path, bits: int) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state").chmod(bits)
     for open_it in (lambda: Store(tmp_path / "state"), lambda: acquire_broker_lock(tmp_path / "state").__enter__()):
@@ -58,7 +58,7 @@ def test_a_folder_that_others_may_write_is_refused(tmp_path: Path, bits: int) ->
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_what_others_own_is_refused(tmp_path: Path) -> None:
+def test_folders_of_other_users_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir(mode=0o700)
     os.chown(tmp_path / "state", 65534, 65534)
     with pytest.raises(StoreError, match="belongs to user"):
@@ -73,7 +73,7 @@ def test_what_others_own_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_job_of_this_machine_leaves_is_for_its_user_alone(tmp_path: Path, plan: Plan, store: Store) -> None:
+def test_files_of_a_local_job_are_private(tmp_path: Path, plan: Plan, store: Store) -> None:
     """Its log, how it ended, the log of the agent; what the program itself writes has the umask of the user."""
     before = os.umask(0o022)
     try:
@@ -84,10 +84,10 @@ def test_what_a_job_of_this_machine_leaves_is_for_its_user_alone(tmp_path: Path,
         os.umask(before)
     assert int((tmp_path / "mask").read_text(), 8) == 0o022
     local = store.folder / "local"
-    files = {path.name: mode(path) for path in local.rglob("*") if path.is_file()}
+    files = {path.name: get_mode(path) for path in local.rglob("*") if path.is_file()}
     assert {"agent.log", "log", "script", "started", "exit", "held"} <= files.keys()
     assert set(files.values()) == {0o600}, files
-    assert {mode(local), mode(local / "runs")} == {0o700}
+    assert {get_mode(local), get_mode(local / "runs")} == {0o700}
 
 
 @pytest.mark.parametrize("bits", [0o700, 0o777])
@@ -104,12 +104,12 @@ def test_runs_of_another_owner_are_refused(tmp_path: Path, bits: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_result_that_is_a_link_is_not_read(tmp_path: Path, plan: Plan, store: Store) -> None:
+def test_a_result_that_is_a_symbolic_link_is_not_read(tmp_path: Path, plan: Plan, store: Store) -> None:
     with Executor(plan, engine="local", store=store) as executor:
         call = executor.submit(called.add, 1)
         assert call.result(60) == 3
     path = build_result_path(store.folder / "local", call.record.engine_key)
-    assert mode(path) == 0o600
+    assert get_mode(path) == 0o600
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(EngineError, match="cannot be read"):
@@ -142,7 +142,7 @@ def test_a_log_that_is_a_link_or_a_fifo_is_not_read(tmp_path: Path, where: str, 
 
 
 @pytest.mark.slow
-def test_arguments_of_functions_are_in_no_list_of_processes(plan: Plan, store: Store) -> None:
-    assert re.fullmatch("eJ[A-Za-z0-9_-]{40,}=*", pack_call(called.packed_arguments, (), {}))
+def test_arguments_of_functions_are_not_visible_in_the_process_list(plan: Plan, store: Store) -> None:
+    assert re.fullmatch("eJ[A-Za-z0-9_-]{40,}=*", pack_call(called.find_packed_arguments, (), {}))
     with Executor(plan, engine="local", store=store) as executor:
-        assert executor.submit(called.packed_arguments).result(60) == []
+        assert executor.submit(called.find_packed_arguments).result(60) == []

@@ -41,12 +41,12 @@ def crash_at(point: str, job: JobSpec, plan: Plan, folder: Path) -> None:
 
 @pytest.fixture
 def late(tmp_path: Path) -> Path:
-    """The folder of a store that nobody has opened yet."""
+    """The folder of a store that was never opened."""
     return tmp_path / "late"
 
 
 @pytest.mark.parametrize("point", ["before", "after"])
-def test_a_crash_neither_loses_nor_doubles(point: str, job: Make, plan: Plan, late: Path) -> None:
+def test_a_crash_neither_loses_nor_repeats_a_job(point: str, job: Make, plan: Plan, late: Path) -> None:
     crash_at(point, job(), plan, late)
     with Store(late) as store:
         [left] = store.list_live()
@@ -57,7 +57,7 @@ def test_a_crash_neither_loses_nor_doubles(point: str, job: Make, plan: Plan, la
         assert api.get(left.id, store).wait(5) is State.COMPLETED
 
 
-def test_a_living_submitter_is_left_alone(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
+def test_a_live_submitter_is_not_disturbed(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
     seen = []
 
     def look(point: str) -> None:  # another process looks while this one is in the middle
@@ -72,7 +72,7 @@ def test_a_living_submitter_is_left_alone(job: Make, plan: Plan, store: Store, f
     assert fake.count_submissions("k") == 1
 
 
-def test_an_engine_that_did_not_answer_is_asked_before_anything_is_repeated(
+def test_an_engine_without_an_answer_is_queried_before_a_retry(
     job: Make, plan: Plan, store: Store, fake: FakeEngine
 ) -> None:
     def mute(point: str) -> None:
@@ -88,7 +88,7 @@ def test_an_engine_that_did_not_answer_is_asked_before_anything_is_repeated(
     assert fake.count_submissions("k") == 1
 
 
-def test_an_engine_that_cannot_look_leaves_the_question_open(
+def test_an_engine_without_lookup_leaves_the_submission_unknown(
     job: Make, plan: Plan, late: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crash_at("before", job(), plan, late)
@@ -107,15 +107,15 @@ def test_an_engine_that_is_down_changes_nothing(
     held = submit(job(["fake", "RUNNING"]), plan, store)
     assert held.get_state() is State.RUNNING
 
-    def down(self: FakeEngine, refs: object) -> object:
+    def refuse_to_answer(self: FakeEngine, refs: object) -> object:
         raise SubmissionUnknownError("no answer")
 
-    monkeypatch.setattr(FakeEngine, "poll", down)
+    monkeypatch.setattr(FakeEngine, "poll", refuse_to_answer)
     assert [str(problem) for problem in reconcile(store)] == ["no answer"]
     assert store.get(held.id).state is State.RUNNING
 
 
-def test_an_engine_with_a_defect_keeps_no_other_from_being_looked_at(
+def test_a_defect_of_one_engine_does_not_affect_others(
     job: Make, plan: Plan, store: Store, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Broken(FakeEngine):
@@ -139,7 +139,7 @@ def test_an_engine_with_a_defect_keeps_no_other_from_being_looked_at(
 
 
 @pytest.mark.slow
-def test_one_question_for_many_jobs(
+def test_many_jobs_are_polled_with_one_request(
     job: Make, plan: Plan, store: Store, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(20):

@@ -47,14 +47,14 @@ def done(store: Store, monkeypatch: pytest.MonkeyPatch) -> Job:
     return Job(record, store)
 
 
-def test_a_result_of_many_pieces_is_not_copied_for_each(done: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_of_many_pieces_is_not_copied_per_piece(done: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Keeps, "size", 200 * PIECE)
     monkeypatch.setattr(Piece, "copied", 0)
     assert done.read_output() == b"x" * 200 * PIECE
     assert Piece.copied < 2 * 200 * PIECE
 
 
-def test_a_result_without_end_is_given_up_with_what_to_do(done: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_result_is_aborted_with_a_next_step(done: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Keeps, "size", 10**15)
     monkeypatch.setattr(handle, "MAX_RESULT_BYTES", 100 * PIECE)
     with pytest.raises(EngineError, match="job 1 .job. has more than 409,600 bytes.*shared storage"):

@@ -43,7 +43,7 @@ pools:
         ("whole", {"count": 8, "fraction": 1.0}, "", "h100", 8, 1),
     ],
 )
-def test_parts_of_accelerators(
+def test_slices_of_accelerators_are_placed(
     job: Callable[..., JobSpec],
     pool: str,
     accelerators: dict[str, Any],

@@ -1,4 +1,4 @@
-"""A cluster of a fleet that is reached as a Pulumi stack says."""
+"""A cluster of a fleet whose connection is an output of a Pulumi stack."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STACK = "acme/trainer/prod"
 
 @pytest.fixture
 def pulumi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A command that says what a file beside it says, and notes what it was asked."""
+    """A command that prints a file, and records its arguments."""
     command = tmp_path / "bin" / "pulumi"
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\ncat {tmp_path}/said\nexit $(cat {tmp_path}/code)\n')
@@ -33,7 +33,7 @@ def pulumi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_fleet_reads_the_stack(pulumi: Path) -> None:
+def test_a_fleet_reads_its_connection_from_the_stack(pulumi: Path) -> None:
     (pulumi / "said").write_text('{"engine": "kubernetes", "context": "block"}')
     spec = next(path for path in EXAMPLES if path.parent.name == "01-minimal")
     (pulumi / "fleet.yaml").write_text(f"name: f\nclusters:\n  - {{spec: {spec}, connect: {{stack: {STACK}}}}}\n")
@@ -43,7 +43,7 @@ def test_a_fleet_reads_the_stack(pulumi: Path) -> None:
 
 
 @pytest.mark.slow
-def test_two_stacks_that_say_the_same_context(pulumi: Path) -> None:
+def test_two_stacks_with_the_same_context_are_rejected(pulumi: Path) -> None:
     """The file alone does not show it."""
     (pulumi / "said").write_text('{"engine": "kubernetes"}')
     specs = {
@@ -57,7 +57,7 @@ def test_two_stacks_that_say_the_same_context(pulumi: Path) -> None:
         load_fleet_state(pulumi / "fleet.yaml")
 
 
-def test_what_stands_beside_the_stack_wins(pulumi: Path) -> None:
+def test_explicit_fields_override_the_stack(pulumi: Path) -> None:
     (pulumi / "said").write_text('{"engine": "slurm", "via": "ssh:10.0.0.5"}')
     assert read_connection_from_stack(Connection(stack=STACK, via="ssh:login")) == Connection(
         engine="slurm", via="ssh:login"
@@ -79,7 +79,7 @@ def test_what_stands_beside_the_stack_wins(pulumi: Path) -> None:
         ),
     ],
 )
-def test_stacks_that_say_nothing_of_use(pulumi: Path, said: str, code: str, problem: str) -> None:
+def test_stacks_without_a_connection_are_rejected(pulumi: Path, said: str, code: str, problem: str) -> None:
     (pulumi / "said").write_text(said)
     (pulumi / "code").write_text(code)
     with pytest.raises(EngineError, match=problem) as raised:
@@ -87,13 +87,13 @@ def test_stacks_that_say_nothing_of_use(pulumi: Path, said: str, code: str, prob
     assert STACK in str(raised.value)
 
 
-def test_without_pulumi(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_pulumi_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(EngineError, match="is Pulumi installed"):
         read_connection_from_stack(Connection(stack=STACK))
 
 
-def test_neither_engine_nor_stack(tmp_path: Path) -> None:
+def test_a_connection_needs_an_engine_or_a_stack(tmp_path: Path) -> None:
     (tmp_path / "fleet.yaml").write_text("name: f\nclusters:\n  - {spec: a.yaml, connect: {context: x}}\n")
     with pytest.raises(SpecError, match="set the engine, or a stack"):
         load_fleet_state(tmp_path / "fleet.yaml")
@@ -101,7 +101,7 @@ def test_neither_engine_nor_stack(tmp_path: Path) -> None:
 
 @pytest.fixture
 def sbatch(pulumi: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A command that takes jobs, found because the stack says that the engine is Slurm."""
+    """A stand-in for sbatch: the stack specifies Slurm as the engine."""
     (pulumi / "said").write_text('{"engine": "slurm"}')
     command = pulumi / "bin" / "sbatch"
     command.write_text(f'#!/bin/sh\necho "$@" > {pulumi}/submitted\ncat > /dev/null\necho 41\n')
@@ -122,14 +122,16 @@ SPEC = next(path for path in EXAMPLES if path.parent.name == "01-minimal")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", [(), ("--engine", "slurm")])
-def test_submit_through_a_stack(sbatch: Path, monkeypatch: pytest.MonkeyPatch, engine: tuple[str, ...]) -> None:
+def test_submit_uses_the_connection_of_a_stack(
+    sbatch: Path, monkeypatch: pytest.MonkeyPatch, engine: tuple[str, ...]
+) -> None:
     (sbatch / "job.yaml").write_text("{name: hello, command: ['true']}")
     assert not call(monkeypatch, "submit", sbatch / "job.yaml", "--on", SPEC, "--via", f"stack:{STACK}", *engine)
     assert (sbatch / "asked").read_text().split()[-1] == STACK
     assert "--comment=supercloud:" in (sbatch / "submitted").read_text()
 
 
-def test_serve_through_a_stack(
+def test_serve_uses_the_connection_of_a_stack(
     sbatch: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert not call(monkeypatch, "serve", SPEC, "--via", f"stack:{STACK}", "--unit")
@@ -137,14 +139,14 @@ def test_serve_through_a_stack(
     assert f"--via stack:{STACK}" in capsys.readouterr().out
 
 
-def test_a_stack_that_python_names_is_asked(sbatch: Path, plan: Plan) -> None:
+def test_a_stack_can_be_used_from_python(sbatch: Path, plan: Plan) -> None:
     assert (
         "sbatch" in api.prepare(JobSpec(name="hello", command=("true",)), plan, engine=Connection(stack=STACK))[1].argv
     )
 
 
 @pytest.mark.slow
-def test_an_unknown_engine_is_reported_with_those_for_users(
+def test_an_unknown_engine_is_reported_with_the_engines_for_users(
     sbatch: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (sbatch / "job.yaml").write_text("{name: hello, command: ['true']}")
@@ -156,7 +158,7 @@ def test_an_unknown_engine_is_reported_with_those_for_users(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("via", ["ssh:login", "https://ctl1", "context:a", f"stack:{STACK}"])
-def test_a_simulation_is_reached_by_nothing(
+def test_a_local_engine_rejects_a_connection(
     sbatch: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], plan: Plan, via: str
 ) -> None:
     (sbatch / "job.yaml").write_text("{name: hello, command: ['true']}")

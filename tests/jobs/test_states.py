@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from supercloud.jobs.store.states import FINAL_STATES, LIVE_STATES, State, can_follow
 
 
-def test_nothing_follows_an_end() -> None:
+def test_no_state_follows_a_final_state() -> None:
     for old, new in itertools.product(FINAL_STATES, State):
         assert not can_follow(old, new, 1, 2)
 
@@ -32,7 +32,7 @@ def test_every_live_state_can_end() -> None:
 
 @pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from(State), st.integers(1, 4)), max_size=30))
-def test_no_order_of_answers_goes_back(answers: list[tuple[State, int]]) -> None:
+def test_no_order_of_answers_repeats_a_state(answers: list[tuple[State, int]]) -> None:
     state, attempt = State.QUEUED, 1
     seen = {(state, attempt)}
     for new, number in answers:

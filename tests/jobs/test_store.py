@@ -26,7 +26,7 @@ def record(store: Store, key: str = "k", spec: str = "{}") -> tuple[JobRecord, b
     )
 
 
-def queued(store: Store, key: str = "k") -> int:
+def record_queued_job(store: Store, key: str = "k") -> int:
     number = record(store, key)[0].id
     assert store.begin_submission(number)
     store.record_submitted(number, f"ref-{key}")
@@ -34,7 +34,7 @@ def queued(store: Store, key: str = "k") -> int:
 
 
 def test_every_step_is_in_the_history(store: Store) -> None:
-    number = queued(store)
+    number = record_queued_job(store)
     store.record_statuses({number: Status(State.RUNNING, 1, started=5.0)})
     store.record_statuses({number: Status(State.COMPLETED, 1, exit_code=0, ended=7.0)})
     assert [event.state for event in store.list_events(number)] == [
@@ -67,7 +67,7 @@ def test_only_one_process_submits_a_job(store: Store) -> None:
 
 
 def test_stale_answers_change_nothing(store: Store) -> None:
-    number = queued(store)
+    number = record_queued_job(store)
     store.record_statuses({number: Status(State.RUNNING, 1)})
     for stale in (Status(State.QUEUED, 1), Status(State.RUNNING, 1), Status(State.QUEUED)):
         before = store.get(number), len(store.list_events(number))
@@ -76,7 +76,7 @@ def test_stale_answers_change_nothing(store: Store) -> None:
 
 
 def test_a_requeued_job_waits_in_its_next_attempt(store: Store) -> None:
-    number = queued(store)
+    number = record_queued_job(store)
     store.record_statuses({number: Status(State.RUNNING, 1, started=5.0)})
     store.record_statuses({number: Status(State.QUEUED, 2, "it was requeued")})
     assert (store.get(number).attempt, store.get(number).started) == (2, None)
@@ -87,15 +87,15 @@ def test_a_requeued_job_waits_in_its_next_attempt(store: Store) -> None:
 
 
 def test_a_new_reason_is_recorded_without_an_event(store: Store) -> None:
-    number = queued(store)
+    number = record_queued_job(store)
     events = len(store.list_events(number))
     store.record_statuses({number: Status(State.QUEUED, 1, "it is next")})
     assert store.get(number).reason == "it is next"
     assert len(store.list_events(number)) == events
 
 
-def test_lists(store: Store) -> None:
-    numbers = [queued(store, f"k{n}") for n in range(5)]
+def test_jobs_are_selected_by_field(store: Store) -> None:
+    numbers = [record_queued_job(store, f"k{n}") for n in range(5)]
     store.record_statuses({numbers[1]: Status(State.FAILED, 1)})
     assert [item.id for item in store.select()] == numbers[::-1]
     assert [item.id for item in store.select(limit=2)] == numbers[:2:-1]
@@ -106,7 +106,7 @@ def test_lists(store: Store) -> None:
 
 
 def test_jobs_remain_after_reopening(store: Store) -> None:
-    number = queued(store)
+    number = record_queued_job(store)
     with Store(store.folder) as again:
         assert again.get(number) == store.get(number)
         assert again.find_by_key("k") == store.get(number)
@@ -114,7 +114,7 @@ def test_jobs_remain_after_reopening(store: Store) -> None:
 
 def test_two_writers_take_turns(store: Store, tmp_path: Any) -> None:
     with Store(store.folder) as other:
-        numbers = [queued(item, f"k{n}") for n, item in enumerate([store, other] * 10)]
+        numbers = [record_queued_job(item, f"k{n}") for n, item in enumerate([store, other] * 10)]
     assert numbers == sorted(numbers) and len(set(numbers)) == 20
 
 

@@ -18,7 +18,7 @@ from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
 
 
-def first_version(folder: Path) -> Path:
+def write_first_version(folder: Path) -> Path:
     """As the first release left it."""
     folder.mkdir()
     connection = sqlite3.connect(folder / "jobs.db")
@@ -39,7 +39,7 @@ def first_version(folder: Path) -> Path:
 
 
 def test_jobs_of_the_first_version_are_migrated(tmp_path: Path) -> None:
-    with Store(first_version(tmp_path / "old")) as store:
+    with Store(write_first_version(tmp_path / "old")) as store:
         one, two = store.get(1), store.get(2)
         assert (one.tenant, one.priority, one.retries, one.launch, one.fleet) == ("llm", "high", 3, 0, "")
         assert (two.tenant, two.priority, two.retries) == ("", "normal", 0)
@@ -78,7 +78,7 @@ def test_an_older_version_refuses_a_newer_store(tmp_path: Path, monkeypatch: pyt
 
 
 def test_an_interrupted_migration_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = first_version(tmp_path / "old")
+    folder = write_first_version(tmp_path / "old")
     broken = (MIGRATIONS[0], MIGRATIONS[1] + "; CREATE TABLE jobs (a)")
     monkeypatch.setattr("supercloud.jobs.store.store.MIGRATIONS", broken)
     with pytest.raises(StoreError):
@@ -122,6 +122,6 @@ def test_energy_and_cost_add_up_over_starts(store: Store) -> None:
     "per, begin",
     [("day", 1795132800), ("week", 1794787200), ("month", 1793491200), ("quarter", 1790812800), ("year", 1767225600)],
 )
-def test_periods_of_budgets(per: str, begin: int) -> None:
+def test_budget_periods_start_at_calendar_boundaries(per: str, begin: int) -> None:
     now = 1795213461.0  # Friday, 20 November 2026, 22:24 UTC
     assert compute_period_start(per, now) == begin

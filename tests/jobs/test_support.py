@@ -26,20 +26,20 @@ from supercloud.spec import JobSpec
         ("retry_rules", [{"exit_codes": [1], "action": "retry"}]),
     ],
 )
-def test_what_is_not_carried_out_is_said(job: Callable[..., JobSpec], field: str, value: Any) -> None:
+def test_unsupported_fields_are_rejected(job: Callable[..., JobSpec], field: str, value: Any) -> None:
     with pytest.raises(SpecError) as caught:
         require_valid_job(job(**{field: value}))
     assert caught.value.findings[0].path.startswith(field)
     assert caught.value.findings[0].hint
 
 
-def test_everything_at_once(job: Callable[..., JobSpec]) -> None:
+def test_all_problems_are_reported_together(job: Callable[..., JobSpec]) -> None:
     with pytest.raises(SpecError) as caught:
         require_valid_job(job(array=0, image="x y", preemptible=False))
     assert len(caught.value.findings) == 3
 
 
-def test_ordinary_jobs_pass(job: Callable[..., JobSpec]) -> None:
+def test_ordinary_jobs_are_accepted(job: Callable[..., JobSpec]) -> None:
     require_valid_job(job())
     require_valid_job(job(script="#!/bin/bash -e\ntrue"))
     require_valid_job(job(script="true"))

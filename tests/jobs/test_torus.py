@@ -27,7 +27,7 @@ from supercloud.spec.loader import load
         (4096, (16, 16, 16)),
     ],
 )
-def test_slices_of_a_tpu_v5p(chips: int, box: tuple[int, ...]) -> None:
+def test_slice_shapes_of_a_tpu_v5p_are_those_that_google_publishes(chips: int, box: tuple[int, ...]) -> None:
     """The shapes that Google publishes for v5p, in chips, out of a torus of 16 × 16 × 16."""
     found = select_box(chips, (16, 16, 16))
     assert found is not None and tuple(sorted(found)) == box
@@ -55,7 +55,7 @@ power: 3 kW
 """
 
 
-def test_a_tpu_v5p_slice(tmp_path: Path, job: Callable[..., JobSpec]) -> None:
+def test_a_tpu_v5p_slice_is_placed(tmp_path: Path, job: Callable[..., JobSpec]) -> None:
     """512 chips: 128 hosts of four, a box of 4 × 4 × 8 hosts, which are 8 × 8 × 8 chips (a host is 2 × 2 × 1)."""
     (tmp_path / "facts" / "machines").mkdir(parents=True)
     (tmp_path / "facts" / "machines" / "tpu-v5p-host.yaml").write_text(MACHINE)
@@ -86,7 +86,7 @@ def test_boxes_are_selected_where_nodes_are_free() -> None:
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(dims=st.tuples(*[st.integers(1, 6)] * 3), nodes=st.integers(1, 64))
-def test_boxes_hold_what_they_should(dims: tuple[int, int, int], nodes: int) -> None:
+def test_a_selected_box_has_the_requested_nodes(dims: tuple[int, int, int], nodes: int) -> None:
     box = select_box(nodes, dims)
     fits = any(
         nodes % x == 0 and nodes // x % y == 0 and nodes // x // y <= dims[2]

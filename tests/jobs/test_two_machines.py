@@ -1,4 +1,4 @@
-"""One home on two machines or in two containers: a job is handed over once, whoever cannot see whom."""
+"""One home on two machines or in two containers: a job is submitted once, even if processes cannot see each other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from jobs.namespaces import Namespaced, are_allowed
-from jobs.waiting import eventually
+from jobs.waiting import wait_for
 
 from supercloud.jobs.engines.base import ENGINES
 from supercloud.jobs.engines.local.runs import Run
@@ -46,13 +46,13 @@ class SlowEngine:
         return submission.key
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
-        taken = set(self._taken())
+        taken = set(self._list_taken())
         return {key: key if key in taken else None for key in keys}
 
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
         return {ref: Status(State.COMPLETED, 1) for ref in refs}
 
-    def _taken(self) -> list[str]:
+    def _list_taken(self) -> list[str]:
         path = self.folder / "taken"
         return path.read_text().split() if path.exists() else []
 
@@ -91,7 +91,7 @@ def submit(store: Store, key: str) -> None:
 
 @pytest.mark.slow
 @needs_namespaces
-def test_a_store_with_readers_in_another_namespace_loses_and_doubles_nothing(tmp_path: Path) -> None:
+def test_a_store_with_readers_in_another_namespace_loses_and_repeats_no_job(tmp_path: Path) -> None:
     folder, chance = tmp_path / "jobs", random.Random(20261122)
     Store(folder).close()
 
@@ -112,19 +112,19 @@ def test_a_store_with_readers_in_another_namespace_loses_and_doubles_nothing(tmp
         writer = Namespaced(lambda began=began: submit_from(began))
         if kills < KILLS:
             before = began
-            eventually(lambda before=before: recorded(folder) > min(before, HAND_OVERS - 1), 60)
+            wait_for(lambda before=before: record_owned_job(folder) > min(before, HAND_OVERS - 1), 60)
             time.sleep(chance.uniform(0, 0.03))
             writer.kill()
             kills += 1
         else:
             assert writer.wait() == 0
-        # a store that is closed here once more: nobody is left behind with a lock
-        began = min(recorded(folder), HAND_OVERS * (kills + 1) // KILLS if kills < KILLS else HAND_OVERS)
+        # a store that is closed here once more: no process keeps a lock
+        began = min(record_owned_job(folder), HAND_OVERS * (kills + 1) // KILLS if kills < KILLS else HAND_OVERS)
         if kills >= KILLS and began >= HAND_OVERS:
             break
     try:
         with Store(folder) as store:
-            eventually(lambda: not store.list_live(), 60)
+            wait_for(lambda: not store.list_live(), 60)
             keys = {item.key for item in store.select()}
             taken = Counter((folder / "taken").read_text().split())
             assert keys == {f"k{number}" for number in range(HAND_OVERS)}
@@ -134,23 +134,23 @@ def test_a_store_with_readers_in_another_namespace_loses_and_doubles_nothing(tmp
         reader.kill()
 
 
-def recorded(folder: Path) -> int:
+def record_owned_job(folder: Path) -> int:
     with Store(folder) as store:
         return int(store.read("SELECT count(*) AS n FROM jobs")[0]["n"])
 
 
-def elsewhere(pid: int = 1) -> str:
+def format_foreign_owner(pid: int = 1) -> str:
     return f"{pid} 77 00000000-0000-0000-0000-000000000000 pid:[1]"
 
 
-def held_by(store: Store, owner: str) -> int:
+def record_held_job(store: Store, owner: str) -> int:
     number = record(store, "k")
     with store.transaction() as connection:
         connection.execute("UPDATE jobs SET state = 'SUBMITTING', owner = ?", (owner,))
     return number
 
 
-def test_an_owner_of_another_boot_or_namespace_is_unknown_and_not_dead() -> None:
+def test_an_owner_in_another_boot_or_namespace_is_not_considered_dead() -> None:
     me = ProcessId.get_current()
     assert me.is_alive is True
     assert ProcessId(me.pid, me.start_time, "another boot", me.namespace).is_alive is None
@@ -161,8 +161,8 @@ def test_an_owner_of_another_boot_or_namespace_is_unknown_and_not_dead() -> None
     )
 
 
-def test_an_owner_elsewhere_is_left_alone_until_its_lease_has_stood_still(store: Store) -> None:
-    number = held_by(store, elsewhere())
+def test_a_remote_owner_is_kept_until_its_lease_expires(store: Store) -> None:
+    number = record_held_job(store, format_foreign_owner())
     clock = 1000.0
     assert not leases.has_expired(store, store.get(number), lambda: clock)
     clock += 0.5
@@ -176,16 +176,16 @@ def test_an_owner_elsewhere_is_left_alone_until_its_lease_has_stood_still(store:
 
 @pytest.mark.slow
 def test_a_lease_needs_no_wall_clock(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    number = held_by(store, elsewhere())
+    number = record_held_job(store, format_foreign_owner())
     for jump in (0.0, 1e6, -1e6):
         monkeypatch.setattr(time, "time", lambda jump=jump: 1.8e9 + jump)
         reconcile(store)
         assert store.get(number).state is State.SUBMITTING
-    eventually(lambda: not reconcile(store) and store.get(number).ref, 60)
+    wait_for(lambda: not reconcile(store) and store.get(number).ref, 60)
 
 
-def test_an_owner_that_counts_is_not_overtaken_between_look_and_step(store: Store) -> None:
-    number = held_by(store, elsewhere())
+def test_an_owner_that_renews_its_lease_is_not_replaced(store: Store) -> None:
+    number = record_held_job(store, format_foreign_owner())
     seen = store.get(number)
     with store.transaction() as connection:
         connection.execute("UPDATE jobs SET lease = lease + 1")
@@ -197,7 +197,7 @@ def test_a_lease_is_renewed_while_a_submission_takes_long(store: Store) -> None:
     assert store.begin_submission(number)
     before = store.get(number).lease
     with leases.hold_lease(store, number):
-        eventually(lambda: store.get(number).lease > before + 2, 60)
+        wait_for(lambda: store.get(number).lease > before + 2, 60)
 
 
 @pytest.mark.slow
@@ -209,12 +209,12 @@ def test_a_task_in_another_namespace_lives_as_long_as_its_lock(tmp_path: Path) -
         run.spawn(["sleep", "60"], "/", {"PATH": os.environ["PATH"]}).wait()
 
     container = Namespaced(start)
-    process = eventually(run.read_process, 60)
+    process = wait_for(run.read_process, 60)
     try:
         assert process.is_alive is None and run.is_held()
     finally:
         container.kill()
-    eventually(lambda: not run.is_held(), 60)
+    wait_for(lambda: not run.is_held(), 60)
 
 
 MOUNTS = r"""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw

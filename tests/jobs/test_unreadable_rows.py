@@ -1,4 +1,4 @@
-"""One row that cannot be read is said, by its number and with what to do; all other jobs go on."""
+"""An unreadable row is reported by its number with a next step; all other jobs continue."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from jobs.broker.fleets import fleet, job
+from jobs.broker.fleets import build_fleet, build_job
 
 from supercloud.errors import StoreError
 from supercloud.jobs import api
@@ -48,9 +48,9 @@ def damage(store: Store, number: int, what: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", [*NEWER, "no checksum", "no text"])
-def test_a_held_job_that_cannot_be_read_stops_no_other(store: Store, what: str) -> None:
-    here = fleet({"a": 3})
-    first, odd, last = (api.submit(job(1), here, store=store) for _ in range(3))
+def test_an_unreadable_held_job_does_not_stop_others(store: Store, what: str) -> None:
+    here = build_fleet({"a": 3})
+    first, odd, last = (api.submit(build_job(1), here, store=store) for _ in range(3))
     if what in NEWER:
         rewrite(store, odd.id, what, NEWER[what])
     else:
@@ -70,13 +70,13 @@ def test_a_held_job_that_cannot_be_read_stops_no_other(store: Store, what: str) 
         assert odd.cancel() is State.CANCELLED
 
 
-def test_what_is_given_and_cannot_be_read_is_still_looked_after(store: Store) -> None:
-    here = fleet({"a": 2})
-    odd = api.submit(job(1, ["RUNNING", "COMPLETED"]), here, store=store)
+def test_a_submitted_job_that_is_unreadable_is_still_polled(store: Store) -> None:
+    here = build_fleet({"a": 2})
+    odd = api.submit(build_job(1, ["RUNNING", "COMPLETED"]), here, store=store)
     broker = Broker(store, here)
     broker.step()
     rewrite(store, odd.id, "placement", NEWER["placement"])
-    later = api.submit(job(1), here, store=store)
+    later = api.submit(build_job(1), here, store=store)
     for _ in range(2):
         broker.step()
     assert odd.reload().state is State.COMPLETED and later.reload().state is State.RUNNING
@@ -85,9 +85,9 @@ def test_what_is_given_and_cannot_be_read_is_still_looked_after(store: Store) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", DAMAGED)
-def test_lists_and_waits_leave_a_damaged_row_out(store: Store, what: str) -> None:
-    here = fleet({"a": 3}, tenants=[{"name": "llm", "limits": {"submitted": 9}}])
-    fine, odd = (api.submit(job(1, ["COMPLETED"], tenant="llm"), here, store=store) for _ in range(2))
+def test_lists_and_waits_skip_a_damaged_row(store: Store, what: str) -> None:
+    here = build_fleet({"a": 3}, tenants=[{"name": "llm", "limits": {"submitted": 9}}])
+    fine, odd = (api.submit(build_job(1, ["COMPLETED"], tenant="llm"), here, store=store) for _ in range(2))
     damage(store, odd.id, DAMAGED[what])
     shown = subprocess.run(
         [sys.executable, "-m", "supercloud", "jobs", "--json"],
@@ -98,7 +98,7 @@ def test_lists_and_waits_leave_a_damaged_row_out(store: Store, what: str) -> Non
     assert shown.returncode == 0 and [one["id"] for one in json.loads(shown.stdout)] == [fine.id], shown.stderr
     if what != "no state":  # it then is in no list
         assert shown.stderr.count(f"warning: job {odd.id} of the store is damaged") == 1
-    assert api.submit(job(1, tenant="llm"), here, store=store).id
+    assert api.submit(build_job(1, tenant="llm"), here, store=store).id
     for _ in range(3):
         Broker(store, here).step()
     assert fine.wait(60) is State.COMPLETED
@@ -106,7 +106,7 @@ def test_lists_and_waits_leave_a_damaged_row_out(store: Store, what: str) -> Non
         api.get(odd.id, store)
 
 
-def test_the_queue_of_this_machine_goes_on_past_a_damaged_entry(tmp_path: Path) -> None:
+def test_the_local_queue_skips_a_damaged_entry(tmp_path: Path) -> None:
     queue = Queue(tmp_path)
     first, odd, last = (queue.add(Submission(key, ("true",))) for key in "abc")
     with queue.transaction() as database:

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 DAMAGED = 60
 
 
-def filled(folder: Path, count: int = 40) -> None:
+def fill_store(folder: Path, count: int = 40) -> None:
     with Store(folder) as store:
         for number in range(count):
             made, _ = store.record(
@@ -61,8 +61,8 @@ def no_space() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_full_disk_shows_what_is_known(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    filled(tmp_path)
+def test_a_store_on_a_full_disk_can_be_read(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    fill_store(tmp_path)
     request.getfixturevalue("no_space")
     with Store(tmp_path) as store:
         assert len(store.select()) == 40 and store.write_error
@@ -72,8 +72,8 @@ def test_a_full_disk_shows_what_is_known(tmp_path: Path, request: pytest.Fixture
 
 
 @pytest.mark.parametrize("words", [("jobs",), ("wait", "1", "--timeout", "0.2")], ids=lambda words: words[0])
-def test_a_full_disk_is_said_once(tmp_path: Path, words: tuple[str, ...]) -> None:
-    filled(tmp_path, 3)
+def test_a_full_disk_is_reported_once(tmp_path: Path, words: tuple[str, ...]) -> None:
+    fill_store(tmp_path, 3)
     limit = (
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); from supercloud.cli import main; main()"
     )
@@ -98,7 +98,7 @@ UNWRITABLE = {
 
 @pytest.mark.parametrize("why", UNWRITABLE)
 @pytest.mark.parametrize("known", ["QUEUED", "RUNNING"])
-def test_a_job_is_cancelled_where_the_store_cannot_be_written(tmp_path: Path, why: str, known: str) -> None:
+def test_a_job_is_cancelled_on_a_full_disk(tmp_path: Path, why: str, known: str) -> None:
     """Also where it was not yet known to run. Slurm's commands are stand-ins; scancel leaves an empty file."""
     folder, commands = tmp_path / "state", tmp_path / "bin"
     commands.mkdir()
@@ -137,7 +137,7 @@ def test_a_broker_that_starts_on_a_full_disk_waits_for_space(
             resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
             return False
 
-    filled(tmp_path, 3)
+    fill_store(tmp_path, 3)
     monkeypatch.setenv("SUPERCLOUD_STATE", str(tmp_path))
     said: list[str] = []
     request.getfixturevalue("no_space")
@@ -165,14 +165,14 @@ def damage(data: bytes, chance: random.Random) -> bytes:
     return data[:start] + bytes([data[start] ^ 1 << chance.randrange(8)]) + data[start + 1 :]
 
 
-def known(folder: Path) -> list[object]:
+def list_known_jobs(folder: Path) -> list[object]:
     with Store(folder) as store:
         return [*store.select(), *(store.list_events(number) for number in range(1, 41))]
 
 
-def test_damaged_files_are_noticed_or_harmless(tmp_path: Path) -> None:
-    filled(tmp_path / "whole")
-    data, whole = (tmp_path / "whole/jobs.db").read_bytes(), known(tmp_path / "whole")
+def test_damage_is_detected_or_harmless(tmp_path: Path) -> None:
+    fill_store(tmp_path / "whole")
+    data, whole = (tmp_path / "whole/jobs.db").read_bytes(), list_known_jobs(tmp_path / "whole")
     chance = random.Random(20261122)
     noticed, silent = 0, []
     for number in range(DAMAGED):
@@ -181,7 +181,7 @@ def test_damaged_files_are_noticed_or_harmless(tmp_path: Path) -> None:
         (folder / "jobs.db").write_bytes(damage(data, chance))
         (folder / "jobs.db").chmod(0o600)
         try:
-            if known(folder) != whole:
+            if list_known_jobs(folder) != whole:
                 silent.append(number)
         except SupercloudError:
             noticed += 1
@@ -189,10 +189,10 @@ def test_damaged_files_are_noticed_or_harmless(tmp_path: Path) -> None:
     assert noticed > DAMAGED // 2, "the test has damaged something"
 
 
-def test_a_backup_is_whole_private_and_comes_back(tmp_path: Path) -> None:
+def test_a_backup_is_complete_private_and_can_be_restored(tmp_path: Path) -> None:
     folder = tmp_path / "state"
-    filled(folder)
-    before = known(folder)
+    fill_store(folder)
+    before = list_known_jobs(folder)
     with Store(folder) as store:
         upkeep.back_up(store, tmp_path / "copy")
         with pytest.raises(InputError, match="already exists"):
@@ -204,18 +204,18 @@ def test_a_backup_is_whole_private_and_comes_back(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="store restore"):
         Store(folder)
     kept = upkeep.restore(folder, tmp_path / "copy")
-    assert kept and kept.read_bytes().startswith(b"nonsense") and known(folder) == before
+    assert kept and kept.read_bytes().startswith(b"nonsense") and list_known_jobs(folder) == before
     with pytest.raises(InputError, match="cannot be restored"):
         upkeep.restore(folder, kept)
-    assert known(folder) == before and sorted(path.name for path in folder.iterdir()) == [
+    assert list_known_jobs(folder) == before and sorted(path.name for path in folder.iterdir()) == [
         "jobs.db",
         kept.name,
         "jobs.lock",
     ]
 
 
-def test_old_jobs_are_forgotten_with_their_files(tmp_path: Path) -> None:
-    filled(tmp_path)
+def test_old_jobs_are_pruned_with_their_files(tmp_path: Path) -> None:
+    fill_store(tmp_path)
     (tmp_path / "slurm/k1").mkdir(parents=True)
     (tmp_path / "slurm/k39").mkdir()
     (tmp_path / "slurm/k0").mkdir()
@@ -228,8 +228,8 @@ def test_old_jobs_are_forgotten_with_their_files(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "slurm").iterdir()) == ["k0"]
 
 
-def test_what_a_held_job_waits_for_is_not_forgotten(tmp_path: Path) -> None:
-    filled(tmp_path, 4)
+def test_dependencies_of_a_held_job_are_not_pruned(tmp_path: Path) -> None:
+    fill_store(tmp_path, 4)
     with Store(tmp_path) as store:
         held, _ = store.record(NewJob(key="held", name="held", spec="{}", fleet="f", is_held=True), dependency_ids=[2])
         pruned = upkeep.prune(store, time.time())
@@ -239,8 +239,8 @@ def test_what_a_held_job_waits_for_is_not_forgotten(tmp_path: Path) -> None:
         assert upkeep.prune(store, time.time() + 60).pruned_jobs == 2 and not store.read("SELECT * FROM awaited")
 
 
-def test_a_start_that_was_given_up_and_may_still_run_is_not_forgotten(tmp_path: Path) -> None:
-    filled(tmp_path, 4)
+def test_an_abandoned_start_that_may_still_run_is_not_pruned(tmp_path: Path) -> None:
+    fill_store(tmp_path, 4)
     with Store(tmp_path) as store:
         with store.transaction() as database:
             database.execute("INSERT INTO abandoned (job, connection, ref) VALUES (2, '{}', 'ref-1')")
@@ -252,8 +252,8 @@ def test_a_start_that_was_given_up_and_may_still_run_is_not_forgotten(tmp_path: 
         assert upkeep.prune(store, time.time()).pruned_jobs == 1
 
 
-def test_a_damaged_row_is_kept_and_the_others_are_forgotten(tmp_path: Path) -> None:
-    filled(tmp_path, 6)
+def test_a_damaged_row_is_kept_and_the_others_are_pruned(tmp_path: Path) -> None:
+    fill_store(tmp_path, 6)
     with contextlib.closing(sqlite3.connect(tmp_path / "jobs.db")) as other:
         other.create_function("checksum", -1, lambda *values: 0)
         other.execute("UPDATE jobs SET name = 'x' WHERE id = 4")
@@ -265,9 +265,9 @@ def test_a_damaged_row_is_kept_and_the_others_are_forgotten(tmp_path: Path) -> N
         )
 
 
-def test_prune_on_a_full_disk_says_what_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prune_on_a_full_disk_reports_what_it_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upkeep, "_BATCH_SIZE", 4)
-    filled(tmp_path, 80)
+    fill_store(tmp_path, 80)
     for number in range(80):
         (tmp_path / f"slurm/k{number}").mkdir(parents=True)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -289,8 +289,8 @@ def test_prune_on_a_full_disk_says_what_it_did(tmp_path: Path, monkeypatch: pyte
         assert (again.pruned_jobs, again.problem) == (40 - done, None)
 
 
-def test_prune_that_cannot_give_space_back_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    filled(tmp_path, 4)
+def test_prune_reports_if_it_cannot_free_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill_store(tmp_path, 4)
 
     def refuse(store: Store) -> None:
         raise StoreError("jobs.db cannot grow: the disk is full; free some space and repeat, nothing was changed")
@@ -304,8 +304,8 @@ def test_prune_that_cannot_give_space_back_says_so(tmp_path: Path, monkeypatch: 
         )
 
 
-def test_the_verb(tmp_path: Path) -> None:
-    filled(tmp_path / "state", 4)
+def test_the_store_command_works(tmp_path: Path) -> None:
+    fill_store(tmp_path / "state", 4)
 
     def run(*words: str, code: int = 0) -> str:
         done = subprocess.run(
@@ -327,7 +327,7 @@ def test_the_verb(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["an empty file", "another database"])
-def test_what_is_no_store_is_not_restored(what: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_store_is_not_restored(what: str, tmp_path: Path) -> None:
     """An empty file is an empty database to SQLite: it would become a store without jobs."""
     copy = tmp_path / "copy.db"
     if what == "an empty file":

@@ -53,7 +53,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
     end_everything(tmp_path / "state")
 
 
-def test_held_served_waited_for_and_accounted(shell: Shell) -> None:
+def test_a_held_job_is_served_waited_for_and_accounted(shell: Shell) -> None:
     text = "{name: a, command: [sh, -c, 'exit 0'], accelerators: {count: 8}, tenant: llm, time_limit: 1 min}"
     first, second = (shell("submit", shell.job(text), "--on", "fleet.yaml").strip() for _ in range(2))
     listed = shell("jobs")
@@ -73,7 +73,7 @@ def test_held_served_waited_for_and_accounted(shell: Shell) -> None:
     assert "own: 1 node of pool train" in shell("jobs", "--history", "2")
 
 
-def test_exit_codes_for_scripts(shell: Shell) -> None:
+def test_commands_have_exit_codes_for_scripts(shell: Shell) -> None:
     bad = shell("submit", shell.job("{name: bad, command: ['false']}"), "--on", "own.yaml", "--engine", "local").strip()
     assert "next: supercloud logs" in shell("wait", bad, code=1)
     long = shell(
@@ -84,16 +84,16 @@ def test_exit_codes_for_scripts(shell: Shell) -> None:
     dear = "{name: dear, command: [a], tenant: llm, accelerators: {count: 8}, time_limit: 8 h}"
     assert "of its 1 USD left this day" in shell("submit", shell.job(dear), "--on", "fleet.yaml", code=2)
     assert "has a connection" in shell(
-        "submit", shell.job("{name: a, command: [a], time_limit: 1 min}"), "--on", unconnected(shell), code=2
+        "submit", shell.job("{name: a, command: [a], time_limit: 1 min}"), "--on", write_unconnected_plan(shell), code=2
     )
 
 
-def unconnected(shell: Shell) -> str:
+def write_unconnected_plan(shell: Shell) -> str:
     (shell.folder / "plain.yaml").write_text("name: plain\nclusters: [{spec: own.yaml}]\n")
     return "plain.yaml"
 
 
-def test_the_engine_follows_from_how_it_is_reached(shell: Shell) -> None:
+def test_the_engine_follows_from_the_connection(shell: Shell) -> None:
     job = shell.job("{name: a, command: ['true'], time_limit: 1 min}")
     assert "sbatch" in shell("submit", job, "--on", "own.yaml", "--via", "ssh:nowhere.example", "--dry-run")
     assert "sbatch" in shell("submit", job, "--on", "own.yaml", "--dry-run"), "the scheduler of the cluster"
@@ -102,7 +102,7 @@ def test_the_engine_follows_from_how_it_is_reached(shell: Shell) -> None:
     assert "under connect:" in said and "COMPLETED" not in shell("jobs"), "a fleet is never submitted to in another way"
 
 
-def test_one_list_cut_down(shell: Shell) -> None:
+def test_jobs_are_filtered(shell: Shell) -> None:
     for name, more in (("a", "tenant: llm"), ("b", "tenant: llm"), ("a", "priority: low")):
         shell(
             "submit",
@@ -114,12 +114,12 @@ def test_one_list_cut_down(shell: Shell) -> None:
         )
     shell("wait", "1", "2", "3", code=1)
 
-    def rows(*words: str) -> list[int]:
+    def list_ids(*words: str) -> list[int]:
         return [row["id"] for row in json.loads(shell("jobs", "--json", *words))]
 
-    assert rows() == [3, 2, 1] and rows("--limit", "2") == [3, 2]
-    assert rows("--state", "failed") == [3, 2, 1] and rows("--state", "COMPLETED", "--state", "held") == []
-    assert rows("--tenant", "llm") == [2, 1] and rows("--name", "a") == [3, 1]
-    assert rows("--name", "a", "--tenant", "llm") == [1] and rows("--live", "--state", "failed") == []
+    assert list_ids() == [3, 2, 1] and list_ids("--limit", "2") == [3, 2]
+    assert list_ids("--state", "failed") == [3, 2, 1] and list_ids("--state", "COMPLETED", "--state", "held") == []
+    assert list_ids("--tenant", "llm") == [2, 1] and list_ids("--name", "a") == [3, 1]
+    assert list_ids("--name", "a", "--tenant", "llm") == [1] and list_ids("--live", "--state", "failed") == []
     assert "did you mean FAILED" in shell("jobs", "--state", "fialed", code=2)
     assert shell("jobs", "--tenant", "nobody") == ""

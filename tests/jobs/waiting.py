@@ -1,4 +1,4 @@
-"""Waiting for things to come true, and ending what tests have started."""
+"""Waits for conditions, and ends processes that tests have started."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def end_everything(folder: Path) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def eventually(question: Callable[[], Any], seconds: float = 20.0) -> Any:
+def wait_for(question: Callable[[], Any], seconds: float = 20.0) -> Any:
     """The answer, as soon as it is true."""
     end = time.monotonic() + seconds
     while True:

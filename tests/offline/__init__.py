@@ -1,4 +1,4 @@
-"""Clouds without a cloud: what tests of Pulumi programs stand on. No provider is known by name.
+"""Clouds without a cloud: the base of tests of Pulumi programs. No provider is known by name.
 
 - ``recorder.record(program)`` runs a program in this process and gives the graph of what it registered, each resource
   checked against the schema of the installed SDK (``checker.check``).

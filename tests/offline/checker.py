@@ -1,4 +1,4 @@
-"""Is this what the provider's schema asks for? Everything that is wrong is said at once, each with its path.
+"""Check inputs against the provider's schema. All problems are reported together, each with its path.
 
 The Python SDK lets misspelled keys of nested dictionaries through, and a real provider says so only at the cloud.
 """
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import sdks, wire
-from .schema import schema
-from .shapes import Anything, Array, Choice, File, Map, Object, OneOf, Property, Ref, Scalar, Shape, properties
+from .schema import read_schema
+from .shapes import Anything, Array, Choice, File, Map, Object, OneOf, Property, Ref, Scalar, Shape, read_properties
 
 ENGINE_KEYS = frozenset({"version", "pluginDownloadURL", "__internal", "__defaults"})
 """What the engine and the SDKs add to the inputs of a provider."""
@@ -42,21 +42,21 @@ def check(token: str, inputs: Mapping[str, Any]) -> list[Problem]:
     """
     given = wire.read(inputs)
     if not isinstance(given, Mapping):
-        return [Problem("", f"expected properties, got {_name(given)}")]
+        return [Problem("", f"expected properties, got {_name_type(given)}")]
     try:
-        wanted = schema(token)
+        wanted = read_schema(token)
     except sdks.Unknown as unknown:
         return [Problem("", str(unknown))]
     if token.startswith(sdks.PROVIDER):
         given = {
-            name: _parsed(value, wanted.inputs.get(name)) for name, value in given.items() if name not in ENGINE_KEYS
+            name: _parse(value, wanted.inputs.get(name)) for name, value in given.items() if name not in ENGINE_KEYS
         }
-    return sorted(_object("", given, wanted.inputs), key=lambda problem: problem.path)
+    return sorted(_check_object("", given, wanted.inputs), key=lambda problem: problem.path)
 
 
-def _parsed(value: Any, wanted: Property | None) -> Any:
+def _parse(value: Any, wanted: Property | None) -> Any:
     """Inputs of a provider are text on the wire: everything but strings is JSON."""
-    inner = wire.bare(value)
+    inner = wire.strip_marks(value)
     if (
         wanted is None
         or not isinstance(inner, str)
@@ -70,35 +70,35 @@ def _parsed(value: Any, wanted: Property | None) -> Any:
         return value
 
 
-def _object(path: str, value: Mapping[str, Any], wanted: Mapping[str, Property]) -> Iterator[Problem]:
+def _check_object(path: str, value: Mapping[str, Any], wanted: Mapping[str, Property]) -> Iterator[Problem]:
     for name, item in value.items():
         here = f"{path}.{name}" if path else name
         if name not in wanted:
-            yield Problem(here, f"there is no property {name!r}{_nearest(name, wanted)}")
+            yield Problem(here, f"there is no property {name!r}{_suggest_nearest(name, wanted)}")
         elif item is not None:
-            yield from _value(here, item, wanted[name].shape)
+            yield from _check_value(here, item, wanted[name].shape)
     for name, prop in wanted.items():
-        if prop.required and wire.bare(value.get(name)) is None:
+        if prop.required and wire.strip_marks(value.get(name)) is None:
             yield Problem(f"{path}.{name}" if path else name, "required, and not given")
 
 
-def _nearest(name: str, known: Mapping[str, Any]) -> str:
+def _suggest_nearest(name: str, known: Mapping[str, Any]) -> str:
     camel = re.sub(r"_+(\w)", lambda match: match[1].upper(), name)
     near = [camel] if camel in known else difflib.get_close_matches(camel, known, 1, 0.6)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def _value(path: str, value: Any, shape: Shape, secret: bool = False) -> Iterator[Problem]:
+def _check_value(path: str, value: Any, shape: Shape, secret: bool = False) -> Iterator[Problem]:
     if isinstance(value, wire.Secret):
-        yield from _value(path, value.value, shape, True)
+        yield from _check_value(path, value.value, shape, True)
         return
     if value is None or isinstance(value, wire.Unknown) or isinstance(shape, Anything):
         return
-    shown = "a secret" if secret else _name(value)
+    shown = "a secret" if secret else _name_type(value)
     match shape:
         case Scalar(name):
             if not _is(value, name):
-                yield Problem(path, f"expected {_article(name)}, got {shown}")
+                yield Problem(path, f"expected {_add_article(name)}, got {shown}")
         case Choice(values, is_open):
             if value not in values or isinstance(value, bool) is not isinstance(values[0], bool):
                 near = difflib.get_close_matches(str(value), map(str, values), 1, 0.6) if not secret else []
@@ -112,21 +112,21 @@ def _value(path: str, value: Any, shape: Shape, secret: bool = False) -> Iterato
                 yield Problem(path, f"expected a list, got {shown}")
             else:
                 for index, item in enumerate(value):
-                    yield from _value(f"{path}[{index}]", item, items, secret)
+                    yield from _check_value(f"{path}[{index}]", item, items, secret)
         case Map(values):
             if not isinstance(value, Mapping):
                 yield Problem(path, f"expected a mapping, got {shown}")
             else:
                 for key, item in value.items():
-                    yield from _value(f"{path}[{key!r}]", item, values, secret)
+                    yield from _check_value(f"{path}[{key!r}]", item, values, secret)
         case Object(cls):
             if not isinstance(value, Mapping):
                 yield Problem(path, f"expected properties, got {shown}")
             elif not secret:
-                yield from _object(path, value, properties(cls))
+                yield from _check_object(path, value, read_properties(cls))
             else:
                 hidden = {name: wire.Secret(item) for name, item in value.items()}
-                yield from _object(path, hidden, properties(cls))
+                yield from _check_object(path, hidden, read_properties(cls))
         case File():
             if not isinstance(value, wire.File):
                 yield Problem(path, f"expected an asset or an archive, got {shown}")
@@ -134,7 +134,7 @@ def _value(path: str, value: Any, shape: Shape, secret: bool = False) -> Iterato
             if not isinstance(value, wire.Reference):
                 yield Problem(path, f"expected a resource, got {shown}")
         case OneOf(members):
-            tried = [list(_value(path, value, member, secret)) for member in members]
+            tried = [list(_check_value(path, value, member, secret)) for member in members]
             if all(any(problem.level == "error" for problem in found) for found in tried):
                 yield from min(tried, key=len)
 
@@ -150,11 +150,11 @@ def _is(value: Any, name: str) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _article(name: str) -> str:
+def _add_article(name: str) -> str:
     return f"an {name}" if name == "integer" else f"a {name}"
 
 
-def _name(value: Any) -> str:
+def _name_type(value: Any) -> str:
     match value:
         case None:
             return "nothing"

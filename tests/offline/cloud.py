@@ -19,7 +19,7 @@ class InUse(Exception):
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[dict[str, Any]]:
+def lock_file(path: Path) -> Iterator[dict[str, Any]]:
     """The content of a JSON file, to be changed by one process at a time."""
     with open(path.with_suffix(".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -38,7 +38,7 @@ class Cloud:
 
     def objects(self, token: str | None = None) -> dict[str, dict[str, Any]]:
         """Everything that exists, or everything of one type, by id."""
-        with locked(self.path) as content:
+        with lock_file(self.path) as content:
             found = content.get("objects", {})
         return {key: item for key, item in found.items() if token in (None, item["type"])}
 
@@ -51,8 +51,8 @@ class Cloud:
     def create(
         self, token: str, urn: str, inputs: Mapping[str, Any], outputs: Callable[[str], Mapping[str, Any]]
     ) -> tuple[str, Mapping[str, Any]]:
-        """A new object with an id of its own; ``outputs`` are made when the id is known."""
-        with locked(self.path) as content:
+        """A new object with a new id; ``outputs`` are made when the id is known."""
+        with lock_file(self.path) as content:
             content["made"] = content.get("made", 0) + 1
             digest = hashlib.sha256(f"{urn} {content['made']}".encode()).hexdigest()[:10]
             identifier = f"{urn.rsplit('::', 1)[1]}-{digest}"
@@ -76,7 +76,7 @@ class Cloud:
 
     def update(self, identifier: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> bool:
         """New values for an object; whether it exists."""
-        with locked(self.path) as content:
+        with lock_file(self.path) as content:
             found = content.get("objects", {}).get(identifier)
             if found is not None:
                 found.update(inputs=dict(inputs), outputs=dict(outputs))
@@ -88,7 +88,7 @@ class Cloud:
         Raises:
             InUse: it is of a kind that others hold, and another object's inputs have its id.
         """
-        with locked(self.path) as content:
+        with lock_file(self.path) as content:
             objects = content.get("objects", {})
             users = [
                 key for key, item in objects.items() if key != identifier and _mentions(item["inputs"], identifier)
@@ -99,13 +99,13 @@ class Cloud:
 
     def meddle(self, identifier: str, **values: Any) -> None:
         """Change an object behind Pulumi's back."""
-        with locked(self.path) as content:
+        with lock_file(self.path) as content:
             for side in ("inputs", "outputs"):
                 content["objects"][identifier][side].update(values)
 
     def lose(self, identifier: str) -> None:
         """Delete an object behind Pulumi's back."""
-        with locked(self.path) as content:
+        with lock_file(self.path) as content:
             del content["objects"][identifier]
 
 

@@ -9,7 +9,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from .cloud import locked
+from .cloud import lock_file
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ class Faults:
 
     def plan(self, *faults: Fault) -> None:
         """Replace all rules."""
-        with locked(self.path) as content:
+        with lock_file(self.path) as content:
             content["rules"] = [{**asdict(fault), "calls": 0, "struck": 0} for fault in faults]
 
-    def struck(self) -> int:
+    def count_strikes(self) -> int:
         """How often a rule has come into force."""
         if not self.path.exists():
             return 0
@@ -50,7 +50,7 @@ class Faults:
         if not self.path.exists():
             return None
         hit: Fault | None = None
-        with locked(self.path) as content:
+        with lock_file(self.path) as content:
             for rule in content["rules"]:
                 if rule["operation"] != operation or not re.search(rule["match"], urn):
                     continue

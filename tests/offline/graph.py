@@ -109,12 +109,12 @@ class Graph(Mapping[str, Entry]):
         everything = [*((urn, entry.inputs) for urn, entry in self.items()), ("exports", self.exports)]
         for urn, values in everything:
             for path, leaf, hidden in wire.walk(values):
-                if not hidden and (secret in path or any(secret in text for text in _readings(str(leaf)))):
+                if not hidden and (secret in path or any(secret in text for text in _iter_readings(str(leaf)))):
                     found.append(Place(urn, path))
         return found
 
 
-def _readings(text: str, depth: int = 2) -> Iterator[str]:
+def _iter_readings(text: str, depth: int = 2) -> Iterator[str]:
     """The text, and what base64 inside it (compressed or not) says."""
     yield text
     if not depth:
@@ -126,4 +126,4 @@ def _readings(text: str, depth: int = 2) -> Iterator[str]:
                 content = gzip.decompress(content)
         except (binascii.Error, OSError, EOFError, zlib.error):
             continue
-        yield from _readings(content.decode("utf-8", "replace"), depth - 1)
+        yield from _iter_readings(content.decode("utf-8", "replace"), depth - 1)

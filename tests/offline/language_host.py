@@ -60,7 +60,7 @@ class Host(LanguageServer):
     def Run(self, request: Any, context: Any) -> Any:
         request.args[:] = [self.engine]  # where the SDK's server looks for it
         reading, writing = os.pipe()
-        command = [_python(request.info), str(self.launcher), "--run", str(writing)]
+        command = [_find_python(request.info), str(self.launcher), "--run", str(writing)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[writing]) as process:
             os.close(writing)
             assert process.stdin
@@ -73,7 +73,7 @@ class Host(LanguageServer):
         return language_pb2.RunResponse.FromString(content)
 
     def RunPlugin(self, request: Any, context: Any) -> Iterator[Any]:
-        command = [_python(request.info), "-u", str(_program(request.info)), *request.args]
+        command = [_find_python(request.info), "-u", str(_find_program(request.info)), *request.args]
         environment = dict(item.split("=", 1) for item in request.env) or None
         with subprocess.Popen(
             command,
@@ -90,13 +90,13 @@ class Host(LanguageServer):
         yield language_pb2.RunPluginResponse(exitcode=process.returncode)
 
 
-def _program(info: Any) -> Path:
+def _find_program(info: Any) -> Path:
     path = Path(info.program_directory) / (info.entry_point or ".")
     return path / "__main__.py" if path.is_dir() else path
 
 
-def _python(info: Any) -> str:
-    """The interpreter: the project's ``virtualenv`` option, else ours."""
+def _find_python(info: Any) -> str:
+    """The interpreter: the project's ``virtualenv`` option, else that of this process."""
     fields = info.options.fields
     chosen = fields["virtualenv"].string_value if "virtualenv" in fields else ""
     return str(Path(info.root_directory) / chosen / "bin" / "python") if chosen else sys.executable
@@ -106,13 +106,13 @@ def run(answer: int) -> None:
     """One run of a program in this interpreter: the request on standard input, the response to a file descriptor."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the engine interrupts the whole group when a resource fails
     request = language_pb2.RunRequest.FromString(sys.stdin.buffer.read())
-    program = _program(request.info)
+    program = _find_program(request.info)
     os.chdir(request.pwd or request.info.program_directory)
     sys.path[0] = str(program.parent)
     server = LanguageServer(lambda: runpy.run_path(str(program), run_name="__main__") and None)  # type: ignore[arg-type, return-value]
     try:
         response = server.Run(request, None)
-    except grpc.RpcError:  # the engine has ended, and with it whoever would be told
+    except grpc.RpcError:  # the engine has ended: no process would get the answer
         os._exit(1)  # without the farewells of what it has interrupted
     with os.fdopen(answer, "wb") as pipe:
         pipe.write(response.SerializeToString())

@@ -20,8 +20,8 @@ from . import sdks, wire
 from .checker import check
 from .graph import Entry
 from .inventions import invent
-from .schema import schema
-from .transforms import call, transformed
+from .schema import read_schema
+from .transforms import apply_transforms, call
 
 STACK = "pulumi:pulumi:Stack"
 BUILT_IN = "pulumi:pulumi:"
@@ -33,7 +33,7 @@ class Unanswered(LookupError):
 
 
 class Refused(grpc.RpcError):
-    """What the engine would refuse at once, in the form in which a program gets it."""
+    """What the engine refuses immediately, in the form in which a program gets it."""
 
     def __init__(self, message: str):
         super().__init__(message)
@@ -47,7 +47,7 @@ class Refused(grpc.RpcError):
 
 
 class Monitor(mocks.MockMonitor):
-    """One stack's monitor. Faults of resources are collected, so that one run says all of them."""
+    """One stack's monitor. Errors of resources are collected, so that one run reports all of them."""
 
     def __init__(self, project: str, stack: str, preview: bool, invokes: Answers, no_defaults: frozenset[str]):
         super().__init__(mocks=None)  # type: ignore[arg-type]  # it would ask them for outputs; the schema has those
@@ -64,7 +64,7 @@ class Monitor(mocks.MockMonitor):
         self.lock = threading.RLock()
 
     def urn(self, parent: str, token: str, name: str) -> str:
-        """As the engine makes it: the stack is nobody's qualified parent type."""
+        """As the engine makes it: the stack is not part of a qualified type."""
         chain = parent.split("::")[2] if parent else ""
         qualified = token if chain in ("", STACK) else f"{chain}${token}"
         return f"urn:pulumi:{self.stack}::{self.project}::{qualified}::{name}"
@@ -72,14 +72,14 @@ class Monitor(mocks.MockMonitor):
     # what a program asks
 
     def RegisterResource(self, request: Any) -> Any:
-        request = transformed(request, self._transforms_of(request))
+        request = apply_transforms(request, self._list_transforms(request))
         urn = self.urn(request.parent, request.type, request.name)
         if request.type == STACK:
             return resource_pb2.RegisterResourceResponse(urn=urn)
         if request.remote:
             raise Refused(f"{urn}: a component of another process cannot be recorded")
         inputs = wire.read(request.object)
-        identifier, outputs = self._made(request, inputs) if request.custom else ("", {})
+        identifier, outputs = self._create(request, inputs) if request.custom else ("", {})
         entry = Entry(
             urn=urn,
             type=request.type,
@@ -109,7 +109,7 @@ class Monitor(mocks.MockMonitor):
         with self.lock:
             self.transforms[urn] = list(request.transforms)
             self._add(entry, request.version)
-        return resource_pb2.RegisterResourceResponse(urn=urn, id=identifier, object=wire.struct(outputs))
+        return resource_pb2.RegisterResourceResponse(urn=urn, id=identifier, object=wire.build_struct(outputs))
 
     def ReadResource(self, request: Any) -> Any:
         urn = self.urn(request.parent, request.type, request.name)
@@ -128,13 +128,13 @@ class Monitor(mocks.MockMonitor):
         )
         with self.lock:
             self._add(entry, request.version, checked=False)
-        return resource_pb2.ReadResourceResponse(urn=urn, properties=wire.struct(outputs))
+        return resource_pb2.ReadResourceResponse(urn=urn, properties=wire.build_struct(outputs))
 
     def RegisterResourceOutputs(self, request: Any) -> Any:
         outputs = wire.read(request.outputs)
         with self.lock:
             if request.urn in self.entries:
-                self.entries[request.urn] = _with(self.entries[request.urn], outputs=outputs)
+                self.entries[request.urn] = _replace(self.entries[request.urn], outputs=outputs)
             else:
                 self.exports = outputs
         return empty_pb2.Empty()
@@ -145,19 +145,19 @@ class Monitor(mocks.MockMonitor):
             asked = resource_pb2.TransformInvokeRequest(token=request.tok, args=arguments)
             answered = call(callback, asked.SerializeToString())
             arguments = resource_pb2.TransformInvokeResponse.FromString(answered).args
-        given = wire.bare(wire.read(arguments))
+        given = wire.strip_marks(wire.read(arguments))
         if request.tok == "pulumi:pulumi:getResource":
             entry = self.entries[given["urn"]]
             found: Mapping[str, Any] = {"urn": entry.urn, "id": f"{entry.name}-id", "state": entry.outputs}
-            return resource_pb2.ResourceInvokeResponse(**{"return": wire.struct(found)})
-        package = sdks.package_of(request.tok)
+            return resource_pb2.ResourceInvokeResponse(**{"return": wire.build_struct(found)})
+        package = sdks.get_package(request.tok)
         if not request.provider and self._explicit_only(package):
             raise Refused(f"Default provider for '{package}' disabled. '{request.tok}' must use an explicit provider.")
         if request.tok not in self.invokes:
             raise Unanswered(f"no canned answer for {request.tok} with {given}: give one in invokes=")
         answer = self.invokes[request.tok]
         return resource_pb2.ResourceInvokeResponse(
-            **{"return": wire.struct(answer(given) if callable(answer) else answer)}
+            **{"return": wire.build_struct(answer(given) if callable(answer) else answer)}
         )
 
     def Call(self, request: Any) -> Any:
@@ -173,7 +173,7 @@ class Monitor(mocks.MockMonitor):
 
     # how it is answered
 
-    def _transforms_of(self, request: Any) -> Iterator[callback_pb2.Callback]:
+    def _list_transforms(self, request: Any) -> Iterator[callback_pb2.Callback]:
         yield from request.transforms
         parent = request.parent
         while parent in self.entries:
@@ -187,7 +187,7 @@ class Monitor(mocks.MockMonitor):
         self.entries[entry.urn] = entry
         if not entry.custom or entry.type.startswith(BUILT_IN):
             return
-        package = sdks.package_of(entry.type)
+        package = sdks.get_package(entry.type)
         if not entry.provider and not entry.type.startswith(sdks.PROVIDER) and self._explicit_only(package):
             self.errors.append(
                 f"Default provider for '{package}' disabled. '{entry.urn}' must use an explicit provider."
@@ -199,7 +199,7 @@ class Monitor(mocks.MockMonitor):
     def _explicit_only(self, package: str) -> bool:
         return bool({"*", package} & self.no_defaults)
 
-    def _made(self, request: Any, inputs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    def _create(self, request: Any, inputs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         identifier = "" if self.preview else request.importId or f"{request.name}-id"
         outputs = self._outputs(request, inputs)
         for name in request.additionalSecretOutputs:
@@ -209,12 +209,12 @@ class Monitor(mocks.MockMonitor):
 
     def _outputs(self, request: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
         try:
-            invented = invent(schema(request.type), inputs, request.name)
-        except sdks.Unknown:  # the check says so, with the resource's name
+            invented = invent(read_schema(request.type), inputs, request.name)
+        except sdks.Unknown:  # the check reports it, with the name of the resource
             invented = {}
         if self.preview:
             invented = dict.fromkeys(invented, wire.UNKNOWN)
-        return {**{name: _resolved(value) for name, value in inputs.items()}, **invented}
+        return {**{name: _resolve_references(value) for name, value in inputs.items()}, **invented}
 
     def _alias(self, alias: alias_pb2.Alias, request: Any) -> str:
         if alias.urn:
@@ -226,24 +226,24 @@ class Monitor(mocks.MockMonitor):
         return f"urn:pulumi:{spec.stack or self.stack}::{spec.project or self.project}::{rest}"
 
 
-def _resolved(value: Any) -> Any:
+def _resolve_references(value: Any) -> Any:
     """A provider that does not know references gets the resource's id."""
     match value:
         case wire.Reference():
             return value.id
         case wire.Secret():
-            return wire.Secret(_resolved(value.value))
+            return wire.Secret(_resolve_references(value.value))
         case Mapping():
-            return {name: _resolved(item) for name, item in value.items()}
+            return {name: _resolve_references(item) for name, item in value.items()}
         case list():
-            return [_resolved(item) for item in value]
+            return [_resolve_references(item) for item in value]
     return value
 
 
-def _with(entry: Entry, **changes: Any) -> Entry:
+def _replace(entry: Entry, **changes: Any) -> Entry:
     return Entry(**{**vars(entry), **changes})
 
 
-def disabled_defaults(config: Mapping[str, str]) -> frozenset[str]:
+def list_disabled_defaults(config: Mapping[str, str]) -> frozenset[str]:
     """Packages whose default provider the stack's configuration forbids (``*``: all)."""
     return frozenset(json.loads(config.get("pulumi:disable-default-providers", "[]")))

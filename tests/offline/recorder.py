@@ -20,7 +20,7 @@ from pulumi.runtime.proto import engine_pb2
 from pulumi.runtime.settings import Settings, configure, set_root_resource
 
 from .graph import Graph
-from .monitor import Answers, Monitor, disabled_defaults
+from .monitor import Answers, Monitor, list_disabled_defaults
 from .sdks import expect_warnings
 
 
@@ -42,10 +42,10 @@ def record(
     project: str = "project",
     stack: str = "stack",
 ) -> Graph:
-    """Run a program in a stack of its own.
+    """Run a program in a new stack.
 
     Args:
-        program: what would stand in ``__main__.py``; may be a coroutine function.
+        program: the content of a ``__main__.py``; may be a coroutine function.
         preview: computed outputs and ids are unknown, as in ``pulumi preview``; otherwise they are invented.
         config: the stack's configuration. Keys without a namespace get the project's; values that are no strings
             become JSON.
@@ -58,25 +58,25 @@ def record(
         ProgramRefused: everything the engine or a provider's schema would refuse.
         Exception: whatever the program itself raises.
     """
-    settings = {_key(key, project): _text(value) for key, value in (config or {}).items()}
-    monitor = Monitor(project, stack, preview, invokes or {}, disabled_defaults(settings))
+    settings = {_qualify_key(key, project): _format_value(value) for key, value in (config or {}).items()}
+    monitor = Monitor(project, stack, preview, invokes or {}, list_disabled_defaults(settings))
     with patch.dict(os.environ, PULUMI_ERROR_OUTPUT_STRING="true"), warnings.catch_warnings():
         expect_warnings()
-        secrets = {_key(key, project) for key in secret_config}
+        secrets = {_qualify_key(key, project) for key in secret_config}
         log = contextvars.copy_context().run(_run, program, monitor, settings, secrets)
     if monitor.errors:
         raise ProgramRefused(sorted(monitor.errors))
     return Graph(monitor.entries, monitor.exports, tuple(sorted(monitor.warnings)), tuple(log))
 
 
-def program_at(folder: Path) -> Callable[[], Any]:
+def load_program(folder: Path) -> Callable[[], Any]:
     """The program in a folder (``__main__.py``) or a file, as a function."""
     file = folder / "__main__.py" if folder.is_dir() else folder
     return lambda: runpy.run_path(str(file), run_name="__main__") and None
 
 
 class Log(mocks.MockEngine):
-    """What is said to the user, from information upwards."""
+    """Messages to the user, from information upwards."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -86,16 +86,16 @@ class Log(mocks.MockEngine):
             self.said.append(f"{engine_pb2.LogSeverity.Name(request.severity).lower()}: {request.message}")
 
 
-def _key(key: str, project: str) -> str:
+def _qualify_key(key: str, project: str) -> str:
     return key if ":" in key else f"{project}:{key}"
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def _run(program: Callable[[], Any], monitor: Monitor, config: dict[str, str], secrets: set[str]) -> list[str]:
-    """In a context of its own: the SDK keeps its state in context variables, so nothing of a run outlives it."""
+    """In a separate context: the SDK keeps its state in context variables, so nothing of a run outlives it."""
     log = Log()
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # the SDK leaves failed tasks unobserved on purpose
     loop = asyncio.new_event_loop()

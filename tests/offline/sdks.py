@@ -29,7 +29,7 @@ def expect_warnings() -> None:
 
 
 @contextmanager
-def loading() -> Iterator[None]:
+def guard_loading() -> Iterator[None]:
     """Around every look into a generated SDK: a module loads at the first, which two threads must not take at once."""
     with _ONE_AT_A_TIME, warnings.catch_warnings():
         expect_warnings()
@@ -41,7 +41,7 @@ class Unknown(LookupError):
 
 
 @cache
-def installed() -> Mapping[str, tuple[str, str]]:
+def list_installed() -> Mapping[str, tuple[str, str]]:
     """Pulumi package -> (Python package, version), from what is installed."""
     found = {}
     for folder in reversed(sys.path):
@@ -52,32 +52,32 @@ def installed() -> Mapping[str, tuple[str, str]]:
     return found
 
 
-def package_of(token: str) -> str:
+def get_package(token: str) -> str:
     """The Pulumi package of a token: ``aws`` of ``aws:ec2/vpc:Vpc`` and of ``pulumi:providers:aws``."""
     return token.removeprefix(PROVIDER) if token.startswith(PROVIDER) else token.split(":", maxsplit=1)[0]
 
 
-def version_of(package: str) -> str:
+def get_version(package: str) -> str:
     """The installed version of a package's SDK."""
-    return installed()[package][1] if package in installed() else ""
+    return list_installed()[package][1] if package in list_installed() else ""
 
 
 @cache
-def resource_class(token: str) -> type:
+def find_resource_class(token: str) -> type:
     """The generated class of a resource or of a provider.
 
     Raises:
         Unknown: no SDK of this package is installed, or it has no such type.
     """
-    with loading():
-        return _resource_class(token)
+    with guard_loading():
+        return _find_resource_class(token)
 
 
-def _resource_class(token: str) -> type:
-    package = package_of(token)
-    if package not in installed():
-        raise Unknown(f"no SDK of package {package!r} is installed; there are {', '.join(sorted(installed()))}")
-    importlib.import_module(installed()[package][0])
+def _find_resource_class(token: str) -> type:
+    package = get_package(token)
+    if package not in list_installed():
+        raise Unknown(f"no SDK of package {package!r} is installed; there are {', '.join(sorted(list_installed()))}")
+    importlib.import_module(list_installed()[package][0])
     if token.startswith(PROVIDER):
         served = rpc.get_resource_package(package, "")
         where = served.pkg_info if served else {}  # type: ignore[attr-defined]
@@ -87,13 +87,13 @@ def _resource_class(token: str) -> type:
         where = module.mod_info if module else {}  # type: ignore[attr-defined]
         name = where.get("classes", {}).get(token)
     if name is None:
-        raise Unknown(f"the SDK of package {package!r}, {version_of(package)}, has no type {token!r}")
+        raise Unknown(f"the SDK of package {package!r}, {get_version(package)}, has no type {token!r}")
     found = getattr(importlib.import_module(where["fqn"]), name)
     assert issubclass(found, pulumi.Resource)
     return found
 
 
-def inputs_class(resource: type) -> type:
+def find_inputs_class(resource: type) -> type:
     """The class of a resource's inputs, beside it: ``PodInitArgs`` where ``PodArgs`` is the name of a nested type."""
     module = sys.modules[resource.__module__]
     for suffix in ("InitArgs", "Args"):

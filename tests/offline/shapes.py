@@ -21,7 +21,7 @@ from typing import Any
 
 import pulumi
 
-from .sdks import loading
+from .sdks import guard_loading
 
 EXPECTED = re.compile(r"Expected value is '([^']+)'")
 
@@ -113,12 +113,12 @@ def is_object(thing: Any) -> bool:
 
 def read(annotation: Any) -> tuple[Shape, bool]:
     """The shape an annotation stands for, and whether it may be absent."""
-    members = list(dict.fromkeys(_members(annotation)))
+    members = list(dict.fromkeys(_iter_members(annotation)))
     optional = type(None) in members
     members = [member for member in members if member is not type(None)]
     if any(is_object(member) for member in members):  # older SDKs also list a plain mapping for the same object
         members = [member for member in members if typing.get_origin(member) is not collections.abc.Mapping]
-    shapes = list(dict.fromkeys(_shape(member) for member in members))
+    shapes = list(dict.fromkeys(_read_shape(member) for member in members))
     choices = [shape for shape in shapes if isinstance(shape, Choice)]
     if len(choices) == 1 and len(shapes) == 2 and Scalar("string") in shapes:
         return Choice(choices[0].values, open=True), optional
@@ -127,21 +127,21 @@ def read(annotation: Any) -> tuple[Shape, bool]:
     return (shapes[0] if len(shapes) == 1 else OneOf(tuple(shapes))), optional
 
 
-def _members(annotation: Any) -> Iterator[Any]:
+def _iter_members(annotation: Any) -> Iterator[Any]:
     origin = typing.get_origin(annotation)
     if origin is pulumi.Output:  # of an output property; inside a union it is plumbing and never gets here
-        yield from _members(typing.get_args(annotation)[0])
+        yield from _iter_members(typing.get_args(annotation)[0])
     elif origin in (typing.Union, types.UnionType):
         for member in typing.get_args(annotation):
             inner = typing.get_origin(member)
             if inner in (pulumi.Output, collections.abc.Awaitable) or typing.is_typeddict(member):
                 continue
-            yield from _members(member)
+            yield from _iter_members(member)
     else:
         yield annotation
 
 
-def _shape(member: Any) -> Shape:
+def _read_shape(member: Any) -> Shape:
     if member in SCALARS:
         return SCALARS[member]
     origin, arguments = typing.get_origin(member), typing.get_args(member)
@@ -161,16 +161,16 @@ def _shape(member: Any) -> Shape:
 
 
 @cache
-def properties(cls: type) -> Mapping[str, Property]:
+def read_properties(cls: type) -> Mapping[str, Property]:
     """Properties of a generated class by their name on the wire.
 
     An input is required where the constructor has no default for it, an output where its type has no ``None``.
     """
-    with loading():
-        return _properties(cls)
+    with guard_loading():
+        return _read_properties(cls)
 
 
-def _properties(cls: type) -> dict[str, Property]:
+def _read_properties(cls: type) -> dict[str, Property]:
     found: dict[str, Property] = {}
     wanted = set()
     if hasattr(cls, "_pulumi_input_type"):

@@ -32,7 +32,7 @@ NAMES = {
 """Options that a transform and a registration spell differently."""
 
 
-def transformed(
+def apply_transforms(
     request: resource_pb2.RegisterResourceRequest, callbacks: Iterable[callback_pb2.Callback]
 ) -> resource_pb2.RegisterResourceRequest:
     """The registration after the given transforms, one after the other."""
@@ -43,7 +43,7 @@ def transformed(
             custom=request.custom,
             parent=request.parent,
             properties=request.object,
-            options=_options(request),
+            options=_build_options(request),
         )
         answer = resource_pb2.TransformResponse.FromString(call(callback, asked.SerializeToString()))
         changed = resource_pb2.RegisterResourceRequest()
@@ -62,7 +62,7 @@ def call(callback: callback_pb2.Callback, request: bytes) -> bytes:
         return bytes(stub.Invoke(callback_pb2.CallbackInvokeRequest(token=callback.token, request=request)).response)
 
 
-def _options(request: resource_pb2.RegisterResourceRequest) -> resource_pb2.TransformResourceOptions:
+def _build_options(request: resource_pb2.RegisterResourceRequest) -> resource_pb2.TransformResourceOptions:
     made = resource_pb2.TransformResourceOptions(providers=dict(request.providers))
     for name in ("depends_on", *LISTS):
         getattr(made, name).extend(getattr(request, NAMES.get(name, name)))

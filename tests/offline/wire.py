@@ -16,7 +16,7 @@ FILES = (rpc._special_asset_sig, rpc._special_archive_sig)
 
 @dataclass(frozen=True)
 class Unknown:
-    """A value that nobody has before the update."""
+    """A value that is unknown before the update."""
 
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -54,7 +54,7 @@ class File:
 def read(value: Any) -> Any:
     """A protobuf structure, or Python values in its encoding, with the marks above. Reading twice changes nothing."""
     if isinstance(value, struct_pb2.Struct):
-        return _marked({name: read(field) for name, field in value.fields.items()})
+        return _read_marked({name: read(field) for name, field in value.fields.items()})
     if isinstance(value, struct_pb2.Value):
         kind = value.WhichOneof("kind")
         if kind == "struct_value":
@@ -65,7 +65,7 @@ def read(value: Any) -> Any:
             return int(value.number_value) if value.number_value.is_integer() else value.number_value
         return None if kind in (None, "null_value") else read(getattr(value, kind))
     if isinstance(value, Mapping):
-        return _marked({name: read(item) for name, item in value.items()})
+        return _read_marked({name: read(item) for name, item in value.items()})
     if isinstance(value, list | tuple):
         return [read(item) for item in value]
     if isinstance(value, str):
@@ -73,7 +73,7 @@ def read(value: Any) -> Any:
     return value
 
 
-def _marked(fields: dict[str, Any]) -> Any:
+def _read_marked(fields: dict[str, Any]) -> Any:
     signature = fields.get(SIGNATURE)
     if signature == SECRET:
         return Secret(fields.get("value"))
@@ -105,7 +105,7 @@ def write(value: Any) -> Any:
     return value
 
 
-def struct(fields: Mapping[str, Any]) -> struct_pb2.Struct:
+def build_struct(fields: Mapping[str, Any]) -> struct_pb2.Struct:
     """The encoding again, as a protobuf structure."""
     made = struct_pb2.Struct()
     made.update(write(fields))
@@ -129,13 +129,13 @@ def walk(value: Any, path: str = "", secret: bool = False) -> Iterator[tuple[str
             yield path, value, secret
 
 
-def bare(value: Any) -> Any:
+def strip_marks(value: Any) -> Any:
     """The value without the marks of secrets, as a provider sees it."""
     match value:
         case Secret():
-            return bare(value.value)
+            return strip_marks(value.value)
         case Mapping():
-            return {name: bare(item) for name, item in value.items()}
+            return {name: strip_marks(item) for name, item in value.items()}
         case list():
-            return [bare(item) for item in value]
+            return [strip_marks(item) for item in value]
     return value

@@ -23,11 +23,11 @@ EFS = {"name": "home", "kind": "nfs", "product": "efs", "mount": "/home"}
 WEKA = {"name": "scratch", "kind": "weka", "capacity": "200 TB", "mount": "/scratch"}
 
 
-def pool(**changes: Any) -> dict[str, Any]:
+def build_pool(**changes: Any) -> dict[str, Any]:
     return {"name": "train", "machine": "p5.48xlarge", "nodes": 4, "fabrics": ["compute"]} | changes
 
 
-def lustre(**changes: Any) -> dict[str, Any]:
+def build_lustre(**changes: Any) -> dict[str, Any]:
     return {
         "name": "scratch",
         "kind": "lustre",
@@ -37,12 +37,12 @@ def lustre(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def slurm(**changes: Any) -> dict[str, Any]:
+def build_slurm(**changes: Any) -> dict[str, Any]:
     return {"kind": "slurm", "version": "25.11"} | changes
 
 
-def existing(*zones: str | None) -> dict[str, Any]:
-    """A network of the user's, with a private subnet in each of these zones (None: it is not said in which)."""
+def build_existing_network(*zones: str | None) -> dict[str, Any]:
+    """A network of the user's, with a private subnet in each of these zones (None: the zone is not specified)."""
     subnets = [{"id": f"subnet-{number}"} | ({"zone": zone} if zone else {}) for number, zone in enumerate(zones, 1)]
     return {"id": "vpc-1", "subnets": subnets}
 
@@ -50,26 +50,26 @@ def existing(*zones: str | None) -> dict[str, Any]:
 KUBERNETES = {"kind": "kubernetes", "version": "1.35"}
 
 
-def less(folder: Path, kind: str, name: str, text: str) -> Catalog:
-    """The catalog with fields of one thing given anew, or taken away where the text says null."""
+def overlay_catalog(folder: Path, kind: str, name: str, text: str) -> Catalog:
+    """The catalog with fields of one entry replaced, or removed where the text has null."""
     path = folder / kind / f"{name}.yaml"
     path.parent.mkdir(parents=True)
     path.write_text(text)
     return Catalog([folder])
 
 
-def on_aws(catalog: Catalog | None = None, **changes: Any) -> Plan:
+def build_plan(catalog: Catalog | None = None, **changes: Any) -> Plan:
     spec = {
         "name": "c",
         "site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"]},
-        "scheduler": slurm(),
-        "pools": [pool()],
+        "scheduler": build_slurm(),
+        "pools": [build_pool()],
         "fabrics": FABRICS,
     } | changes
     return resolve(loads(yaml.safe_dump(spec)), catalog)
 
 
-def cloud(**changes: Any) -> CloudPlan:
-    plan = on_aws(**changes)
+def build_cloud(**changes: Any) -> CloudPlan:
+    plan = build_plan(**changes)
     assert plan.cloud is not None, [str(finding) for finding in plan.findings]
     return plan.cloud

@@ -16,7 +16,7 @@ LIQUID = {"kind": "direct-liquid", "supply": "32 °C"}
 QM9700 = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
 
 
-def hall(folder: Path, machine: str = "dgx-h100", nodes: int = 127, **facility: Any) -> Plan:
+def build_hall(folder: Path, machine: str = "dgx-h100", nodes: int = 127, **facility: Any) -> Plan:
     """A pool and a fabric in a hall; ``fabrics`` and ``pools`` replace those."""
     pools = facility.pop("pools", [{"name": "train", "machine": machine, "nodes": nodes, "fabrics": ["compute"]}])
     fabrics = facility.pop("fabrics", [QM9700])
@@ -36,6 +36,6 @@ def hall(folder: Path, machine: str = "dgx-h100", nodes: int = 127, **facility: 
     return resolve(load(file))
 
 
-def of(plan: Plan, check: str) -> list[str]:
-    """What a check said."""
+def list_problems(plan: Plan, check: str) -> list[str]:
+    """Problems that a check reported."""
     return [finding.problem for finding in plan.findings if finding.check == check]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from plan.test_resolve import train
+from plan.test_resolve import build_pools
 
 from supercloud.catalog import Catalog
 from supercloud.plan.model.plan import Plan, StoragePlan
@@ -31,24 +31,24 @@ body: {units: 2, weight: 40 kg}
 GIVES = {"read": "45 GB/s", "write": "30 GB/s"}
 
 
-def planned(catalog: Catalog, *stores: dict[str, Any], nodes: int = 127, **changes: Any) -> Plan:
+def plan_storage(catalog: Catalog, *stores: dict[str, Any], nodes: int = 127, **changes: Any) -> Plan:
     spec = {
         "name": "pod1",
         "site": {"kind": "onprem", "location": "stockholm"},
         "scheduler": {"kind": "slurm", "version": "22.05"},
-        "pools": train("dgx-h100", nodes),
+        "pools": build_pools("dgx-h100", nodes),
         "fabrics": [{"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}],
         "storage": [{"name": "scratch", "kind": "lustre", "mount": "/scratch"} | store for store in stores],
     } | changes
     return resolve(loads(yaml.safe_dump(spec)), catalog)
 
 
-def stored(catalog: Catalog, **store: Any) -> StoragePlan:
-    (item,) = planned(catalog, {"servers": {"machine": "flash-24", "throughput": GIVES}} | store).storage
+def build_storage(catalog: Catalog, **store: Any) -> StoragePlan:
+    (item,) = plan_storage(catalog, {"servers": {"machine": "flash-24", "throughput": GIVES}} | store).storage
     return item
 
 
-def checks(plan: Plan) -> dict[str, str]:
+def list_storage_checks(plan: Plan) -> dict[str, str]:
     return {finding.check: finding.problem for finding in plan.findings if finding.check.startswith("storage")}
 
 

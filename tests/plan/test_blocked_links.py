@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from plan.test_resolve import planned
+from plan.test_resolve import plan_spec
 from samples import ROOT
 
 from supercloud.errors import Finding
@@ -25,24 +25,24 @@ MANAGEMENT = {
 }
 
 
-def site(nodes: int, **more: Any) -> Plan:
+def build_site(nodes: int, **more: Any) -> Plan:
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": nodes, "fabrics": ["in-band", "management"]}]
-    return planned(
+    return plan_spec(
         pools=pools, fabrics=[IN_BAND | more, MANAGEMENT], facility={"rack": {"type": "eia-48u", "nodes": 4}}
     )
 
 
-def blocked(plan: Plan) -> list[Finding]:
+def find_blocked_links(plan: Plan) -> list[Finding]:
     assert not plan.errors
     return [item for item in plan.findings if item.check == "network-blocked"]
 
 
 # By hand: three pairs of leaves with four links to each of two spines: the second spine is joined by one pair only; of
 # the two links of each management leaf, which go to both spines, one is left.
-def test_links_to_spines_that_are_no_pair_are_counted() -> None:
-    plan = site(127, leaf_up=4, spines=2, peer_links=2)
+def test_blocked_links_to_spines_without_a_pair_are_counted() -> None:
+    plan = build_site(127, leaf_up=4, spines=2, peer_links=2)
     leaves = plan.fabrics[1].count_switches("leaf")
-    found = {item.path: item.problem for item in blocked(plan)}
+    found = {item.path: item.problem for item in find_blocked_links(plan)}
     assert [tier.count for tier in plan.fabrics[0].tiers] == [6, 2]
     assert (
         found["fabrics[0]"].startswith("8 of 24 links")
@@ -58,18 +58,20 @@ def test_links_to_spines_that_are_no_pair_are_counted() -> None:
         (40, {"spines": 4}, {"tiers": 1, "peer_links": 2}),
     ],
 )
-def test_what_is_advised_leaves_no_link_blocked(nodes: int, declared: dict[str, Any], cure: dict[str, Any]) -> None:
-    found = blocked(site(nodes, **declared))
+def test_the_suggested_fix_leaves_no_link_blocked(nodes: int, declared: dict[str, Any], cure: dict[str, Any]) -> None:
+    found = find_blocked_links(build_site(nodes, **declared))
     text = "set " + " and ".join(f"{key}: {value}" for key, value in cure.items())
     assert found and all(item.hint.startswith(text) for item in found), found
     cured = {key: value for key, value in declared.items() if key != "spines" or "spines" in cure} | cure
-    assert not blocked(site(nodes, **cured))
+    assert not find_blocked_links(build_site(nodes, **cured))
 
 
 def test_routed_networks_and_single_switches_block_nothing() -> None:
     pools = [{"name": "train", "machine": "dgx-b300", "nodes": 72, "fabrics": ["compute"]}]
     routed = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
-    assert not blocked(planned(pools=pools, fabrics=[routed])) and not blocked(site(8, tiers=1, peer_links=2))
+    assert not find_blocked_links(plan_spec(pools=pools, fabrics=[routed])) and not find_blocked_links(
+        build_site(8, tiers=1, peer_links=2)
+    )
 
 
 def test_a_network_that_joins_another_is_advised_fewer_uplinks_and_no_routing() -> None:
@@ -77,13 +79,13 @@ def test_a_network_that_joins_another_is_advised_fewer_uplinks_and_no_routing() 
     example = ROOT / "examples/07-storage"
     spec = load(example / "cluster.yaml").model
     spec = spec.model_copy(update={"catalog": str(example / spec.catalog)}) if spec.catalog else spec
-    found = blocked(resolve(spec))
+    found = find_blocked_links(resolve(spec))
     assert {item.path for item in found} == {"fabrics[2]", "fabrics[3]"}
     assert all(item.hint.startswith("set spines: 1 and leaf_up: 16") for item in found), found
     changes = {"spines": 1, "leaf_up": 16}
     changed = tuple(item.model_copy(update=changes) if item.name == "in-band" else item for item in spec.fabrics)
     after = resolve(spec.model_copy(update={"fabrics": changed}))
-    assert not after.errors and not blocked(after)
+    assert not after.errors and not find_blocked_links(after)
     routed = tuple(
         item.model_copy(update={"kind": "roce"}) if item.name == "in-band" else item for item in spec.fabrics
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from halls import QM9700, hall
+from halls import QM9700, build_hall
 
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.publish.summary import build_rows
@@ -14,18 +14,18 @@ from supercloud.targets.site.bom.items import build_items
 RACK = {"type": "eia-48u"}
 
 
-def fabric_row(plan: Plan) -> str:
+def get_fabric_row(plan: Plan) -> str:
     return next(text for what, _, text in build_rows(plan) if what == "fabric")
 
 
 @pytest.mark.parametrize("nodes, boxes", [(72, "32 leaf + 18 spine in 25 boxes: 16 leaf + 9 spine"), (3, None)])
-def test_boxes_are_those_of_the_bill(tmp_path: Path, nodes: int, boxes: str | None) -> None:
-    plan = hall(tmp_path, "dgx-b300", nodes, fabrics=[QM9700 | {"switch": "nvidia-q3200-ra"}], rack=RACK)
-    text = fabric_row(plan)
+def test_boxes_of_switches_match_the_bill_of_materials(tmp_path: Path, nodes: int, boxes: str | None) -> None:
+    plan = build_hall(tmp_path, "dgx-b300", nodes, fabrics=[QM9700 | {"switch": "nvidia-q3200-ra"}], rack=RACK)
+    text = get_fabric_row(plan)
     assert boxes is None or boxes in text
     (line,) = [item for item in build_items(plan) if item.section == "switches"]
     assert f" in {line.count} box{'es' * (line.count > 1)}: {line.note} (nvidia-q3200-ra)" in text
 
 
-def test_a_switch_that_is_a_box_of_its_own_is_counted_once(tmp_path: Path) -> None:
-    assert "box" not in fabric_row(hall(tmp_path, "dgx-h100", 40, rack=RACK))
+def test_switches_in_separate_boxes_have_no_count_of_boxes(tmp_path: Path) -> None:
+    assert "box" not in get_fabric_row(build_hall(tmp_path, "dgx-h100", 40, rack=RACK))

@@ -36,7 +36,7 @@ def walk(links: list[tuple[str, int, int]], root: int) -> Counter[str]:
 
 
 @given(links=LINKS, root=SWITCHES)
-def test_blocked_links_are_those_that_a_walk_leaves_out(links: list[tuple[str, int, int]], root: int) -> None:
+def test_blocked_links_match_a_spanning_tree(links: list[tuple[str, int, int]], root: int) -> None:
     domain = BridgeDomain(SIZES)
     for network, one, other in links:
         domain.add_links(network, np.array([one]), np.array([other]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from plan.test_resolve import planned, train
+from plan.test_resolve import build_pools, plan_spec
 
 from supercloud.plan.checks import CHECKS, format_check_name
 
@@ -17,14 +17,14 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "cooling-method": ("warning", {"facility": {"cooling": {"kind": "direct-liquid"}}}),
     "cooling-density": (
         "warning",
-        {"facility": {"rack": RACK, "cooling": {"kind": "air"}}, "pools": train("dgx-b200", 64)},
+        {"facility": {"rack": RACK, "cooling": {"kind": "air"}}, "pools": build_pools("dgx-b200", 64)},
     ),
     "carbon-unknown": ("note", {"site": {"kind": "onprem", "location": "atlantis"}}),
     "fabric-unused": ("warning", {"pools": [{"name": "train", "machine": "dgx-h100", "nodes": 4}]}),
     "fabric-rails-disjoint": (
         "note",
         {
-            "pools": train("dgx-gb200", 72),
+            "pools": build_pools("dgx-gb200", 72),
             "fabrics": [
                 {
                     "name": "compute",
@@ -39,14 +39,14 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "fabric-torus": (
         "warning",
         {
-            "pools": train("mi300x-8gpu", 32),
+            "pools": build_pools("mi300x-8gpu", 32),
             "fabrics": [{"name": "compute", "kind": "roce", "shape": "torus", "dims": [4, 4, 2]}],
         },
     ),
     "fabric-split-domain": (
         "warning",
         {
-            "pools": train("dgx-gb200", 72),
+            "pools": build_pools("dgx-gb200", 72),
             "fabrics": [
                 {
                     "name": "compute",
@@ -58,7 +58,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
             ],
         },
     ),
-    "mig-profile": ("error", {"pools": [train("dgx-h100", 8)[0] | {"slicing": {"mig": {"9g.99gb": 1}}}]}),
+    "mig-profile": ("error", {"pools": [build_pools("dgx-h100", 8)[0] | {"slicing": {"mig": {"9g.99gb": 1}}}]}),
     "slicing-support": (
         "error",
         {"pools": [{"name": "c", "machine": "cpu-6740e", "nodes": 1, "slicing": {"shards": 4}}], "fabrics": []},
@@ -90,53 +90,53 @@ OF_SOFTWARE = [
 @pytest.mark.parametrize(
     "mount", ["/etc", "/tmp/shared", "/opt/cni/bin", "/opt/weka", "/opt/mellanox", "/var/spool/slurmd", *OF_SOFTWARE]
 )
-def test_folders_of_the_system_are_no_mounts(mount: str) -> None:
-    found = planned(storage=[{"name": "a", "kind": "nfs", "mount": mount}]).findings
+def test_system_folders_cannot_be_mounts(mount: str) -> None:
+    found = plan_spec(storage=[{"name": "a", "kind": "nfs", "mount": mount}]).findings
     assert "storage-mount-reserved" in {finding.check for finding in found}
 
 
 @pytest.mark.parametrize("mount", ["/opt/data", "/opt/amdgpudata", "/opt/rocmdata", "/scratch/opt/rocm"])
-def test_other_folders_are_mounts(mount: str) -> None:
-    found = planned(storage=[{"name": "a", "kind": "nfs", "mount": mount}]).findings
+def test_other_folders_can_be_mounts(mount: str) -> None:
+    found = plan_spec(storage=[{"name": "a", "kind": "nfs", "mount": mount}]).findings
     assert "storage-mount-reserved" not in {finding.check for finding in found}
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_found(name: str) -> None:
+def test_each_check_reports_its_case(name: str) -> None:
     level, changes = CASES[name]
-    found = [finding for finding in planned(**changes).findings if finding.check == name]
+    found = [finding for finding in plan_spec(**changes).findings if finding.check == name]
     assert found and {finding.level for finding in found} == {level}
     assert all(finding.problem and finding.path for finding in found)
     assert all(finding.hint for finding in found)
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_suppressed_with_a_reason(name: str) -> None:
+def test_a_finding_is_suppressed_with_a_reason(name: str) -> None:
     _, changes = CASES[name]
-    plan = planned(**changes, suppress=[{"check": name, "reason": "we know"}])
+    plan = plan_spec(**changes, suppress=[{"check": name, "reason": "we know"}])
     assert name not in {finding.check for finding in plan.findings}
     assert {(item.finding.check, item.reason) for item in plan.suppressed} == {(name, "we know")}
 
 
-def test_only_at_the_path_that_was_named() -> None:
+def test_a_finding_is_suppressed_only_at_its_path() -> None:
     changes = CASES["storage-throughput-unknown"][1]
-    plan = planned(**changes, suppress=[{"check": "storage-throughput-unknown", "path": "storage[9]", "reason": "r"}])
+    plan = plan_spec(**changes, suppress=[{"check": "storage-throughput-unknown", "path": "storage[9]", "reason": "r"}])
     assert {"storage-throughput-unknown", "suppress-unused"} <= {finding.check for finding in plan.findings}
 
 
 def test_a_clean_spec_has_no_findings() -> None:
-    assert planned(scheduler={"kind": "slurm", "version": "24.11"}).findings == ()
+    assert plan_spec(scheduler={"kind": "slurm", "version": "24.11"}).findings == ()
 
 
-def test_suppressing_nonsense() -> None:
-    plan = planned(suppress=[{"check": "power-hedroom", "reason": "typo"}])
+def test_invalid_suppressions_are_errors() -> None:
+    plan = plan_spec(suppress=[{"check": "power-hedroom", "reason": "typo"}])
     (finding,) = plan.errors
     assert finding.hint == "did you mean power-headroom?"
-    plan = planned(pools=train("dgx-h10", 4), suppress=[{"check": "unknown-name", "reason": "no"}])
+    plan = plan_spec(pools=build_pools("dgx-h10", 4), suppress=[{"check": "unknown-name", "reason": "no"}])
     assert "the plan cannot be built without it" in " ".join(finding.problem for finding in plan.errors)
 
 
-def test_names_are_unique_and_documented() -> None:
+def test_check_names_are_unique_and_documented() -> None:
     names = [format_check_name(check) for check in CHECKS]
     assert len(names) == len(set(names))
     assert all(check.__doc__ for check in CHECKS)
@@ -151,8 +151,8 @@ def test_names_are_unique_and_documented() -> None:
         ("dgx-b200", {"4g.90gb": 1, "1g.23gb": 4}, ["8 compute slices, 1 more than the 7"]),
     ],
 )
-def test_mixed_mig_profiles(machine: str, mig: dict[str, int], problems: list[str]) -> None:
+def test_mixed_mig_profiles_share_slices_and_memory(machine: str, mig: dict[str, int], problems: list[str]) -> None:
     """Both compute slices and memory are shared by whatever profiles there are."""
-    plan = planned(pools=[train(machine, 8)[0] | {"slicing": {"mig": mig}}])
+    plan = plan_spec(pools=[build_pools(machine, 8)[0] | {"slicing": {"mig": mig}}])
     found = [item.problem for item in plan.findings if item.check == "mig-profile"]
     assert len(found) == len(problems) and all(want in have for want, have in zip(problems, found, strict=True))

@@ -17,20 +17,20 @@ CASES = ROOT / "tests" / "clouds" / "cases"
 _PLANS: dict[str, Plan] = {}
 
 
-def case(name: str) -> Plan:
+def build_case(name: str) -> Plan:
     if name not in _PLANS:
         _PLANS[name] = resolve(load(CASES / f"{name}.yaml"))
     return _PLANS[name]
 
 
-def cloud(name: str) -> CloudPlan:
-    found = case(name).cloud
+def get_cloud(name: str) -> CloudPlan:
+    found = build_case(name).cloud
     assert found is not None
     return found
 
 
-def storage(name: str, what: str) -> dict[str, Any]:
-    item = cloud(name).get_storage(what)
+def describe_storage(name: str, what: str) -> dict[str, Any]:
+    item = get_cloud(name).get_storage(what)
     return {
         "product": item.product,
         "gib": item.capacity.to("GiB") if item.capacity else None,
@@ -39,7 +39,7 @@ def storage(name: str, what: str) -> dict[str, Any]:
     } | dict(item.options)
 
 
-def cards_follow_the_rule(group: NodeGroup, cards: int) -> None:
+def check_cards(group: NodeGroup, cards: int) -> None:
     """Section 3 of the definitions: one EFA a card, unique places, and an address on device 0 of card 0 only."""
     places = [(item.card, item.device) for item in group.interfaces]
     assert len(set(places)) == len(places)
@@ -50,12 +50,12 @@ def cards_follow_the_rule(group: NodeGroup, cards: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["a1", "a2", "a6", "a8"])
-def test_nothing_forbids_it(name: str) -> None:
-    assert case(name).errors == ()
+def test_each_case_plans_without_errors(name: str) -> None:
+    assert build_case(name).errors == ()
 
 
-def test_a1_parallelcluster() -> None:
-    plan, found = case("a1"), cloud("a1")
+def test_a1_matches_the_parallelcluster_case() -> None:
+    plan, found = build_case("a1"), get_cloud("a1")
     (head,) = found.hosts
     assert (head.role, head.machine.name, head.disk.to("GiB"), head.is_public) == (
         "controller",
@@ -74,9 +74,9 @@ def test_a1_parallelcluster() -> None:
     )
     assert not group.has_placement_group
     assert (group.disk.to("GiB"), group.local_disk_mount) == (512, "/scratch")
-    cards_follow_the_rule(group, 32)
+    check_cards(group, 32)
     assert len(group.interfaces) == 33
-    assert storage("a1", "home") == {
+    assert describe_storage("a1", "home") == {
         "product": "fsx-openzfs",
         "deployment": "MULTI_AZ_1",
         "gib": 512,
@@ -84,7 +84,7 @@ def test_a1_parallelcluster() -> None:
         "per_tib": None,
         "compression": "NONE",
     }
-    lustre = storage("a1", "fsx")
+    lustre = describe_storage("a1", "fsx")
     assert (lustre["deployment"], lustre["gib"], lustre["per_tib"]) == ("PERSISTENT_2", 1200, 250)
     assert (lustre["compression"], lustre["version"], lustre["metadata"]) == ("LZ4", "2.15", "AUTOMATIC")
     assert found.network.cidrs == ("10.0.0.0/16", "10.1.0.0/16")
@@ -103,13 +103,13 @@ def test_a1_parallelcluster() -> None:
     assert slurm.options["JobAcctGatherType"] == "jobacct_gather/linux"
 
 
-def test_a2_pcs() -> None:
-    plan, found = case("a2"), cloud("a2")
+def test_a2_matches_the_pcs_case() -> None:
+    plan, found = build_case("a2"), get_cloud("a2")
     block, on_demand = found.list_groups("p5")
     assert (block.capacity.kind, block.has_placement_group) == ("capacity-block", False)
     assert (on_demand.capacity.kind, on_demand.has_placement_group) == ("on-demand", True)
     for group in (block, on_demand):
-        cards_follow_the_rule(group, 32)
+        check_cards(group, 32)
         assert sum(item.kind.startswith("efa") for item in group.interfaces) == 32
         assert (group.min_nodes, group.initial_nodes, group.max_nodes, group.disk.to("GiB")) == (0, 0, 4, 300)
     assert found.options["metadata_hops"] == 4
@@ -118,7 +118,7 @@ def test_a2_pcs() -> None:
     assert [item.cidr for item in found.network.subnets if item.is_public] == ["10.0.0.0/17"]
     private = [str(item.cidr) for item in found.network.subnets if not item.is_public]
     assert len(private) == 3 and all(cidr.endswith("/18") for cidr in private)
-    lustre = storage("a2", "fsx")
+    lustre = describe_storage("a2", "fsx")
     assert (lustre["deployment"], lustre["gib"], lustre["per_tib"], lustre["compression"], lustre["version"]) == (
         "PERSISTENT_2",
         1200,
@@ -127,7 +127,7 @@ def test_a2_pcs() -> None:
         "2.15",
     )
     assert lustre["efa"] is False
-    home = storage("a2", "home")
+    home = describe_storage("a2", "home")
     assert (home["deployment"], home["gib"], home["mb_s"]) == ("SINGLE_AZ_HA_2", 512, 320)
     assert [host.machine.name for host in found.list_hosts("login")] == ["m6i.4xlarge"]
     (cpu,) = found.list_groups("cpu")
@@ -136,16 +136,16 @@ def test_a2_pcs() -> None:
 
 
 @pytest.mark.parametrize("machine, cards", [("p5.48xlarge", 32), ("p5e.48xlarge", 32), ("p5en.48xlarge", 16)])
-def test_a2_other_types(machine: str, cards: int) -> None:
+def test_a2_plans_with_other_machine_types(machine: str, cards: int) -> None:
     loaded = load(CASES / "a2.yaml")
     pools = (loaded.model.pools[0].model_copy(update={"machine": machine}), loaded.model.pools[1])
     plan = resolve(loaded.model.model_copy(update={"pools": pools}))
     assert plan.cloud is not None and plan.errors == ()
-    cards_follow_the_rule(plan.cloud.list_groups("p5")[0], cards)
+    check_cards(plan.cloud.list_groups("p5")[0], cards)
 
 
-def test_a6_eks() -> None:
-    plan, found = case("a6"), cloud("a6")
+def test_a6_matches_the_eks_case() -> None:
+    plan, found = build_case("a6"), get_cloud("a6")
     assert plan.scheduler.version == "1.32"
     assert found.network.existing == "vpc-0123456789abcdef0" and found.network.cidrs == ()
     assert [item.is_public for item in found.network.subnets] == [False, False, True, True]
@@ -154,11 +154,11 @@ def test_a6_eks() -> None:
     assert not group.has_placement_group and group.local_disk_mount is not None
     assert all(not found.network.get_subnet(key).is_public for key in group.subnets)
     assert {found.network.get_subnet(key).zone for key in group.subnets} == {"us-east-2a"}
-    cards_follow_the_rule(group, 32)
+    check_cards(group, 32)
 
 
-def test_a8_isolated() -> None:
-    plan, found = case("a8"), cloud("a8")
+def test_a8_matches_the_isolated_case() -> None:
+    plan, found = build_case("a8"), get_cloud("a8")
     assert plan.scheduler.version == "1.33"
     assert found.network.cidrs[0] == "10.192.0.0/16"
     assert found.network.is_isolated and not any(item.is_public for item in found.network.subnets)
@@ -176,9 +176,9 @@ def test_a8_isolated() -> None:
     assert (system.machine.name, system.count) == ("m5.12xlarge", 1)
     (group,) = found.groups
     assert (group.max_nodes, group.disk.to("GiB")) == (2, 850)
-    cards_follow_the_rule(group, 32)
+    check_cards(group, 32)
     assert plan.get_pool("rig").accelerators_per_node == 8
-    lustre = storage("a8", "fsx")
+    lustre = describe_storage("a8", "fsx")
     assert (lustre["gib"], lustre["per_tib"]) == (4800, 250)
     assert {finding.check for finding in plan.findings} == {
         "cloud-network-ranges",

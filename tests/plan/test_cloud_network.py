@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan.clouds import KUBERNETES, cloud, on_aws, pool, slurm
+from plan.clouds import KUBERNETES, build_cloud, build_plan, build_pool, build_slurm
 
 from supercloud.plan.model.cloud import CloudPlan
 
 ZONES = [f"us-east-1{letter}" for letter in "abcdef"]
 
 
-def site(count: int) -> dict[str, Any]:
+def build_site(count: int) -> dict[str, Any]:
     return {"kind": "aws", "region": "us-east-1", "zones": ZONES[:count]}
 
 
-def ranges(found: CloudPlan) -> dict[str, str | None]:
+def list_ranges(found: CloudPlan) -> dict[str, str | None]:
     return {item.key: item.cidr for item in found.network.subnets}
 
 
-def sound(found: CloudPlan) -> None:
+def check_ranges(found: CloudPlan) -> None:
     whole = [ipaddress.IPv4Network(text) for text in found.network.cidrs]
     subnets = [ipaddress.IPv4Network(str(item.cidr)) for item in found.network.subnets]
     assert all(any(net.subnet_of(room) for room in whole) for net in subnets)
@@ -32,25 +32,25 @@ def sound(found: CloudPlan) -> None:
     assert not [pair for pair in combinations(whole, 2) if pair[0].overlaps(pair[1])]
 
 
-@pytest.mark.parametrize("scheduler", [slurm(), KUBERNETES], ids=["slurm", "kubernetes"])
+@pytest.mark.parametrize("scheduler", [build_slurm(), KUBERNETES], ids=["slurm", "kubernetes"])
 @pytest.mark.parametrize("count", range(1, 7))
-def test_sound_for_any_number_of_zones(scheduler: dict[str, Any], count: int) -> None:
-    found = cloud(site=site(count), scheduler=scheduler)
-    sound(found)
+def test_ranges_are_valid_for_any_number_of_zones(scheduler: dict[str, Any], count: int) -> None:
+    found = build_cloud(site=build_site(count), scheduler=scheduler)
+    check_ranges(found)
     assert {item.zone for item in found.network.subnets if item.purpose == "nodes"} >= set(ZONES[:count])
 
 
 def test_another_zone_renumbers_nothing() -> None:
-    before = ranges(cloud(site=site(2), scheduler=KUBERNETES))
-    after = ranges(cloud(site=site(3), scheduler=KUBERNETES))
+    before = list_ranges(build_cloud(site=build_site(2), scheduler=KUBERNETES))
+    after = list_ranges(build_cloud(site=build_site(3), scheduler=KUBERNETES))
     assert before.items() <= after.items()
 
 
 def test_more_nodes_add_ranges_and_renumber_nothing() -> None:
-    small, large = (cloud(pools=[pool(nodes=nodes)]) for nodes in (100, 20_000))
-    assert ranges(small).items() <= ranges(large).items()
+    small, large = (build_cloud(pools=[build_pool(nodes=nodes)]) for nodes in (100, 20_000))
+    assert list_ranges(small).items() <= list_ranges(large).items()
     assert len(small.network.cidrs) == 1 and len(large.network.cidrs) == 2
-    sound(large)
+    check_ranges(large)
     assert large.groups[0].subnets == ("private-us-east-1a", "private-us-east-1a-2")
 
 
@@ -64,35 +64,35 @@ def test_more_nodes_add_ranges_and_renumber_nothing() -> None:
         ("100.64.0.0/16", "100.64.0.0/10"),
     ],
 )
-def test_private_ranges_do_not_mix(first: str, room: str) -> None:
+def test_ranges_of_one_network_are_of_one_private_block(first: str, room: str) -> None:
     """AWS refuses to add a range of another of RFC 1918's blocks, and none but its like to one of 100.64.0.0/10."""
-    found = cloud(pools=[pool(nodes=40_000)], network={"cidr": first})
+    found = build_cloud(pools=[build_pool(nodes=40_000)], network={"cidr": first})
     more = [ipaddress.IPv4Network(text) for text in found.network.cidrs[1:]]
     assert more and all(net.subnet_of(ipaddress.IPv4Network(room)) for net in more)
-    sound(found)
+    check_ranges(found)
 
 
-def test_pods_have_addresses_of_the_subnets() -> None:
-    (of_slurm,) = cloud(pools=[pool()]).groups
-    (of_kubernetes,) = cloud(pools=[pool()], scheduler=KUBERNETES).groups
+def test_pods_get_addresses_of_the_subnets() -> None:
+    (of_slurm,) = build_cloud(pools=[build_pool()]).groups
+    (of_kubernetes,) = build_cloud(pools=[build_pool()], scheduler=KUBERNETES).groups
     assert (of_slurm.addresses_per_node, of_kubernetes.addresses_per_node) == (1, 1 + 2 * 50)
 
 
-def test_further_ranges_hold_the_private_subnets() -> None:
-    found = cloud(site=site(2), network={"cidr": "10.0.0.0/16", "cidrs": ["10.5.0.0/16", "10.6.0.0/16"]})
+def test_additional_ranges_are_for_private_subnets() -> None:
+    found = build_cloud(site=build_site(2), network={"cidr": "10.0.0.0/16", "cidrs": ["10.5.0.0/16", "10.6.0.0/16"]})
     assert [item.cidr for item in found.network.subnets if item.purpose == "nodes"] == ["10.5.0.0/16", "10.6.0.0/16"]
-    sound(found)
+    check_ranges(found)
 
 
-def test_isolated() -> None:
-    found = cloud(network={"isolated": True})
+def test_an_isolated_network_has_endpoints_and_no_public_subnets() -> None:
+    found = build_cloud(network={"isolated": True})
     assert found.network.is_isolated and not [item for item in found.network.subnets if item.is_public]
     assert found.network.endpoints["s3"] == "gateway" and found.network.endpoints["secretsmanager"] == "interface"
     assert "internet gateway" not in {line.item for line in found.cost.lines}
 
 
-def test_existing_subnets_are_used_as_they_are() -> None:
-    found = cloud(network={"id": "vpc-1", "subnets": [{"id": "subnet-1", "zone": "us-east-1a"}, "subnet-2"]})
+def test_existing_subnets_are_used_unchanged() -> None:
+    found = build_cloud(network={"id": "vpc-1", "subnets": [{"id": "subnet-1", "zone": "us-east-1a"}, "subnet-2"]})
     assert found.network.existing == "vpc-1" and found.network.cidrs == () and found.network.endpoints == {}
     assert found.groups[0].subnets == ("given-1", "given-2")
     assert [item.existing for item in found.network.subnets] == ["subnet-1", "subnet-2"]
@@ -124,10 +124,10 @@ TEXT = st.sampled_from(
     private=st.lists(TEXT, max_size=7),
     public=st.lists(TEXT, max_size=3),
     control=st.lists(TEXT, max_size=3),
-    scheduler=st.sampled_from([slurm(), slurm(managed_database=True, public=True), KUBERNETES]),
+    scheduler=st.sampled_from([build_slurm(), build_slurm(managed_database=True, public=True), KUBERNETES]),
     nodes=st.sampled_from([1, 500, 100_000]),
 )
-def test_nothing_that_is_declared_raises(
+def test_no_declared_network_raises(
     cidr: str | None,
     cidrs: list[str],
     zones: int,
@@ -143,11 +143,11 @@ def test_nothing_that_is_declared_raises(
         "isolated": is_isolated,
         "blocks": {"private": private, "public": public, "control": control},
     }
-    plan = on_aws(
-        site=site(zones),
+    plan = build_plan(
+        site=build_site(zones),
         scheduler=scheduler,
-        pools=[pool(nodes=nodes)],
+        pools=[build_pool(nodes=nodes)],
         network=network | ({"cidr": cidr} if cidr else {}),
     )
     if plan.errors == () and plan.cloud is not None:
-        sound(plan.cloud)
+        check_ranges(plan.cloud)

@@ -7,7 +7,17 @@ import sys
 from typing import Any
 
 import pytest
-from plan.clouds import BLOCK, FABRICS, KUBERNETES, RESERVED, cloud, lustre, on_aws, pool, slurm
+from plan.clouds import (
+    BLOCK,
+    FABRICS,
+    KUBERNETES,
+    RESERVED,
+    build_cloud,
+    build_lustre,
+    build_plan,
+    build_pool,
+    build_slurm,
+)
 from samples import EXAMPLES, ROOT
 
 from supercloud.plan.build.kubernetes.quota import compute_node_resources
@@ -36,26 +46,26 @@ AWS_EXAMPLES = [path for path in EXAMPLES if "aws" in path.parent.name]
     ],
 )
 def test_every_network_card_is_used(machine: str, interfaces: int, fast: int, addresses: int) -> None:
-    (group,) = cloud(pools=[pool(machine=machine)]).groups
+    (group,) = build_cloud(pools=[build_pool(machine=machine)]).groups
     assert len(group.interfaces) == interfaces
     assert sum(item.kind.startswith("efa") for item in group.interfaces) == fast
     assert sum(item.has_address for item in group.interfaces) == addresses
     assert group.interfaces[0].card == group.interfaces[0].device == 0 and group.interfaces[0].has_address
 
 
-def test_cards_of_a_gb200() -> None:
-    (group,) = cloud(pools=[pool(machine="p6e-gb200.36xlarge", nodes=18, capacity=[BLOCK])]).groups
+def test_a_gb200_instance_has_four_efa_only_cards() -> None:
+    (group,) = build_cloud(pools=[build_pool(machine="p6e-gb200.36xlarge", nodes=18, capacity=[BLOCK])]).groups
     assert [item.card for item in group.interfaces if item.kind == "efa-only"] == [1, 5, 9, 13]
     assert group.interfaces[0].kind == "interface"
 
 
 def test_without_a_fabric_there_is_one_interface() -> None:
-    (group,) = cloud(pools=[pool(fabrics=[])], fabrics=[]).groups
+    (group,) = build_cloud(pools=[build_pool(fabrics=[])], fabrics=[]).groups
     assert [(item.card, item.kind, item.has_address) for item in group.interfaces] == [(0, "interface", True)]
 
 
 @pytest.mark.slow
-def test_ways_are_tried_in_order_and_keys_do_not_depend_on_their_number() -> None:
+def test_kinds_of_capacity_are_tried_in_order_with_stable_keys() -> None:
     ways = [
         RESERVED,
         {"kind": "reservation-group", "id": "arn:aws:resource-groups:us-east-1:123456789012:group/g"},
@@ -63,7 +73,7 @@ def test_ways_are_tried_in_order_and_keys_do_not_depend_on_their_number() -> Non
         {"kind": "spot"},
         {"kind": "on-demand"},
     ]
-    groups = cloud(pools=[pool(capacity=ways)]).groups
+    groups = build_cloud(pools=[build_pool(capacity=ways)]).groups
     assert [(group.key, group.rank, group.initial_nodes, group.has_placement_group) for group in groups] == [
         ("train-reserved", 0, 4, False),
         ("train-reserved-group", 1, 0, False),
@@ -71,34 +81,36 @@ def test_ways_are_tried_in_order_and_keys_do_not_depend_on_their_number() -> Non
         ("train-spot", 3, 0, True),
         ("train-on-demand", 4, 0, True),
     ]
-    (alone,) = cloud(pools=[pool(capacity=[RESERVED])]).groups
+    (alone,) = build_cloud(pools=[build_pool(capacity=[RESERVED])]).groups
     assert alone.key == "train-reserved"
-    twice = cloud(pools=[pool(capacity=[RESERVED, RESERVED | {"id": "cr-2123456789abcdef0"}])]).groups
+    twice = build_cloud(pools=[build_pool(capacity=[RESERVED, RESERVED | {"id": "cr-2123456789abcdef0"}])]).groups
     assert [group.key for group in twice] == ["train-reserved", "train-reserved-2"]
 
 
 @pytest.mark.slow
-def test_a_placement_group_of_a_reservation_only_where_it_is_asked_for() -> None:
-    assert cloud(pools=[pool(capacity=[RESERVED], placement="cluster")]).groups[0].has_placement_group
-    assert not cloud(pools=[pool(capacity=[RESERVED])]).groups[0].has_placement_group
-    assert not cloud(pools=[pool(placement="none")]).groups[0].has_placement_group
+def test_a_reservation_has_a_placement_group_only_if_requested() -> None:
+    assert build_cloud(pools=[build_pool(capacity=[RESERVED], placement="cluster")]).groups[0].has_placement_group
+    assert not build_cloud(pools=[build_pool(capacity=[RESERVED])]).groups[0].has_placement_group
+    assert not build_cloud(pools=[build_pool(placement="none")]).groups[0].has_placement_group
 
 
 def test_a_fabric_stays_in_one_zone() -> None:
     site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]}
     pools = [
-        pool(capacity=[RESERVED | {"zone": "us-east-1b"}, {"kind": "on-demand"}]),
+        build_pool(capacity=[RESERVED | {"zone": "us-east-1b"}, {"kind": "on-demand"}]),
         {"name": "cpu", "machine": "m6i.large", "nodes": 2},
     ]
-    found = cloud(site=site, pools=pools)
+    found = build_cloud(site=site, pools=pools)
     assert [group.zones for group in found.groups] == [("us-east-1b",), ("us-east-1b",), ("us-east-1a", "us-east-1b")]
     assert all(found.network.get_subnet(key).zone in group.zones for group in found.groups for key in group.subnets)
 
 
 @pytest.mark.parametrize("nodes, wanted, domain", [(18, None, 18), (27, None, 9), (18, 9, 9), (36, 18, 18)])
-def test_ultraservers(nodes: int, wanted: int | None, domain: int) -> None:
-    gb200 = pool(machine="p6e-gb200.36xlarge", nodes=nodes, capacity=[BLOCK]) | ({"domain": wanted} if wanted else {})
-    plan = on_aws(pools=[gb200])
+def test_ultraservers_are_groups_of_whole_domains(nodes: int, wanted: int | None, domain: int) -> None:
+    gb200 = build_pool(machine="p6e-gb200.36xlarge", nodes=nodes, capacity=[BLOCK]) | (
+        {"domain": wanted} if wanted else {}
+    )
+    plan = build_plan(pools=[gb200])
     assert plan.errors == () and plan.cloud is not None
     assert plan.cloud.groups[0].domain_nodes == plan.pools[0].machine.domain_nodes == domain
     (blocks,) = [item for item in plan.localities if item.kind == "block"]
@@ -106,15 +118,15 @@ def test_ultraservers(nodes: int, wanted: int | None, domain: int) -> None:
     assert plan.pools[0].has_imex
 
 
-def test_trainium() -> None:
-    found = cloud(site={"kind": "aws", "region": "us-east-2"}, pools=[pool(machine="trn2.48xlarge")])
+def test_trainium_nodes_have_the_neuron_image() -> None:
+    found = build_cloud(site={"kind": "aws", "region": "us-east-2"}, pools=[build_pool(machine="trn2.48xlarge")])
     assert found.groups[0].image == "slurm-neuron-x86" and "neuron" in found.images["slurm-neuron-x86"]
-    ultra = cloud(pools=[pool(machine="trn2u.48xlarge", nodes=16, capacity=[BLOCK])])
+    ultra = build_cloud(pools=[build_pool(machine="trn2u.48xlarge", nodes=16, capacity=[BLOCK])])
     assert ultra.groups[0].domain_nodes == 4
 
 
 def test_slurm_has_a_controller_with_state_and_logins() -> None:
-    found = cloud(scheduler=slurm(login={"count": 2, "public": True}, database={"name": "db1"}))
+    found = build_cloud(scheduler=build_slurm(login={"count": 2, "public": True}, database={"name": "db1"}))
     assert [(host.key, host.role, host.count, host.hosts, host.is_public) for host in found.hosts] == [
         ("ctl1", "controller", 1, ("ctl1",), False),
         ("db1", "database", 1, ("db1",), False),
@@ -125,39 +137,39 @@ def test_slurm_has_a_controller_with_state_and_logins() -> None:
     assert found.database is None
 
 
-def test_hosts_are_reached_by_name() -> None:
-    plan = on_aws()
+def test_hosts_are_reachable_by_name() -> None:
+    plan = build_plan()
     assert [(host.name, host.address) for host in plan.scheduler.controllers] == [("ctl1", "ctl1.c.internal")]
 
 
-def test_a_database_that_the_cloud_runs() -> None:
-    found = cloud(scheduler=slurm(managed_database=True))
+def test_a_managed_database_has_no_host() -> None:
+    found = build_cloud(scheduler=build_slurm(managed_database=True))
     assert found.database is not None and found.database.product == "rds"
     zones = {found.network.get_subnet(key).zone for key in found.database.subnets}
     assert len(zones) == 2 and found.zones[0] in zones
 
 
 def test_many_nodes_get_a_larger_controller() -> None:
-    small, large = (cloud(pools=[pool(nodes=nodes)]).hosts[0].machine.memory for nodes in (4, 1000))
+    small, large = (build_cloud(pools=[build_pool(nodes=nodes)]).hosts[0].machine.memory for nodes in (4, 1000))
     assert small is not None and large is not None and small < large
 
 
 def test_arm_nodes_get_arm_hosts() -> None:
-    found = cloud(pools=[pool(machine="p6e-gb200.36xlarge", nodes=18, capacity=[BLOCK])])
+    found = build_cloud(pools=[build_pool(machine="p6e-gb200.36xlarge", nodes=18, capacity=[BLOCK])])
     assert {host.machine.instance.arch for host in found.hosts if host.machine.instance} == {"aarch64"}
     assert {host.image for host in found.hosts} == {"slurm-cpu-arm"}
 
 
 def test_kubernetes_has_a_system_group_and_no_controller() -> None:
-    found = cloud(scheduler=KUBERNETES)
+    found = build_cloud(scheduler=KUBERNETES)
     assert [(host.key, host.role, host.count) for host in found.hosts] == [("system", "system", 2)]
     assert len({item.zone for item in found.network.subnets if item.purpose == "control"}) == 2
     assert "/1.35/" in found.images["kubernetes-nvidia-x86"]
 
 
-def test_images_of_ones_own() -> None:
+def test_images_can_be_declared() -> None:
     site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"], "images": {"slurm-nvidia-x86": "ami-1"}}
-    assert cloud(site=site).images["slurm-nvidia-x86"] == "ami-1"
+    assert build_cloud(site=site).images["slurm-nvidia-x86"] == "ami-1"
 
 
 @pytest.mark.parametrize(
@@ -171,7 +183,7 @@ def test_images_of_ones_own() -> None:
     ],
 )
 def test_lustre_is_bought_in_steps(changes: dict[str, Any], gib: int, per_tib: int, efa: bool) -> None:
-    (item,) = cloud(storage=[lustre(**changes)]).storage
+    (item,) = build_cloud(storage=[build_lustre(**changes)]).storage
     assert item.capacity is not None and item.per_tib is not None and item.throughput is not None
     assert (item.capacity.to("GiB"), item.per_tib.to("MB/s"), item.options["efa"]) == (gib, per_tib, efa)
     assert item.throughput.to("MB/s") == pytest.approx(per_tib * gib / 1024)
@@ -180,51 +192,55 @@ def test_lustre_is_bought_in_steps(changes: dict[str, Any], gib: int, per_tib: i
 @pytest.mark.parametrize(
     "read, gib, per_tib", [("2 GB/s", 19200, 125), ("9 GB/s", 19200, 500), ("60 GB/s", 62400, 1000)]
 )
-def test_lustre_by_throughput(read: str, gib: int, per_tib: int) -> None:
+def test_lustre_is_sized_by_throughput(read: str, gib: int, per_tib: int) -> None:
     storage = {"name": "s", "kind": "lustre", "capacity": "19200 GiB", "throughput": {"read": read}, "mount": "/fsx"}
-    (item,) = cloud(storage=[storage]).storage
+    (item,) = build_cloud(storage=[storage]).storage
     assert item.capacity is not None and item.per_tib is not None
     assert (item.capacity.to("GiB"), item.per_tib.to("MB/s")) == (gib, per_tib)
 
 
 def test_no_efa_to_lustre_without_a_fabric() -> None:
-    (item,) = cloud(storage=[lustre()], pools=[pool(fabrics=[])], fabrics=[]).storage
+    (item,) = build_cloud(storage=[build_lustre()], pools=[build_pool(fabrics=[])], fabrics=[]).storage
     assert "efa" not in item.options
 
 
 @pytest.mark.slow
-def test_weka_on_machines_of_our_own() -> None:
+def test_weka_runs_on_planned_servers() -> None:
     weka = {"name": "fast", "kind": "weka", "capacity": "500 TB", "mount": "/weka"}
-    found = cloud(storage=[weka])
+    found = build_cloud(storage=[weka])
     (item,) = found.storage
     (servers,) = found.list_hosts("storage")
     assert (item.kind, servers.storage, servers.machine.name) == ("servers", "fast", "i3en.24xlarge")
     assert servers.count >= 6 and len(servers.hosts) == servers.count
     raw = servers.count * 8 * 7.5
     assert raw > 500
-    fixed = cloud(storage=[weka | {"servers": {"machine": "i4i.32xlarge", "count": 10}}]).list_hosts("storage")[0]
+    fixed = build_cloud(storage=[weka | {"servers": {"machine": "i4i.32xlarge", "count": 10}}]).list_hosts("storage")[0]
     assert (fixed.machine.name, fixed.count) == ("i4i.32xlarge", 10)
 
 
-def test_cost_counts_each_pool_once_and_says_what_it_does_not_know() -> None:
-    found = cloud(pools=[pool(nodes=10, capacity=[RESERVED, {"kind": "on-demand"}])], storage=[lustre()])
+def test_cost_counts_each_pool_once_and_lists_unknown_prices() -> None:
+    found = build_cloud(
+        pools=[build_pool(nodes=10, capacity=[RESERVED, {"kind": "on-demand"}])], storage=[build_lustre()]
+    )
     line = next(item for item in found.cost.lines if item.item == "train-reserved")
     assert line.unit_price is not None and line.total_price is not None
     assert (line.unit_price.to("USD"), line.total_price.to("USD")) == (55.04, 550.4)
     assert "2026-07-20" in line.source
     assert "train-on-demand" not in {item.item for item in found.cost.lines}
     assert "scratch (fsx-lustre)" in found.cost.unpriced_items
-    block = cloud(pools=[pool(capacity=[BLOCK])])
+    block = build_cloud(pools=[build_pool(capacity=[BLOCK])])
     assert "train-block" in block.cost.unpriced_items
 
 
-def test_a_region_without_a_price_has_none() -> None:
-    found = cloud(site={"kind": "aws", "region": "sa-east-1"})
+def test_items_without_a_price_are_listed() -> None:
+    found = build_cloud(site={"kind": "aws", "region": "sa-east-1"})
     assert "train-on-demand" in found.cost.unpriced_items
 
 
-def test_published() -> None:
-    plan = on_aws(pools=[pool(nodes=10, capacity=[RESERVED])], budget="1000000 USD", tags={"b": "2", "a": "1"})
+def test_the_published_document_has_the_cloud() -> None:
+    plan = build_plan(
+        pools=[build_pool(nodes=10, capacity=[RESERVED])], budget="1000000 USD", tags={"b": "2", "a": "1"}
+    )
     published = build_document(plan).cloud
     assert published is not None
     assert published.cost.known_usd_h >= 550.4
@@ -237,16 +253,16 @@ def test_published() -> None:
     assert build_document(plan).site.carbon_g_per_kwh == pytest.approx(323.05)
 
 
-def test_shown_to_people() -> None:
+def test_the_summary_shows_the_cloud() -> None:
     text = "\n".join(
-        " ".join(row) for row in build_rows(on_aws(pools=[pool(capacity=[RESERVED, {"kind": "on-demand"}])]))
+        " ".join(row) for row in build_rows(build_plan(pools=[build_pool(capacity=[RESERVED, {"kind": "on-demand"}])]))
     )
     for word in ("cr-0123456789abcdef0", "then on-demand", "32 efa-only", "placement group", "USD an hour", "no price"):
         assert word in text
 
 
 @pytest.mark.parametrize("path", AWS_EXAMPLES, ids=lambda path: path.parent.name)
-def test_examples_are_fine_and_render(path: Any) -> None:
+def test_cloud_examples_plan_and_render(path: Any) -> None:
     plan = resolve(load(path))
     assert not [finding for finding in plan.findings if finding.level != "note"]
     if plan.scheduler.kind == "slurm":
@@ -254,8 +270,10 @@ def test_examples_are_fine_and_render(path: Any) -> None:
         assert "slurm.conf" in render(plan, "slurm")
 
 
-def test_groups_not_nodes() -> None:
-    plan = on_aws(pools=[pool(nodes=12_500, capacity=[RESERVED, {"kind": "on-demand"}])], storage=[lustre()])
+def test_a_large_pool_has_groups_not_nodes() -> None:
+    plan = build_plan(
+        pools=[build_pool(nodes=12_500, capacity=[RESERVED, {"kind": "on-demand"}])], storage=[build_lustre()]
+    )
     assert plan.errors == () and plan.cloud is not None and len(plan.cloud.groups) == 2
     assert len(plan.cloud.network.cidrs) == 2  # one slot of a /16 holds 8187, so a range is added
 
@@ -271,7 +289,7 @@ def test_a_plan_of_a_cloud_loads_no_cloud_sdk() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_the_model_does_not_know_the_provider() -> None:
+def test_the_cloud_model_names_no_provider() -> None:
     plan = ROOT / "supercloud" / "plan"
     paths = [*plan.glob("build/cloud/*.py"), *plan.glob("model/cloud.py"), *plan.glob("publish/cloud_*.py")]
     assert len(paths) > 10
@@ -281,13 +299,13 @@ def test_the_model_does_not_know_the_provider() -> None:
             assert word not in words, f"{path.name} says {word}"
 
 
-def test_no_fabrics_declared_is_no_error() -> None:
-    assert FABRICS and on_aws(pools=[pool(machine="g5.xlarge", fabrics=[])], fabrics=[]).errors == ()
+def test_a_cloud_without_fabrics_is_valid() -> None:
+    assert FABRICS and build_plan(pools=[build_pool(machine="g5.xlarge", fabrics=[])], fabrics=[]).errors == ()
 
 
 @pytest.mark.parametrize("machine, vcpus", [("m6i.8xlarge", 32), ("p6e-gb200.36xlarge", 144), ("p5.48xlarge", 192)])
 def test_queues_count_processors_of_every_instance(machine: str, vcpus: int) -> None:
-    nodes = pool(machine=machine, nodes=18, fabrics=[], capacity=[BLOCK] if machine.startswith("p") else [])
-    plan = on_aws(scheduler=KUBERNETES, pools=[nodes], fabrics=[])
+    nodes = build_pool(machine=machine, nodes=18, fabrics=[], capacity=[BLOCK] if machine.startswith("p") else [])
+    plan = build_plan(scheduler=KUBERNETES, pools=[nodes], fabrics=[])
     assert compute_node_resources(plan.get_pool("train"))["cpu"] == vcpus
     assert not [item for item in plan.findings if item.check == "kubernetes-node-size"]

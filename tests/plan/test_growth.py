@@ -1,4 +1,4 @@
-"""One node more in the first pool: whatever else is there keeps its name, its address and its place, or ``diff`` says
+"""One node more in the first pool: everything else keeps its name, its address and its place, or ``diff`` reports
 that it does not.
 """
 
@@ -46,7 +46,7 @@ STABLE = ("storage", "rails", "kubernetes", "many-pools", "small-subnet", "bridg
 
 
 @cache
-def planned(name: str, more: int = 0) -> Plan:
+def build_plan(name: str, more: int = 0) -> Plan:
     fabrics, nodes, others = SPECS[name]
     joined = [item["name"] for item in fabrics]
     pools = [
@@ -71,7 +71,7 @@ def planned(name: str, more: int = 0) -> Plan:
     return plan
 
 
-def facts(plan: Plan) -> Iterator[tuple[tuple[str, object], object]]:
+def iter_facts(plan: Plan) -> Iterator[tuple[tuple[str, object], object]]:
     """((what diff calls it, which one), its name, address or place)."""
     networks, layout = plan.networks, plan.layout
     assert networks and layout
@@ -121,20 +121,20 @@ def facts(plan: Plan) -> Iterator[tuple[tuple[str, object], object]]:
 
 
 def find_moved(old: Plan, new: Plan) -> set[str]:
-    """What diff calls the things that both plans have and that are called, addressed or placed otherwise."""
-    before, after = dict(facts(old)), dict(facts(new))
+    """Names in diff of the items of both plans that have another name, address or place."""
+    before, after = dict(iter_facts(old)), dict(iter_facts(new))
     return {key[0] for key in before.keys() & after.keys() if before[key] != after[key]}
 
 
-def find_said(changes: list[Change]) -> set[str]:
+def find_reported(changes: list[Change]) -> set[str]:
     return {change.path for change in changes if change.impact in ("replaces", "recables")}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
-def test_growth_renumbers_nobody_or_diff_says_whom(name: str) -> None:
-    old, new = planned(name), planned(name, 1)
-    moved, said = find_moved(old, new), find_said(diff_plans(old, new))
+def test_growth_renumbers_no_node_or_diff_reports_it(name: str) -> None:
+    old, new = build_plan(name), build_plan(name, 1)
+    moved, said = find_moved(old, new), find_reported(diff_plans(old, new))
     unsaid = {path for path in moved if not any(item.startswith(path) for item in said)}
     assert not unsaid
     nodes = {path for path in moved if path.startswith(("networks.nodes", "pools", "networks.bmcs"))}
@@ -148,14 +148,18 @@ def test_growth_renumbers_nobody_or_diff_says_whom(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in SPECS if name not in STABLE])
-def test_only_those_behind_the_pool_that_grows_move(name: str) -> None:
-    moved = find_moved(planned(name), planned(name, 1))
+def test_only_pools_after_the_growing_pool_move(name: str) -> None:
+    moved = find_moved(build_plan(name), build_plan(name, 1))
     assert not any("/a]" in path or path.startswith("pools[a]") for path in moved)
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_no_two_nodes_have_one_address(name: str) -> None:
-    found = [value for key, value in facts(planned(name)) if key[0].startswith(("networks.nodes", "networks.servers"))]
+def test_node_addresses_are_unique(name: str) -> None:
+    found = [
+        value
+        for key, value in iter_facts(build_plan(name))
+        if key[0].startswith(("networks.nodes", "networks.servers"))
+    ]
     assert len(set(found)) == len(found)
 
 
@@ -167,8 +171,8 @@ def test_no_two_nodes_have_one_address(name: str) -> None:
         ("roce", "compute", "roce:compute/nodes/b/roce-rails.sh"),
     ],
 )
-def test_the_scripts_of_hosts_give_the_addresses_of_the_plan(name: str, fabric: str, script: str) -> None:
-    plan = planned(name)
+def test_host_scripts_set_the_addresses_of_the_plan(name: str, fabric: str, script: str) -> None:
+    plan = build_plan(name)
     assert plan.networks
     links = next(item for item in plan.networks.joined(fabric) if item.pool == "b")
     target, _, path = script.partition(":")
@@ -180,11 +184,11 @@ def test_the_scripts_of_hosts_give_the_addresses_of_the_plan(name: str, fabric: 
     assert all(f" {links.address(2, port)}/" in done.stdout for port in range(ports))
 
 
-def test_nodes_that_go_to_the_pool_behind_move_cables() -> None:
+def test_nodes_that_move_to_the_next_pool_move_cables() -> None:
     """The wiring is the same one, with other nodes at its ends."""
-    old = planned("storage")
+    old = build_plan("storage")
     spec = old.spec.model_dump(exclude_unset=True)
     spec["pools"][0]["nodes"], spec["pools"][1]["nodes"] = 5, 3
     new = resolve(ClusterSpec.model_validate(spec))
     assert old.fabrics[0].wiring == new.fabrics[0].wiring
-    assert "fabrics[storage].node_links" in find_said(diff_plans(old, new))
+    assert "fabrics[storage].node_links" in find_reported(diff_plans(old, new))

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from halls import DGX, LIQUID, hall
+from halls import DGX, LIQUID, build_hall
 
-# name -> check, level, facility, what it says, what it advises
+# name -> check, level, facility, problem, hint
 CASES: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
     "too tall": (
         "rack-fit",
@@ -218,15 +218,15 @@ WET: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_bad_halls(tmp_path: Path, case: str) -> None:
+def test_each_invalid_hall_has_its_finding(tmp_path: Path, case: str) -> None:
     check, level, facility, said, advice = CASES[case]
-    _expect(hall(tmp_path, **facility), check, level, said, advice)
+    _expect(build_hall(tmp_path, **facility), check, level, said, advice)
 
 
 @pytest.mark.parametrize("case", WET)
-def test_bad_water(tmp_path: Path, case: str) -> None:
+def test_each_invalid_liquid_cooling_has_its_finding(tmp_path: Path, case: str) -> None:
     check, level, cooling, said, advice = WET[case]
-    plan = hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=LIQUID | cooling)
+    plan = build_hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=LIQUID | cooling)
     if check == "unknown-name":
         finding = next(item for item in plan.findings if item.path == "facility.cooling.cdu")
         assert finding.level == level and said in finding.problem and advice in finding.hint
@@ -243,8 +243,8 @@ def _expect(plan: Any, check: str, level: str, said: str, advice: str) -> None:
     assert all(item.line for item in found)
 
 
-def test_a_good_hall_says_nothing(tmp_path: Path) -> None:
-    plan = hall(
+def test_a_valid_hall_has_no_findings(tmp_path: Path) -> None:
+    plan = build_hall(
         tmp_path,
         rack=DGX | {"pdus": 3, "pdu": "raritan-px3-5878i2r"},
         reach="100 m",

@@ -6,35 +6,37 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from halls import DGX, LIQUID, hall, of
+from halls import DGX, LIQUID, build_hall, list_problems
 
 from supercloud.primitives.quantity import CarbonIntensity
 
 
-def test_the_class_of_water_that_is_declared(tmp_path: Path) -> None:
-    """The catalog does not say what a GB300 takes: it is said so, or checked against the class that is declared."""
+def test_the_declared_water_class_is_checked(tmp_path: Path) -> None:
+    """The supply limit of a GB300 is not in the catalog: this is reported, or the declared class is checked."""
     liquid: dict[str, Any] = {"rack": {"type": "eia-48u"}, "cooling": LIQUID | {"supply": "46 °C"}}
     pools = [{"name": "train", "machine": "dgx-gb300", "nodes": 36}]
-    plan = hall(tmp_path, pools=pools, fabrics=[], **liquid)
-    assert "46 °C is not checked" in of(plan, "cooling-class-unknown")[0] and not of(plan, "cooling-supply")
+    plan = build_hall(tmp_path, pools=pools, fabrics=[], **liquid)
+    assert "46 °C is not checked" in list_problems(plan, "cooling-class-unknown")[0] and not list_problems(
+        plan, "cooling-supply"
+    )
     liquid["cooling"] |= {"water_class": "w45"}
-    plan = hall(tmp_path, pools=pools, fabrics=[], **liquid)
-    assert of(plan, "cooling-supply") == ["46 °C is 1 K above what class W45 allows (45 °C)"]
-    assert not of(plan, "cooling-class-unknown")
+    plan = build_hall(tmp_path, pools=pools, fabrics=[], **liquid)
+    assert list_problems(plan, "cooling-supply") == ["46 °C is 1 K above what class W45 allows (45 °C)"]
+    assert not list_problems(plan, "cooling-class-unknown")
 
 
-def test_what_has_no_cold_plates_stands_no_denser_than_air_takes(tmp_path: Path) -> None:
+def test_equipment_without_cold_plates_stays_within_air_cooling(tmp_path: Path) -> None:
     """Switches of an NVL72 hall are cooled by air: 44 of them fill no rack of 76 kW, but two of 50 at most."""
-    plan = hall(tmp_path, "dgx-gb200", 72, rack={"type": "eia-48u"}, cooling=LIQUID)
+    plan = build_hall(tmp_path, "dgx-gb200", 72, rack={"type": "eia-48u"}, cooling=LIQUID)
     assert plan.facility
     (network,) = (group for group in plan.facility.racks if group.kind == "network")
-    assert network.heat.liquid.base == 0 and network.power.to("kW") <= 50 and not of(plan, "cooling-density")
+    assert network.heat.liquid.base == 0 and network.power.to("kW") <= 50 and not list_problems(plan, "cooling-density")
     pools = [{"name": "train", "machine": "dgx-b200", "nodes": 8}]
-    plan = hall(tmp_path, pools=pools, fabrics=[], rack=DGX, cooling={"kind": "direct-liquid"})
-    assert "releases 57.2 kW to the air, 7.2 kW over the 50 kW" in of(plan, "cooling-density")[0]
+    plan = build_hall(tmp_path, pools=pools, fabrics=[], rack=DGX, cooling={"kind": "direct-liquid"})
+    assert "releases 57.2 kW to the air, 7.2 kW over the 50 kW" in list_problems(plan, "cooling-density")[0]
 
 
-def test_racks_of_one_hall_are_cooled_in_their_own_way(tmp_path: Path) -> None:
+def test_racks_of_one_hall_can_have_different_cooling(tmp_path: Path) -> None:
     """By hand: 16 DGX B200 through doors, 36 trays of GB200 at 0.87 in the liquid, 5 H100 in the air of the room."""
     eia = {"type": "eia-48u"}
     pools = [
@@ -42,30 +44,30 @@ def test_racks_of_one_hall_are_cooled_in_their_own_way(tmp_path: Path) -> None:
         {"name": "plates", "machine": "dgx-gb200", "nodes": 36},
         {"name": "room", "machine": "dgx-h100", "nodes": 5, "rack": eia | {"nodes": 4, "cooling": "air"}},
     ]
-    plan = hall(tmp_path, pools=pools, fabrics=[], rack=eia, cooling=LIQUID | {"supply": "30 °C"})
-    assert plan.facility and plan.facility.cooling_plan and not of(plan, "cooling-method"), plan.findings
+    plan = build_hall(tmp_path, pools=pools, fabrics=[], rack=eia, cooling=LIQUID | {"supply": "30 °C"})
+    assert plan.facility and plan.facility.cooling_plan and not list_problems(plan, "cooling-method"), plan.findings
     heat = plan.facility.cooling_plan.heat
     assert (heat.door.to("kW"), heat.liquid.to("kW")) == (16 * 14.3, pytest.approx(264 * 0.87))
     assert heat.air.to("kW") == pytest.approx(264 * 0.13 + 51) and heat.total == plan.facility.it_power
     assert [group.cooling for group in plan.facility.racks] == ["rear-door", "direct-liquid", "air"]
-    # without a way of its own the pool is told where to say it, not to change the hall of the others
+    # without its own cooling the hint is to declare it for the pool, not to change the hall of the others
     both = [pools[1], {"name": "b", "machine": "dgx-b200", "nodes": 2}]
-    plan = hall(tmp_path, pools=both, fabrics=[], rack=eia, cooling=LIQUID)
+    plan = build_hall(tmp_path, pools=both, fabrics=[], rack=eia, cooling=LIQUID)
     (finding,) = (item for item in plan.findings if item.check == "cooling-method")
     assert finding.level == "warning" and "set pools[1].rack.cooling: air" in finding.hint
 
 
-def weather(folder: Path, hot: int) -> str:
+def write_weather(folder: Path, hot: int) -> str:
     (folder / "year.csv").write_text("hour,dry_bulb\n" + "".join(f"{h},{30 if h < hot else 5}\n" for h in range(8760)))
     return "year.csv"
 
 
-def test_free_hours_pue_and_carbon(tmp_path: Path) -> None:
+def test_free_cooling_hours_pue_and_carbon_follow_the_weather(tmp_path: Path) -> None:
     """By hand: 20 °C is the limit (32 less 4 K of the unit and 8 K of the dry cooler); 1000 hours are hotter."""
     (tmp_path / "carbon.csv").write_text(
         "hour,carbon\n" + "".join(f"{h},{100 if h % 24 < 12 else 300}\n" for h in range(48))
     )
-    plan = hall(
+    plan = build_hall(
         tmp_path,
         "dgx-gb200",
         144,
@@ -77,7 +79,7 @@ def test_free_hours_pue_and_carbon(tmp_path: Path) -> None:
             "cdu": "nvidia-qualified",
             "rejection": "dry-cooler",
             "chiller": "chiller",
-            "weather": weather(tmp_path, 1000),
+            "weather": write_weather(tmp_path, 1000),
             "fans": "20 kW",
         },
         energy={
@@ -106,27 +108,33 @@ def test_free_hours_pue_and_carbon(tmp_path: Path) -> None:
     assert facility.energy_plan.sources[0].average_power.to("kW") == pytest.approx(
         it * facility.cooling_plan.pue * 0.75
     )
-    assert not of(plan, "cooling-weather")
+    assert not list_problems(plan, "cooling-weather")
 
 
-def test_hot_hours_without_a_chiller_are_said(tmp_path: Path) -> None:
-    cooling = LIQUID | {"cdu": "nvidia-qualified", "rejection": "dry-cooler", "weather": weather(tmp_path, 12)}
-    (said,) = of(hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling), "cooling-weather")
+def test_hot_hours_without_a_chiller_are_reported(tmp_path: Path) -> None:
+    cooling = LIQUID | {"cdu": "nvidia-qualified", "rejection": "dry-cooler", "weather": write_weather(tmp_path, 12)}
+    (said,) = list_problems(
+        build_hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling), "cooling-weather"
+    )
     assert "in 12 of 8760 hours the outdoor temperature is above 20 °C" in said
 
 
 @pytest.mark.slow
-def test_a_limit_outdoors_that_is_not_known_is_said(tmp_path: Path) -> None:
-    cooling = LIQUID | {"cdu": "coolit-chx2000", "rejection": "dry-cooler", "weather": weather(tmp_path, 12)}
-    plan = hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling)
-    (said,) = of(plan, "cooling-limit-unknown")
+def test_an_unknown_outdoor_limit_is_reported(tmp_path: Path) -> None:
+    cooling = LIQUID | {"cdu": "coolit-chx2000", "rejection": "dry-cooler", "weather": write_weather(tmp_path, 12)}
+    plan = build_hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling)
+    (said,) = list_problems(plan, "cooling-limit-unknown")
     assert said.startswith("unknown approach of coolit-chx2000: the maximum outdoor temperature for a dry-")
     assert said.endswith("cooler cannot be computed, nor the hours of free cooling")
     del cooling["supply"]
-    (said,) = of(hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling), "cooling-limit-unknown")
+    (said,) = list_problems(
+        build_hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling), "cooling-limit-unknown"
+    )
     assert "unknown temperature of the supply" in said
     known = cooling | {"supply": "32 °C", "cdu": "nvidia-qualified"}
-    assert not of(hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=known), "cooling-limit-unknown")
+    assert not list_problems(
+        build_hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=known), "cooling-limit-unknown"
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,16 +145,16 @@ def test_a_limit_outdoors_that_is_not_known_is_said(tmp_path: Path) -> None:
         ("torn.csv", "dry_bulb\n1\nx\n", "line 3"),
     ],
 )
-def test_weather_that_cannot_be_read(tmp_path: Path, name: str, text: str | None, said: str) -> None:
+def test_unreadable_weather_is_an_error(tmp_path: Path, name: str, text: str | None, said: str) -> None:
     if text is not None:
         (tmp_path / name).write_text(text)
-    plan = hall(tmp_path, cooling={"weather": name, "rejection": "dry-cooler", "supply": "25 °C"})
-    (problem,) = of(plan, "facility-file")
+    plan = build_hall(tmp_path, cooling={"weather": name, "rejection": "dry-cooler", "supply": "25 °C"})
+    (problem,) = list_problems(plan, "facility-file")
     assert said in problem
 
 
-def test_a_tower_needs_wet_bulbs_and_drinks(tmp_path: Path) -> None:
-    cooling = LIQUID | {"cdu": "nvidia-qualified", "rejection": "tower", "weather": weather(tmp_path, 12)}
-    plan = hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling)
-    assert "wet_bulb" in of(plan, "facility-file")[0]
+def test_a_cooling_tower_needs_wet_bulb_temperatures_and_water(tmp_path: Path) -> None:
+    cooling = LIQUID | {"cdu": "nvidia-qualified", "rejection": "tower", "weather": write_weather(tmp_path, 12)}
+    plan = build_hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling)
+    assert "wet_bulb" in list_problems(plan, "facility-file")[0]
     assert plan.facility and plan.facility.cooling_plan and plan.facility.cooling_plan.wue == pytest.approx(1.875)

@@ -1,4 +1,4 @@
-"""A finding names its cure: what it says is written into the spec, and the finding is gone."""
+"""A finding has a fix: with the suggested values in the spec the finding is gone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GB200 = [{"name": "train", "machine": "dgx-gb200", "nodes": 144, "fabrics": ["co
 WET = {"rack": {"type": "eia-48u"}}
 
 
-def hall(pools: list[dict[str, Any]] = H100, **facility: Any) -> dict[str, Any]:
+def build_hall(pools: list[dict[str, Any]] = H100, **facility: Any) -> dict[str, Any]:
     return {
         "name": "t",
         "site": {"kind": "onprem", "location": "stockholm"},
@@ -43,11 +43,11 @@ def hall(pools: list[dict[str, Any]] = H100, **facility: Any) -> dict[str, Any]:
     }
 
 
-def findings(data: dict[str, Any]) -> tuple[Finding, ...]:
+def list_findings(data: dict[str, Any]) -> tuple[Finding, ...]:
     return resolve(loads(yaml.safe_dump(data))).findings
 
 
-def put(data: Any, path: str, value: Any) -> None:
+def set_value(data: Any, path: str, value: Any) -> None:
     *parts, last = re.findall(r"[^.\[\]]+", path)
     for part in parts:
         data = data[int(part)] if isinstance(data, list) else data.setdefault(part, {})
@@ -57,7 +57,7 @@ def put(data: Any, path: str, value: Any) -> None:
         data[last] = value
 
 
-def cures(finding: Finding) -> list[tuple[str, Any]]:
+def list_fixes(finding: Finding) -> list[tuple[str, Any]]:
     """Every way out that a hint names with a value."""
     parent = finding.path.rpartition(".")[0]
     found = [
@@ -70,27 +70,27 @@ def cures(finding: Finding) -> list[tuple[str, Any]]:
 
 
 CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
-    "too many nodes": ("rack-fit", 1, hall(rack={"type": "eia-42u", "nodes": 6})),
-    "too much power": ("rack-fit", 1, hall(rack={"type": "eia-48u", "nodes": 4, "power": "30 kW"})),
-    "a pool's own rack": ("rack-fit", 1, hall([H100[0] | {"rack": {"type": "eia-42u", "nodes": 6}}])),
-    "too heavy for the floor": ("rack-floor", 1, hall(floor="400 kg")),
+    "too many nodes": ("rack-fit", 1, build_hall(rack={"type": "eia-42u", "nodes": 6})),
+    "too much power": ("rack-fit", 1, build_hall(rack={"type": "eia-48u", "nodes": 4, "power": "30 kW"})),
+    "a pool's own rack": ("rack-fit", 1, build_hall([H100[0] | {"rack": {"type": "eia-42u", "nodes": 6}}])),
+    "too heavy for the floor": ("rack-floor", 1, build_hall(floor="400 kg")),
     "a pool's rack on the floor": (
         "rack-floor",
         1,
-        hall([H100[0] | {"rack": {"type": "eia-48u", "nodes": 4}}], floor="400 kg"),
+        build_hall([H100[0] | {"rack": {"type": "eia-48u", "nodes": 4}}], floor="400 kg"),
     ),
-    "racks of switches": ("rack-fit", 1, hall([H100[0] | {"nodes": 127}], management={"racks": 1})),
-    "208 V": ("power-circuit", 2, hall(power={"voltage": "208 V", "circuit": "60 A"})),
+    "racks of switches": ("rack-fit", 1, build_hall([H100[0] | {"nodes": 127}], management={"racks": 1})),
+    "208 V": ("power-circuit", 2, build_hall(power={"voltage": "208 V", "circuit": "60 A"})),
     "400 V, two feeds": (
         "power-circuit",
         2,
-        hall(power={"voltage": "400 V", "circuit": "32 A", "feeds": 2, "redundancy": "2N"}),
+        build_hall(power={"voltage": "400 V", "circuit": "32 A", "feeds": 2, "redundancy": "2N"}),
     ),
-    "480 V": ("power-circuit", 2, hall(power={"voltage": "480 V", "circuit": "30 A"})),
+    "480 V": ("power-circuit", 2, build_hall(power={"voltage": "480 V", "circuit": "30 A"})),
     "one unit on one of two feeds": (
         "power-circuit",
         1,
-        hall(
+        build_hall(
             rack={"type": "eia-48u", "nodes": 4, "pdu": "raritan-px3-5878i2r", "pdus": 1},
             power={"voltage": "400 V", "circuit": "32 A", "feeds": 2, "redundancy": "2N"},
         ),
@@ -98,36 +98,36 @@ CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
     "a pool's own units": (
         "power-circuit",
         2,
-        hall(
+        build_hall(
             [H100[0] | {"rack": {"type": "eia-48u", "nodes": 4, "pdu": "raritan-px3-5878i2r", "pdus": 1}}],
             power={"voltage": "415 V", "circuit": "32 A"},
         ),
     ),
-    "a feed, N": ("feed-loss", 1, hall(power={"feeds": 1, "feed": "250 kW"})),
-    "a feed, N+1": ("feed-loss", 1, hall(power={"feeds": 3, "redundancy": "N+1", "feed": "150 kW"})),
-    "a feed, 2N": ("feed-loss", 1, hall(power={"feeds": 4, "redundancy": "2N", "feed": "150 kW"})),
-    "a feed, 3N/2": ("feed-loss", 1, hall(power={"feeds": 3, "redundancy": "3N/2", "feed": "150 kW"})),
-    "3N/2 of two": ("feed-count", 1, hall(power={"feeds": 2, "redundancy": "3N/2"})),
-    "2N of three": ("feed-count", 1, hall(power={"feeds": 3, "redundancy": "2N"})),
-    "supplies of a DGX H100": ("power-supplies", 1, hall(power={"feeds": 2, "redundancy": "2N"})),
-    "the same, N+1": ("power-supplies", 1, hall(power={"feeds": 2, "redundancy": "N+1"})),
+    "a feed, N": ("feed-loss", 1, build_hall(power={"feeds": 1, "feed": "250 kW"})),
+    "a feed, N+1": ("feed-loss", 1, build_hall(power={"feeds": 3, "redundancy": "N+1", "feed": "150 kW"})),
+    "a feed, 2N": ("feed-loss", 1, build_hall(power={"feeds": 4, "redundancy": "2N", "feed": "150 kW"})),
+    "a feed, 3N/2": ("feed-loss", 1, build_hall(power={"feeds": 3, "redundancy": "3N/2", "feed": "150 kW"})),
+    "3N/2 of two": ("feed-count", 1, build_hall(power={"feeds": 2, "redundancy": "3N/2"})),
+    "2N of three": ("feed-count", 1, build_hall(power={"feeds": 3, "redundancy": "2N"})),
+    "supplies of a DGX H100": ("power-supplies", 1, build_hall(power={"feeds": 2, "redundancy": "2N"})),
+    "the same, N+1": ("power-supplies", 1, build_hall(power={"feeds": 2, "redundancy": "N+1"})),
     "supplies of a DGX B200": (
         "power-supplies",
         1,
-        hall(B200, rack={"type": "eia-48u", "nodes": 2}, power={"feeds": 2, "redundancy": "2N"}),
+        build_hall(B200, rack={"type": "eia-48u", "nodes": 2}, power={"feeds": 2, "redundancy": "2N"}),
     ),
-    "a row": ("row-limit", 2, hall(power={"row": "200 kW"}, racks_per_row=8)),
-    "the hall": ("power-budget", 1, hall(power={"budget": "300 kW"})),
-    "swings": ("power-swing", 1, hall(power={"swing": 0.6, "swing_limit": "100 kW"})),
+    "a row": ("row-limit", 2, build_hall(power={"row": "200 kW"}, racks_per_row=8)),
+    "the hall": ("power-budget", 1, build_hall(power={"budget": "300 kW"})),
+    "swings": ("power-swing", 1, build_hall(power={"swing": 0.6, "swing_limit": "100 kW"})),
     "sun": (
         "energy-source",
         1,
-        hall(energy={"sources": [{"name": "sun", "kind": "on-site", "share": 0.5, "power": "100 kW"}]}),
+        build_hall(energy={"sources": [{"name": "sun", "kind": "on-site", "share": 0.5, "power": "100 kW"}]}),
     ),
     "wind": (
         "energy-source",
         1,
-        hall(
+        build_hall(
             energy={
                 "sources": [
                     {"name": "wind", "kind": "contract", "share": 0.9, "power": "200 kW", "capacity_factor": 0.31}
@@ -135,35 +135,35 @@ CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
             }
         ),
     ),
-    "warm water": ("cooling-supply", 1, hall(GB200, cooling={"kind": "direct-liquid", "supply": "45 °C"}, **WET)),
-    "cold water": ("cooling-supply", 1, hall(GB200, cooling={"kind": "direct-liquid", "supply": "1 °C"}, **WET)),
+    "warm water": ("cooling-supply", 1, build_hall(GB200, cooling={"kind": "direct-liquid", "supply": "45 °C"}, **WET)),
+    "cold water": ("cooling-supply", 1, build_hall(GB200, cooling={"kind": "direct-liquid", "supply": "1 °C"}, **WET)),
     "too little water": (
         "cooling-flow",
         1,
-        hall(GB200, cooling={"kind": "direct-liquid", "supply": "30 °C", "flow": "500 L/min"}, **WET),
+        build_hall(GB200, cooling={"kind": "direct-liquid", "supply": "30 °C", "flow": "500 L/min"}, **WET),
     ),
     "too few distribution units": (
         "cooling-cdu",
         1,
-        hall(GB200, cooling={"kind": "direct-liquid", "supply": "30 °C", "cdu": "ashrae-750", "cdus": 1}, **WET),
+        build_hall(GB200, cooling={"kind": "direct-liquid", "supply": "30 °C", "cdu": "ashrae-750", "cdus": 1}, **WET),
     ),
-    "dense racks": ("cooling-density", 1, hall(rack={"type": "eia-48u", "nodes": 5})),
-    "made for air": ("cooling-method", 1, hall(cooling={"kind": "immersion"})),
-    "made for liquid": ("cooling-method", 1, hall(GB200, cooling={"kind": "air"}, **WET)),
+    "dense racks": ("cooling-density", 1, build_hall(rack={"type": "eia-48u", "nodes": 5})),
+    "made for air": ("cooling-method", 1, build_hall(cooling={"kind": "immersion"})),
+    "made for liquid": ("cooling-method", 1, build_hall(GB200, cooling={"kind": "air"}, **WET)),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_named_cures(case: str) -> None:
+def test_each_hint_removes_its_finding(case: str) -> None:
     check, ways, data = CASES[case]
-    said = [finding for finding in findings(data) if finding.check == check]
+    said = [finding for finding in list_findings(data) if finding.check == check]
     assert len(said) == 1, said
-    named = cures(said[0])
+    named = list_fixes(said[0])
     assert len(named) == ways, (said[0].hint, named)
     for path, value in named:
         cured = copy.deepcopy(data)
-        put(cured, path, value)
-        left = [finding for finding in findings(cured) if finding.check == check and finding.path == said[0].path]
+        set_value(cured, path, value)
+        left = [finding for finding in list_findings(cured) if finding.check == check and finding.path == said[0].path]
         assert not left, (path, value, left)
 
 
@@ -176,11 +176,11 @@ def test_what_is_named_cures(case: str) -> None:
     st.sampled_from([(1, "N"), (3, "N+1"), (2, "2N"), (3, "3N/2"), (4, "2N")]),
     st.integers(20, 300),
 )
-def test_any_hall_is_cured_by_what_its_findings_name(
+def test_hints_fix_any_hall(
     nodes: int, floor: int, voltage: str, current: int, feeds: tuple[int, str], feed: int
 ) -> None:
-    """All at once, first error first, until there is none: no cure leads back to the same finding."""
-    data = hall(
+    """All together, first error first, until there is none: no fix leads back to the same finding."""
+    data = build_hall(
         rack={"type": "eia-48u", "nodes": nodes},
         floor=f"{floor} kg",
         power={
@@ -193,20 +193,20 @@ def test_any_hall_is_cured_by_what_its_findings_name(
     )
     seen: list[tuple[str, str]] = []
     for _ in range(8):
-        wrong = [finding for finding in findings(data) if finding.level == "error" and cures(finding)]
+        wrong = [finding for finding in list_findings(data) if finding.level == "error" and list_fixes(finding)]
         if not wrong:
             return
         assert (wrong[0].path, wrong[0].problem) not in seen, wrong[0]
         seen.append((wrong[0].path, wrong[0].problem))
-        put(data, *cures(wrong[0])[0])
+        set_value(data, *list_fixes(wrong[0])[0])
     raise AssertionError(seen)
 
 
-def test_shelves_that_no_rack_gets_are_said() -> None:
-    data = hall(rack={"type": "orv3-44ou", "nodes": 4}, power={"shelf": "delta-orv3-18kw"})
-    (said,) = (finding for finding in findings(data) if finding.check == "power-shelf-unused")
+def test_unused_power_shelves_are_reported() -> None:
+    data = build_hall(rack={"type": "orv3-44ou", "nodes": 4}, power={"shelf": "delta-orv3-18kw"})
+    (said,) = (finding for finding in list_findings(data) if finding.check == "power-shelf-unused")
     assert said.problem == "no rack uses a delta-orv3-18kw: dgx-h100 has its own power supplies"
-    bus = [{"name": "train", "machine": "gaudi3-8", "nodes": 8}]  # nobody sourced its supplies
+    bus = [{"name": "train", "machine": "gaudi3-8", "nodes": 8}]  # its power supplies have no source
     for rack, wrong in (("orv3-44ou", False), ("eia-48u", True)):
-        data = hall(bus, rack={"type": rack, "nodes": 2}, power={"shelf": "delta-orv3-18kw"}) | {"fabrics": []}
-        assert any(finding.check == "power-shelf-unused" for finding in findings(data)) is wrong, rack
+        data = build_hall(bus, rack={"type": rack, "nodes": 2}, power={"shelf": "delta-orv3-18kw"}) | {"fabrics": []}
+        assert any(finding.check == "power-shelf-unused" for finding in list_findings(data)) is wrong, rack

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from halls import DGX, QM9700, hall, of
+from halls import DGX, QM9700, build_hall, list_problems
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,8 +16,8 @@ from supercloud.plan.publish.document import build_document
 from supercloud.primitives.quantity import Flow, Power
 
 
-def positions(plan: Plan) -> list[tuple[str, int]]:
-    """Every thing in every rack unit, checking that none stands in another or above its rack."""
+def list_positions(plan: Plan) -> list[tuple[str, int]]:
+    """All devices by rack unit; checks that none overlaps with another or exceeds its rack."""
     assert plan.layout
     found = []
     for rack in plan.layout.racks:
@@ -41,9 +41,9 @@ def positions(plan: Plan) -> list[tuple[str, int]]:
 # -- DGX H100, RA-11333-001 V11 ---------------------------------------------------------------------------------------
 
 
-def h100(tmp_path: Path, **management: Any) -> Plan:
+def build_h100(tmp_path: Path, **management: Any) -> Plan:
     """The four scalable units of Table 7. By rule: 32 racks of four. Declared: six racks of management, PDUs."""
-    return hall(
+    return build_hall(
         tmp_path,
         fabrics=[QM9700 | {"manager": {"links": 4}}],
         rack={"type": "eia-48u", "nodes": 4, "pdu": "raritan-px3-5878i2r", "pdus": 3},
@@ -57,8 +57,8 @@ def h100(tmp_path: Path, **management: Any) -> Plan:
     )
 
 
-def test_the_38_racks_of_four_units(tmp_path: Path) -> None:
-    plan = h100(tmp_path, racks=6)
+def test_four_units_of_h100_need_38_racks(tmp_path: Path) -> None:
+    plan = build_h100(tmp_path, racks=6)
     assert plan.facility and plan.layout and not plan.errors
     facility = build_document(plan).model_dump()["facility"]
     assert (facility["racks"], facility["network_racks"], len(plan.layout.racks)) == (32, 6, 38)
@@ -68,28 +68,28 @@ def test_the_38_racks_of_four_units(tmp_path: Path) -> None:
         "raritan-px3-5878i2r": 96,
         "raritan-px3-5747v": 12,
     }
-    assert len(positions(plan)) == len(set(positions(plan))) == 127 + 48 + 4 + 4
+    assert len(list_positions(plan)) == len(set(list_positions(plan))) == 127 + 48 + 4 + 4
     assert plan.facility.racks[0].weight is not None and plan.facility.racks[0].weight.to("kg") == 521.8
 
 
 @pytest.mark.slow
-def test_what_the_rules_alone_give_for_management(tmp_path: Path) -> None:
+def test_management_racks_follow_from_rules(tmp_path: Path) -> None:
     """No denser than a rack of nodes, three hold 48 QM9700 and eight machines; with at most 16 in one, four."""
-    assert build_document(h100(tmp_path)).model_dump()["facility"]["network_racks"] == 3
-    assert build_document(h100(tmp_path, switches=16)).model_dump()["facility"]["network_racks"] == 4
-    assert build_document(h100(tmp_path, power="16 kW")).model_dump()["facility"]["network_racks"] == 6
+    assert build_document(build_h100(tmp_path)).model_dump()["facility"]["network_racks"] == 3
+    assert build_document(build_h100(tmp_path, switches=16)).model_dump()["facility"]["network_racks"] == 4
+    assert build_document(build_h100(tmp_path, power="16 kW")).model_dump()["facility"]["network_racks"] == 6
 
 
 @pytest.mark.parametrize("nodes, kw", [(32, 326.4), (31, 316.2)])
-def test_one_scalable_unit_of_h100(tmp_path: Path, nodes: int, kw: float) -> None:
-    facility = build_document(hall(tmp_path, nodes=nodes, rack=DGX)).model_dump()["facility"]
+def test_one_scalable_unit_of_h100_matches_the_reference(tmp_path: Path, nodes: int, kw: float) -> None:
+    facility = build_document(build_hall(tmp_path, nodes=nodes, rack=DGX)).model_dump()["facility"]
     assert (facility["racks"], facility["nodes_kw"]) == (8, kw)
 
 
-def test_three_feeds_survive_and_two_do_not(tmp_path: Path) -> None:
+def test_three_feeds_survive_a_loss_and_two_do_not(tmp_path: Path) -> None:
     """4+2 supplies: one of three circuits may go, one of two may not."""
-    assert not of(h100(tmp_path), "power-supplies")
-    (said,) = of(hall(tmp_path, rack=DGX, power={"redundancy": "2N"}), "power-supplies")
+    assert not list_problems(build_h100(tmp_path), "power-supplies")
+    (said,) = list_problems(build_hall(tmp_path, rack=DGX, power={"redundancy": "2N"}), "power-supplies")
     assert (
         "distributed 3+3 over 2 feeds, 3 remain after the loss of one, 1 too few: 9.9 kW of 10.2 kW, 300 W short"
         in said
@@ -99,8 +99,8 @@ def test_three_feeds_survive_and_two_do_not(tmp_path: Path) -> None:
 # -- DGX B200, RA-11334-001 V08 ---------------------------------------------------------------------------------------
 
 
-def test_one_scalable_unit_of_b200(tmp_path: Path) -> None:
-    plan = hall(
+def test_one_scalable_unit_of_b200_matches_the_reference(tmp_path: Path) -> None:
+    plan = build_hall(
         tmp_path,
         "dgx-b200",
         32,
@@ -110,34 +110,38 @@ def test_one_scalable_unit_of_b200(tmp_path: Path) -> None:
     )
     facility = build_document(plan).model_dump()["facility"]
     assert (facility["racks"], facility["nodes_kw"]) == (16, 457.6)
-    assert facility["rack_groups"][0]["kw"] == 28.6 and not of(plan, "power-circuit")
+    assert facility["rack_groups"][0]["kw"] == 28.6 and not list_problems(plan, "power-circuit")
     assert plan.layout and len({rack.row for rack in plan.layout.racks if rack.kind == "compute"}) in (2, 3)
     assert plan.facility and plan.facility.cooling_plan and plan.facility.cooling_plan.airflow == Flow("1550 CFM") * 32
-    (said,) = of(hall(tmp_path, "dgx-b200", 32, rack=DGX, power={"redundancy": "2N"}), "power-supplies")
+    (said,) = list_problems(
+        build_hall(tmp_path, "dgx-b200", 32, rack=DGX, power={"redundancy": "2N"}), "power-supplies"
+    )
     assert "2 too few: 9.9 kW of 14.3 kW, 4.4 kW short" in said
 
 
 @pytest.mark.slow
-def test_four_b200_in_a_rack(tmp_path: Path) -> None:
+def test_four_b200_fit_in_a_rack(tmp_path: Path) -> None:
     power = {"voltage": "415 V", "circuit": "60 A", "feeds": 2}
-    plan = hall(tmp_path, "dgx-b200", 32, rack=DGX, power=power)
-    assert build_document(plan).model_dump()["facility"]["rack_groups"][0]["kw"] == 57.2 and not of(
+    plan = build_hall(tmp_path, "dgx-b200", 32, rack=DGX, power=power)
+    assert build_document(plan).model_dump()["facility"]["rack_groups"][0]["kw"] == 57.2 and not list_problems(
         plan, "power-circuit"
     )
-    (said,) = of(hall(tmp_path, "dgx-b200", 32, rack=DGX, power=power | {"redundancy": "2N"}), "power-circuit")
+    (said,) = list_problems(
+        build_hall(tmp_path, "dgx-b200", 32, rack=DGX, power=power | {"redundancy": "2N"}), "power-circuit"
+    )
     assert "draws 57.2 kW, 22.69" in said and "the 1 of 2 circuits that remain after the loss of a feed" in said
 
 
 # -- GB200 NVL72, RA-11338-001 V01 ------------------------------------------------------------------------------------
 
 
-def nvl72(tmp_path: Path, nodes: int = 144, machine: str = "dgx-gb200", **facility: Any) -> Plan:
+def build_nvl72(tmp_path: Path, nodes: int = 144, machine: str = "dgx-gb200", **facility: Any) -> Plan:
     cooling = {"kind": "direct-liquid", "supply": "32 °C"} | facility.pop("cooling", {})
-    return hall(tmp_path, machine, nodes, rack={"type": "eia-48u"}, cooling=cooling, **facility)
+    return build_hall(tmp_path, machine, nodes, rack={"type": "eia-48u"}, cooling=cooling, **facility)
 
 
-def test_one_scalable_unit_of_gb200(tmp_path: Path) -> None:
-    plan = nvl72(tmp_path)
+def test_one_scalable_unit_of_gb200_matches_the_reference(tmp_path: Path) -> None:
+    plan = build_nvl72(tmp_path)
     assert plan.facility and plan.layout and plan.facility.cooling_plan and plan.facility.cooling_plan.loop
     group = plan.facility.racks[0]
     assert group.count == 8 and group.power == Power("132 kW") and group.shelves == 8
@@ -152,31 +156,31 @@ def test_one_scalable_unit_of_gb200(tmp_path: Path) -> None:
     assert rack.units == 48 and {
         item.kind: sum(one.count for one in rack.items if one.kind == item.kind) for item in rack.items
     } == {"node": 18, "nvlink-switch": 9, "power-shelf": 8, "management-switch": 2}
-    assert len(positions(plan)) == 144 + sum(tier.count for tier in plan.fabrics[0].tiers)
+    assert len(list_positions(plan)) == 144 + sum(tier.count for tier in plan.fabrics[0].tiers)
 
 
-def test_128_racks(tmp_path: Path) -> None:
-    plan = nvl72(tmp_path, 128 * 18)
+def test_128_racks_of_gb200_have_9216_accelerators(tmp_path: Path) -> None:
+    plan = build_nvl72(tmp_path, 128 * 18)
     assert plan.accelerators == 9216 and plan.facility and plan.facility.node_racks == 128
 
 
-def test_half_of_the_shelves_carry_a_gb200_rack_but_not_a_gb300(tmp_path: Path) -> None:
-    assert not of(nvl72(tmp_path, power={"redundancy": "2N"}), "power-supplies")
-    plan = nvl72(
+def test_half_of_the_power_shelves_supply_a_gb200_rack_but_not_a_gb300_rack(tmp_path: Path) -> None:
+    assert not list_problems(build_nvl72(tmp_path, power={"redundancy": "2N"}), "power-supplies")
+    plan = build_nvl72(
         tmp_path,
         machine="dgx-gb300",
         power={"redundancy": "2N"},
         pools=[{"name": "train", "machine": "dgx-gb300", "nodes": 144}],
         fabrics=[],
     )
-    (said,) = of(plan, "power-supplies")
+    (said,) = list_problems(plan, "power-supplies")
     assert "4 of 8 shelves remain with 132 kW, 10 kW short" in said
-    assert "dgx-gb300" in of(plan, "cooling-liquid-share-unknown")[0]
+    assert "dgx-gb300" in list_problems(plan, "cooling-liquid-share-unknown")[0]
 
 
-def test_a_gb300_rack_draws_what_its_maker_prints(tmp_path: Path) -> None:
+def test_a_gb300_rack_draws_the_published_power(tmp_path: Path) -> None:
     """142 kW a rack: the managed budget of its trays, 18 x 7.5 kW, leaves out switches, shelves and fans."""
-    plan = hall(
+    plan = build_hall(
         tmp_path,
         rack={"type": "eia-48u"},
         cooling={"kind": "direct-liquid"},
@@ -187,33 +191,33 @@ def test_a_gb300_rack_draws_what_its_maker_prints(tmp_path: Path) -> None:
     assert {rack.power for rack in plan.layout.racks} == {Power("142 kW")} == {plan.facility.racks[0].power}
 
 
-def test_zones_of_the_layout_are_those_of_the_units(tmp_path: Path) -> None:
+def test_zones_of_the_layout_match_the_cooling_units(tmp_path: Path) -> None:
     """Eight racks in zones of five: five and three, not four and four."""
-    plan = nvl72(tmp_path, cooling={"cdu": "coolit-chx2000", "zone": 5})
+    plan = build_nvl72(tmp_path, cooling={"cdu": "coolit-chx2000", "zone": 5})
     assert plan.layout and plan.facility and plan.facility.cooling_plan and plan.facility.cooling_plan.loop
     assert [rack.zone for rack in plan.layout.racks if rack.kind == "compute"] == [0] * 5 + [1] * 3
     heats = [round(heat.to("kW"), 2) for heat in plan.facility.cooling_plan.loop.zone_heats]
     assert heats == [round(5 * 114.84, 2), round(3 * 114.84, 2)]
 
 
-def test_a_leaf_stands_with_its_nodes_only_within_the_limit_of_the_rack(tmp_path: Path) -> None:
-    """Two H100 and an SN5610 draw 22.48 kW: in a rack of 21 kW the leaves go to racks of their own."""
+def test_a_leaf_is_in_the_rack_of_its_nodes_only_within_the_power_limit(tmp_path: Path) -> None:
+    """Two H100 and an SN5610 draw 22.48 kW: in a rack of 21 kW the leaves are in separate racks."""
     clos = [{"name": "compute", "kind": "roce", "shape": "clos", "switch": "nvidia-sn5610", "su": 2, "leaf_up": 16}]
     for limit, top in (("22.5 kW", ("compute",)), ("21 kW", ())):
-        plan = hall(tmp_path, nodes=8, fabrics=clos, rack={"type": "eia-48u", "nodes": 2, "power": limit})
+        plan = build_hall(tmp_path, nodes=8, fabrics=clos, rack={"type": "eia-48u", "nodes": 2, "power": limit})
         group = plan.facility.racks[0] if plan.facility else None
         assert group and group.power_limit and group.power <= group.power_limit and group.leaf_fabrics == top, (
             plan.findings
         )
 
 
-def test_distribution_units_of_twelve_racks(tmp_path: Path) -> None:
+def test_twelve_racks_share_distribution_units(tmp_path: Path) -> None:
     """CoolIT draws one CHx2000 on twelve racks; with one to spare, that makes two."""
-    plan = nvl72(tmp_path, 12 * 18, cooling={"cdu": "coolit-chx2000"})
+    plan = build_nvl72(tmp_path, 12 * 18, cooling={"cdu": "coolit-chx2000"})
     assert plan.facility and plan.facility.cooling_plan and plan.facility.cooling_plan.loop and plan.layout
     assert plan.facility.cooling_plan.loop.zone_cdus == ((1, 1),)
     assert [rack.kind for rack in plan.layout.racks].count("service") == 2
-    zones = nvl72(tmp_path, 24 * 18, cooling={"cdu": "coolit-chx2000", "zone": 12})
+    zones = build_nvl72(tmp_path, 24 * 18, cooling={"cdu": "coolit-chx2000", "zone": 12})
     assert zones.facility and zones.facility.cooling_plan and zones.facility.cooling_plan.loop
     assert zones.facility.cooling_plan.loop.zone_cdus == ((1, 1), (1, 1))
     assert zones.layout and [rack.zone for rack in zones.layout.racks if rack.kind == "compute"] == [0] * 12 + [1] * 12
@@ -223,7 +227,7 @@ def test_distribution_units_of_twelve_racks(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_meta_24k() -> None:
+def test_the_roce_example_matches_the_cluster_of_meta() -> None:
     from samples import ROOT
 
     from supercloud.plan.resolve import resolve
@@ -235,7 +239,7 @@ def test_meta_24k() -> None:
     rack = plan.layout.racks[0]
     assert [(item.kind, item.count) for item in rack.items] == [("node", 2), ("switch", 1)], "a leaf in each rack"
     assert plan.facility.racks[0].power == Power("20.4 kW"), "that of its switch is not known"
-    places = positions(plan)
+    places = list_positions(plan)
     assert len(places) == len(set(places)) == 3072 + 1536 + 72 + 9
 
 
@@ -256,7 +260,7 @@ def test_meta_24k() -> None:
     ups=st.sampled_from([None, "eco", "double-conversion"]),
     shelf=st.sampled_from([None, "delta-orv3-18kw"]),
 )
-def test_any_hall(
+def test_any_hall_is_consistent(
     tmp_path: Path,
     machine: str,
     nodes: int,
@@ -267,7 +271,7 @@ def test_any_hall(
     ups: str | None,
     shelf: str | None,
 ) -> None:
-    plan = hall(
+    plan = build_hall(
         tmp_path,
         machine,
         nodes,
@@ -287,7 +291,7 @@ def test_any_hall(
     assert facility.power_plan.meter_power == facility.it_power + facility.power_plan.total_loss
     if plan.layout:
         assert sum(rack.power.base for rack in plan.layout.racks if rack.kind != "service") == facility.it_power.base
-        places = positions(plan)
+        places = list_positions(plan)
         boxes = sum(tier.count for fabric in plan.fabrics for tier in fabric.tiers)
         assert len(places) == len(set(places)) == nodes + boxes + 3
         assert sum(plan.layout.compute_row_power(), Power(0, "W")) == sum(

@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from plan.network_plans import from_file, networks, problems
+from plan.network_plans import get_networks, list_problems, plan_file
 
 
 @pytest.mark.slow
-def test_mac_addresses(tmp_path: Path) -> None:
+def test_mac_addresses_are_read_from_a_list(tmp_path: Path) -> None:
     (tmp_path / "macs.csv").write_text(
         "host,network,mac\n# nodes\ntrain-0001,in-band,02-00-00-00-00-01\ntrain-0001,bmc,02:00:00:00:00:0A\n"
         "compute-leaf-008,switch,02:00:00:00:00:0b\n\n"
     )
-    plan = from_file(tmp_path, network={"macs": "macs.csv"})
+    plan = plan_file(tmp_path, network={"macs": "macs.csv"})
     assert not plan.errors
-    assert networks(plan).macs == {
+    assert get_networks(plan).macs == {
         ("train-0001", "in-band"): "02:00:00:00:00:01",
         ("train-0001", "bmc"): "02:00:00:00:00:0a",
         ("compute-leaf-008", "switch"): "02:00:00:00:00:0b",
@@ -37,17 +37,17 @@ def test_mac_addresses(tmp_path: Path) -> None:
         ("compute-leaf-009,switch,02:00:00:00:00:02", "unknown switch 'compute-leaf-009'"),
     ],
 )
-def test_wrong_mac_addresses(tmp_path: Path, line: str, said: str) -> None:
+def test_wrong_mac_addresses_are_errors(tmp_path: Path, line: str, said: str) -> None:
     given = "train-0001,in-band,02:00:00:00:00:01\n" if "0001,in-band,0" not in line or "two MAC" in said else ""
     (tmp_path / "macs.csv").write_text(f"host,network,mac\n{given}{line}\n")
-    found = problems(from_file(tmp_path, network={"macs": "macs.csv"}), "network-macs")
+    found = list_problems(plan_file(tmp_path, network={"macs": "macs.csv"}), "network-macs")
     assert len(found) == 1 and said in found[0][1] and f"macs.csv:{3 if given else 2}:" in found[0][1]
 
 
 @pytest.mark.slow
-def test_a_list_of_mac_addresses_that_is_not_there(tmp_path: Path) -> None:
-    assert problems(from_file(tmp_path, network={"macs": "macs.csv"}), "network-macs")[0][0] == "network.macs"
+def test_a_missing_list_of_mac_addresses_is_an_error(tmp_path: Path) -> None:
+    assert list_problems(plan_file(tmp_path, network={"macs": "macs.csv"}), "network-macs")[0][0] == "network.macs"
     (tmp_path / "macs.csv").write_bytes(b"\xff\xfe\x00")
-    assert "not UTF-8" in problems(from_file(tmp_path, network={"macs": "macs.csv"}), "network-macs")[0][1]
+    assert "not UTF-8" in list_problems(plan_file(tmp_path, network={"macs": "macs.csv"}), "network-macs")[0][1]
     (tmp_path / "macs.csv").write_text("x,y,z\n" * 50)
-    assert len(problems(from_file(tmp_path, network={"macs": "macs.csv"}), "network-macs")) == 21
+    assert len(list_problems(plan_file(tmp_path, network={"macs": "macs.csv"}), "network-macs")) == 21

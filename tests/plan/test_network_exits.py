@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from plan.network_plans import ROCE, problems
-from plan.test_resolve import planned, train
+from plan.network_plans import ROCE, list_problems
+from plan.test_resolve import build_pools, plan_spec
 
 from supercloud.plan.build.cabling.cables import build_cable_table
 from supercloud.targets import render
@@ -28,15 +28,15 @@ JOINS = {"joins": {"fabric": "in-band", "links": 2}}
         ({}, JOINS | {"exits": 1}, {"fabrics[0].exits": "in-band"}),
     ],
 )
-def test_bridged_networks_without_a_way_to_a_router_are_found(
+def test_bridged_networks_without_a_route_are_reported(
     in_band: dict[str, Any], management: dict[str, Any], islands: dict[str, str]
 ) -> None:
     """Each subnet is a VLAN, and switches only bridge: nodes, service machines and storage did not reach each other."""
-    pools = train("dgx-h100", 32)
+    pools = build_pools("dgx-h100", 32)
     pools[0]["fabrics"] = ["in-band", "management"]
-    plan = planned(pools=pools, fabrics=[IN_BAND | in_band, MANAGEMENT | management])
+    plan = plan_spec(pools=pools, fabrics=[IN_BAND | in_band, MANAGEMENT | management])
     assert not plan.errors, plan.errors
-    found = dict(problems(plan, "network-exits"))
+    found = dict(list_problems(plan, "network-exits"))
     assert {
         path: text.partition(" leads to ")[0].removeprefix("no link of ") for path, text in found.items()
     } == islands
@@ -60,10 +60,10 @@ def test_each_plane_of_a_bridged_network_needs_an_exit_and_a_joining_link(
     in_band: dict[str, Any], management: int, missed: dict[str, str]
 ) -> None:
     """A node whose first link failed moved to a plane without its gateway, and the plan had no finding."""
-    pools = train("dgx-b200", 4)
+    pools = build_pools("dgx-b200", 4)
     pools[0]["fabrics"] = ["in-band", "management"]
     joins = {"joins": {"fabric": "in-band", "links": management}}
-    plan = planned(pools=pools, fabrics=[IN_BAND | in_band | {"planes": 2}, MANAGEMENT | joins])
+    plan = plan_spec(pools=pools, fabrics=[IN_BAND | in_band | {"planes": 2}, MANAGEMENT | joins])
     assert not plan.errors, plan.errors
     hints = {item.path: item.hint for item in plan.findings if item.check == "network-exits"}
     assert hints.keys() == missed.keys() and all(missed[path] in hint for path, hint in hints.items())
@@ -76,4 +76,4 @@ def test_each_plane_of_a_bridged_network_needs_an_exit_and_a_joining_link(
 
 
 def test_routed_networks_need_no_exits() -> None:
-    assert not problems(planned(pools=train("dgx-h100", 32), fabrics=[ROCE]), "network-exits")
+    assert not list_problems(plan_spec(pools=build_pools("dgx-h100", 32), fabrics=[ROCE]), "network-exits")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from plan.network_plans import CLOS, ROCE, networks, problems, underlay
-from plan.test_resolve import planned, train
+from plan.network_plans import CLOS, ROCE, find_underlay, get_networks, list_problems
+from plan.test_resolve import build_pools, plan_spec
 
 from supercloud.plan.build.fabric.device_names import list_switch_names
 
@@ -20,8 +20,8 @@ SHAPES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", sorted(SHAPES))
-def test_every_end_of_every_node_link_has_an_address_of_its_own(shape: str) -> None:
-    found = underlay(**SHAPES[shape])
+def test_every_end_of_every_node_link_has_a_unique_address(shape: str) -> None:
+    found = find_underlay(**SHAPES[shape])
     hosts = found.rails.node_links
     links = [link for node in range(hosts.nodes) for link in found.rails.iter_links(node)]
     addresses = [address for link in links for address in (link.address, link.gateway)]
@@ -41,8 +41,8 @@ def test_every_end_of_every_node_link_has_an_address_of_its_own(shape: str) -> N
 
 
 @pytest.mark.parametrize("shape", sorted(SHAPES))
-def test_as_numbers_tell_apart_what_must_be_apart(shape: str) -> None:
-    found = underlay(**SHAPES[shape])
+def test_as_numbers_are_unique_where_required(shape: str) -> None:
+    found = find_underlay(**SHAPES[shape])
     runs = {run.tier.name: run for run in found.switches}
     leaves = [runs["leaf"].get_as_number(index) for index in range(runs["leaf"].tier.count)]
     assert len(set(leaves)) == len(leaves)
@@ -60,8 +60,8 @@ def test_as_numbers_tell_apart_what_must_be_apart(shape: str) -> None:
 
 
 @pytest.mark.parametrize("planes", [1, 2])
-def test_growth_moves_nothing(planes: int) -> None:
-    small, large = (underlay(nodes=nodes, planes=planes, su=16, leaf_down=16, leaf_up=16) for nodes in (60, 200))
+def test_growth_moves_no_address(planes: int) -> None:
+    small, large = (find_underlay(nodes=nodes, planes=planes, su=16, leaf_down=16, leaf_up=16) for nodes in (60, 200))
     assert small.block == large.block and small.loopbacks == large.loopbacks
     for node in (0, 17, 59):
         one, other = (
@@ -79,47 +79,50 @@ def test_growth_moves_nothing(planes: int) -> None:
                     assert before.get_management_address(here) == after.get_management_address(there)
 
 
-def test_no_two_subnets_share_an_address() -> None:
-    plan = planned(
-        pools=[*train("dgx-h100", 64), {"name": "more", "machine": "dgx-h100", "nodes": 300, "fabrics": ["second"]}],
+def test_subnets_do_not_overlap() -> None:
+    plan = plan_spec(
+        pools=[
+            *build_pools("dgx-h100", 64),
+            {"name": "more", "machine": "dgx-h100", "nodes": 300, "fabrics": ["second"]},
+        ],
         fabrics=[ROCE, CLOS | {"name": "second"}],
         storage=[{"name": "scratch", "kind": "nfs", "capacity": "1 PiB", "mount": "/s"}],
     )
-    blocks = sorted(subnet.block for subnet in networks(plan).subnets)
+    blocks = sorted(subnet.block for subnet in get_networks(plan).subnets)
     assert len(blocks) > 12
     assert all(not one.overlaps(other) for one, other in zip(blocks, blocks[1:], strict=False))
-    assert problems(plan, "network-overlap") == []
-    first, second = networks(plan).underlays
+    assert list_problems(plan, "network-overlap") == []
+    first, second = get_networks(plan).underlays
     assert first.as_numbers[1] < second.as_numbers[0]
 
 
-def test_names_are_those_of_the_cabling() -> None:
-    for run in underlay(nodes=130, planes=2).switches:
+def test_switch_names_match_the_cabling() -> None:
+    for run in find_underlay(nodes=130, planes=2).switches:
         wanted = list_switch_names("compute", run.tier.name, run.tier.count)
         assert [run.format_name(index) for index in range(run.tier.count)] == wanted
         assert [name for plane in range(run.planes) for name in run.get_plane_hosts(plane)] == wanted
 
 
 def test_infiniband_rails_are_flat_subnets() -> None:
-    rails = [subnet for subnet in networks(planned()).subnets if subnet.role == "rail"]
+    rails = [subnet for subnet in get_networks(plan_spec()).subnets if subnet.role == "rail"]
     assert [rail.name for rail in rails] == [f"compute-rail{number}" for number in range(8)]
     assert all(rail.hosts == 127 and not rail.is_routed and rail.block.num_addresses >= 256 for rail in rails)
 
 
-def test_a_cloud_has_none() -> None:
-    plan = planned(
+def test_a_cloud_has_no_network_plan() -> None:
+    plan = plan_spec(
         site={"kind": "aws", "region": "us-east-1"},
-        pools=train("p5.48xlarge", 2),
+        pools=build_pools("p5.48xlarge", 2),
         fabrics=[{"name": "compute", "kind": "efa"}],
     )
     assert plan.networks is None
 
 
 @pytest.mark.slow
-def test_ports_are_called_what_the_system_calls_them() -> None:
+def test_ports_have_the_names_of_the_operating_system() -> None:
     names = {}
     for system in ("sonic", "eos", "nvue", "frr"):
-        leaves = underlay(os=system).get_switch_run("leaf")
+        leaves = find_underlay(os=system).get_switch_run("leaf")
         names[system] = [leaves.format_port_name(index) for index in (0, 1, 2, 127)]
     assert names == {
         "sonic": ["Ethernet0", "Ethernet4", "Ethernet8", "Ethernet508"],
@@ -127,6 +130,6 @@ def test_ports_are_called_what_the_system_calls_them() -> None:
         "nvue": ["swp1s0", "swp1s1", "swp2s0", "swp64s1"],
         "frr": ["swp1s0", "swp1s1", "swp2s0", "swp64s1"],
     }
-    arista = planned(pools=train("dgx-h100", 16), fabrics=[ROCE | {"switch": "arista-7060x6-64pe"}])
-    systems = [run.network_os.name for run in networks(arista).switches if run.network_os]
+    arista = plan_spec(pools=build_pools("dgx-h100", 16), fabrics=[ROCE | {"switch": "arista-7060x6-64pe"}])
+    systems = [run.network_os.name for run in get_networks(arista).switches if run.network_os]
     assert set(systems) == {"eos"}

@@ -1,4 +1,4 @@
-"""The published plan has every subnet, name, address and AS number, and ``diff`` says what is renumbered."""
+"""The published plan has every subnet, name, address and AS number, and ``diff`` reports what is renumbered."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SMALL = ROOT / "examples" / "06-roce-small" / "cluster.yaml"
 NETWORKS = ROOT / "examples" / "05-superpod-networks" / "cluster.yaml"
 
 
-def changed(path: Any, *changes: tuple[str, str]) -> dict[str, str]:
+def list_impacts(path: Any, *changes: tuple[str, str]) -> dict[str, str]:
     text = path.read_text()
     for old, new in changes:
         assert old in text
@@ -27,7 +27,7 @@ def changed(path: Any, *changes: tuple[str, str]) -> dict[str, str]:
     return {change.path: change.impact for change in diff_plans(*plans) if change.path.startswith("networks")}
 
 
-def published(plan: Plan) -> dict[str, Any]:
+def publish_networks(plan: Plan) -> dict[str, Any]:
     found = build_document(plan).model_dump()["networks"]
     assert isinstance(found, dict)
     return found
@@ -36,10 +36,10 @@ def published(plan: Plan) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "path", [item for item in EXAMPLES if load(item).model.site.kind == "onprem"], ids=lambda path: path.parent.name
 )
-def test_every_run_is_there(path: Any) -> None:
+def test_the_document_has_every_run(path: Any) -> None:
     plan = resolve(load(path))
     assert plan.networks
-    found = published(plan)
+    found = publish_networks(plan)
     assert [item["cidr"] for item in found["subnets"]] == [str(item.block) for item in plan.networks.subnets]
     assert len({item["name"] for item in found["subnets"]}) == len(found["subnets"])
     for item, run in zip(found["switches"], plan.networks.switches, strict=True):
@@ -48,8 +48,8 @@ def test_every_run_is_there(path: Any) -> None:
 
 
 @pytest.mark.slow
-def test_another_network_renumbers_what_is_in_it() -> None:
-    found = changed(SMALL, ("network: {domain", "network: {management: 100.80.0.0/16, domain"))
+def test_another_network_renumbers_its_addresses() -> None:
+    found = list_impacts(SMALL, ("network: {domain", "network: {management: 100.80.0.0/16, domain"))
     assert found["networks.switches[compute/leaf].addresses"] == "replaces"
     assert found["networks.switches[compute/leaf].loopbacks.addresses"] == "replaces"
     assert found["networks.bmcs[train].addresses"] == found["networks.subnets[bmc-train].cidr"] == "replaces"
@@ -57,33 +57,33 @@ def test_another_network_renumbers_what_is_in_it() -> None:
 
 
 @pytest.mark.slow
-def test_other_as_numbers_and_link_addresses_are_said() -> None:
-    found = changed(SMALL, ("4200000000-4200000999", "4200001000-4200001999"))
+def test_other_as_numbers_and_link_addresses_are_reported() -> None:
+    found = list_impacts(SMALL, ("4200000000-4200000999", "4200001000-4200001999"))
     assert found["networks.switches[compute/leaf].asn_first"] == "replaces"
     assert set(found) == {"networks.underlays[compute].asn_range"} | {
         f"networks.switches[compute/{tier}].asn_first" for tier in ("leaf", "spine")
     }
-    moved = changed(SMALL, ("os: nvue ", "subnet: 192.168.0.0/16\n    os: nvue "))
+    moved = list_impacts(SMALL, ("os: nvue ", "subnet: 192.168.0.0/16\n    os: nvue "))
     assert moved["networks.underlays[compute].cidr"] == "replaces"
     assert moved["networks.subnets[compute-p1-rail0].cidr"] == "replaces"
 
 
 @pytest.mark.slow
-def test_growing_renumbers_nothing() -> None:
-    found = changed(NETWORKS, ("nodes: 127", "nodes: 126"))
+def test_growth_renumbers_nothing() -> None:
+    found = list_impacts(NETWORKS, ("nodes: 127", "nodes: 126"))
     assert found and set(found.values()) == {"changes"}
     assert "networks.subnets[in-band-train].used_addresses" in found
 
 
 @pytest.mark.slow
 def test_another_operating_system_is_a_change() -> None:
-    assert changed(SMALL, ("os: nvue ", "os: sonic ")) == {
+    assert list_impacts(SMALL, ("os: nvue ", "os: sonic ")) == {
         "networks.switches[compute/leaf].network_os": "changes",
         "networks.switches[compute/spine].network_os": "changes",
     }
 
 
 @pytest.mark.slow
-def test_clouds_have_none() -> None:
+def test_documents_of_clouds_have_no_networks() -> None:
     clouds = [path for path in EXAMPLES if load(path).model.site.kind != "onprem"]
     assert all(build_document(resolve(load(path))).networks is None for path in clouds)

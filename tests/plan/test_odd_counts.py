@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan.test_resolve import planned, train
+from plan.test_resolve import build_pools, plan_spec
 
 from supercloud.plan.model.plan import FabricPlan
 
@@ -21,13 +21,13 @@ STORAGE = {"name": "storage", "kind": "infiniband", "shape": "fat-tree", "switch
 RATIOS = (1, 1.2, 1.75, 2, 2.5, 3)
 
 
-def fabric(machine: str, nodes: int, of: dict[str, Any]) -> FabricPlan:
-    pools = [pool | {"fabrics": [of["name"]]} for pool in train(machine, nodes)]
-    (found,) = planned(pools=pools, fabrics=[of]).fabrics
+def build_fabric(machine: str, nodes: int, of: dict[str, Any]) -> FabricPlan:
+    pools = [pool | {"fabrics": [of["name"]]} for pool in build_pools(machine, nodes)]
+    (found,) = plan_spec(pools=pools, fabrics=[of]).fabrics
     return found
 
 
-def full(found: FabricPlan) -> int:
+def count_full_spines(found: FabricPlan) -> int:
     """Spines that so many uplinks fill."""
     spine = next(tier for tier in found.tiers if tier.name == "spine")
     return -(-found.link_counts["leaf_spine"] // found.planes // spine.radix) * found.planes
@@ -46,7 +46,7 @@ def full(found: FabricPlan) -> int:
         ("mi300x-8gpu", 13, INFINIBAND | APART, 2, 8 * 14),
         ("mi300x-8gpu", 31, INFINIBAND, 4, 8 * 32),
         ("dgx-h100", 17, ROCE | APART | {"oversubscription": {"leaf": 2}}, 1, 8 * 9),
-        ("dgx-h100", 31, INFINIBAND, 4, 8 * 32),  # the maker's unit: as printed
+        ("dgx-h100", 31, INFINIBAND, 4, 8 * 32),  # the vendor's unit: as published
         ("dgx-h100", 95, INFINIBAND, 16, 24 * 32),
         # 11 uplinks would take 11 spines
         ("dgx-h100", 128, INFINIBAND | {"oversubscription": {"leaf": 3}}, 6, 32 * 12),
@@ -66,8 +66,10 @@ def full(found: FabricPlan) -> int:
         ("dgx-h100", 260, ROCE, 32, 40 * 64),  # without oversubscription leaves keep room to grow
     ],
 )
-def test_by_hand(machine: str, nodes: int, of: dict[str, Any], spines: int, links: int) -> None:
-    found = fabric(machine, nodes, of)
+def test_spines_and_links_match_a_manual_count(
+    machine: str, nodes: int, of: dict[str, Any], spines: int, links: int
+) -> None:
+    found = build_fabric(machine, nodes, of)
     assert (found.count_switches("spine"), found.link_counts["leaf_spine"]) == (spines, links)
     assert found.link_counts["node_leaf"] == found.rails * nodes
 
@@ -81,13 +83,15 @@ def test_by_hand(machine: str, nodes: int, of: dict[str, Any], spines: int, link
     st.sampled_from([1, 2, 3]),
     st.sampled_from(SHAPES),
 )
-def test_any_number(nodes: int, switch: str, planes: int, ratio: int, shape: dict[str, Any]) -> None:
+def test_any_number_of_nodes_is_planned(
+    nodes: int, switch: str, planes: int, ratio: int, shape: dict[str, Any]
+) -> None:
     of = ROCE | {"switch": switch, "planes": planes, "oversubscription": {"leaf": ratio}} | shape
-    plan = planned(pools=train("dgx-h100", nodes), fabrics=[of])
+    plan = plan_spec(pools=build_pools("dgx-h100", nodes), fabrics=[of])
     if plan.errors or not plan.fabrics[0].count_switches("spine") or plan.fabrics[0].count_switches("core"):
         return
     (found,) = plan.fabrics
-    assert found.count_switches("spine") <= 2 * full(found)
+    assert found.count_switches("spine") <= 2 * count_full_spines(found)
     leaves = found.count_switches("leaf")
     assert found.link_counts["leaf_spine"] % leaves == 0
     assert found.link_counts["leaf_spine"] // leaves % (found.count_switches("spine") // planes) == 0
@@ -111,10 +115,10 @@ def test_any_number(nodes: int, switch: str, planes: int, ratio: int, shape: dic
     ),
     st.sampled_from([0, 4]),
 )
-def test_less_bandwidth_takes_no_more_switches(nodes: int, of: tuple[str, dict[str, Any]], exits: int) -> None:
+def test_less_bandwidth_needs_no_more_switches(nodes: int, of: tuple[str, dict[str, Any]], exits: int) -> None:
     before = None
     for ratio in RATIOS:
-        found = fabric(of[0], nodes, of[1] | {"exits": exits, "oversubscription": {"leaf": ratio}})
+        found = build_fabric(of[0], nodes, of[1] | {"exits": exits, "oversubscription": {"leaf": ratio}})
         leaves, spines = found.count_switches("leaf"), found.count_switches("spine")
         switches = leaves + spines + found.count_switches("core")
         assert before is None or switches <= before, (ratio, leaves, spines)
@@ -125,50 +129,50 @@ def test_less_bandwidth_takes_no_more_switches(nodes: int, of: tuple[str, dict[s
 @pytest.mark.parametrize("more", [{"spines": 4, "leaf_up": 26}, {"spines": 5, "leaf_down": 38}, {"spines": 1000}])
 def test_the_number_of_spines_of_a_hint_is_planned_with_as_few_tiers(more: dict[str, Any]) -> None:
     of = STORAGE | {"oversubscription": {"leaf": 1.5}} | more
-    pools = [pool | {"fabrics": ["storage"]} for pool in train("dgx-h200", 100)]
-    (error,) = planned(pools=pools, fabrics=[of]).errors
+    pools = [pool | {"fabrics": ["storage"]} for pool in build_pools("dgx-h200", 100)]
+    (error,) = plan_spec(pools=pools, fabrics=[of]).errors
     hint = re.fullmatch(r"set spines: (\d+), or omit it", error.hint)
     assert hint
-    cured = fabric("dgx-h200", 100, of | {"spines": int(hint[1])})
+    cured = build_fabric("dgx-h200", 100, of | {"spines": int(hint[1])})
     assert cured.count_switches("spine") == int(hint[1]) and not cured.count_switches("core")
 
 
 def test_uplinks_of_spines_spread_over_few_cores() -> None:
     """25 uplinks of a spine spread over five cores of a group or more, 26 over two."""
-    found = fabric("dgx-h100", 300, INFINIBAND | {"shape": "fat-tree"})
+    found = build_fabric("dgx-h100", 300, INFINIBAND | {"shape": "fat-tree"})
     assert (found.count_switches("spine"), found.count_switches("core")) == (96, 64)
     assert found.link_counts["spine_core"] == 96 * 26 and found.link_counts["leaf_spine"] == 2400
 
 
 @pytest.mark.slow
-def test_what_was_declared_is_kept_and_said() -> None:
-    plan = planned(pools=train("dgx-h100", 31), fabrics=[ROCE | {"su": 31, "leaf_down": 31}])
+def test_declared_sizes_are_kept_and_reported() -> None:
+    plan = plan_spec(pools=build_pools("dgx-h100", 31), fabrics=[ROCE | {"su": 31, "leaf_down": 31}])
     assert plan.fabrics[0].count_switches("spine") == 31
     (said,) = (finding for finding in plan.findings if finding.check == "fabric-spines")
     assert said.problem.startswith(
         "31 uplinks of a leaf spread evenly over no fewer than 31 spines: each of them has 8 "
     )
     assert said.hint == "set leaf_up: 32, which takes 2 spines"
-    cured = planned(pools=train("dgx-h100", 31), fabrics=[ROCE | {"su": 31, "leaf_down": 31, "leaf_up": 32}])
+    cured = plan_spec(pools=build_pools("dgx-h100", 31), fabrics=[ROCE | {"su": 31, "leaf_down": 31, "leaf_up": 32}])
     assert cured.fabrics[0].count_switches("spine") == 2
     assert not [finding for finding in cured.findings if finding.check == "fabric-spines"]
 
 
 @pytest.mark.slow
-def test_spines_of_pods_that_take_more_switches_than_none_are_warned_of() -> None:
-    def found(**more: Any) -> tuple[int, list[str]]:
-        plan = planned(pools=train("dgx-gb200", 288), fabrics=[INFINIBAND | more])
+def test_pods_that_need_more_switches_cause_a_warning() -> None:
+    def find_core_spines(**more: Any) -> tuple[int, list[str]]:
+        plan = plan_spec(pools=build_pools("dgx-gb200", 288), fabrics=[INFINIBAND | more])
         switches = sum(tier.count for tier in plan.fabrics[0].tiers)
         return switches, [item.problem for item in plan.findings if item.check == "fabric-core-spines"]
 
-    fewest, _ = found()
-    switches, (problem,) = found(spines=2)
+    fewest, _ = find_core_spines()
+    switches, (problem,) = find_core_spines(spines=2)
     assert f"requires {switches} switches with spines: 2 in each pod, {fewest} without" in problem and switches > fewest
-    assert not found(spines=2, tiers=3)[1]
+    assert not find_core_spines(spines=2, tiers=3)[1]
 
 
-def test_spines_that_are_an_error_are_not_warned_of_as_well() -> None:
-    """The error names the number that does, the warning another cure for the same number."""
-    plan = planned(pools=train("mi300x-8gpu", 600), fabrics=[ROCE | {"spines": 8}])
+def test_spines_with_an_error_cause_no_warning() -> None:
+    """The error names the number that fits, the warning another fix for the same number."""
+    plan = plan_spec(pools=build_pools("mi300x-8gpu", 600), fabrics=[ROCE | {"spines": 8}])
     said = [item.check for item in plan.findings if item.path == "fabrics[0].spines"]
     assert said == ["fabric-tiers"]

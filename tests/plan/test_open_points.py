@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from plan.test_resolve import planned
+from plan.test_resolve import plan_spec
 
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.publish.open_points import describe_open_points
@@ -21,9 +21,9 @@ VALUES: dict[str, Any] = {
 }
 
 
-def plan_of(machine: str, facility: dict[str, Any], own: dict[str, Any] | None = None) -> Plan:
+def build_plan(machine: str, facility: dict[str, Any], own: dict[str, Any] | None = None) -> Plan:
     pool: dict[str, Any] = {"name": "train", "machine": machine, "nodes": 64, "fabrics": ["compute"]}
-    return planned(pools=[pool | ({"rack": own} if own else {})], fabrics=[FABRIC], facility=facility)
+    return plan_spec(pools=[pool | ({"rack": own} if own else {})], fabrics=[FABRIC], facility=facility)
 
 
 @pytest.mark.slow
@@ -38,10 +38,10 @@ def plan_of(machine: str, facility: dict[str, Any], own: dict[str, Any] | None =
         {"management": {"type": "eia-48u"}},
     ],
 )
-def test_what_is_open_is_closed_by_what_it_names(
+def test_open_points_are_closed_by_the_fields_that_they_name(
     machine: str, own: dict[str, Any] | None, facility: dict[str, Any]
 ) -> None:
-    text = describe_open_points(plan_of(machine, facility, own))
+    text = describe_open_points(build_plan(machine, facility, own))
     if not text:
         return
     own = dict(own) if own else None
@@ -56,8 +56,8 @@ def test_what_is_open_is_closed_by_what_it_names(
             facility.setdefault(way[0], {})[last] = VALUES[name]
         else:
             facility[last] = VALUES[name]
-    assert describe_open_points(plan_of(machine, facility, own)) == "", text
+    assert describe_open_points(build_plan(machine, facility, own)) == "", text
 
 
-def test_nodes_of_unknown_size_in_a_known_rack_want_their_number() -> None:
-    assert describe_open_points(plan_of("mi355x-8gpu", {"rack": IN_RACK})).endswith(": set facility.rack.nodes")
+def test_nodes_of_unknown_size_need_a_number_per_rack() -> None:
+    assert describe_open_points(build_plan("mi355x-8gpu", {"rack": IN_RACK})).endswith(": set facility.rack.nodes")

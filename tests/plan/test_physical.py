@@ -1,4 +1,4 @@
-"""Leaves, racks and distribution units that nobody declared follow from rules, and reproduce the published designs."""
+"""Leaves, racks and distribution units that are not declared follow from rules, and reproduce the published designs."""
 
 from __future__ import annotations
 
@@ -83,18 +83,18 @@ suppress: [{check: fabric-split-domain, reason: Ethernet leaves take trays as th
 """
 
 
-def planned(text: str, *changes: tuple[str, str], file: Any = SUPERPOD) -> Plan:
+def build_plan(text: str, *changes: tuple[str, str], file: Any = SUPERPOD) -> Plan:
     for old, new in changes:
         assert old in text
         text = text.replace(old, new)
     return resolve(loads(text, str(file)))
 
 
-def switches(plan: Plan) -> dict[str, tuple[int, ...]]:
+def count_switches(plan: Plan) -> dict[str, tuple[int, ...]]:
     return {fabric.name: tuple(tier.count for tier in fabric.tiers) for fabric in plan.fabrics}
 
 
-def racks(plan: Plan) -> dict[str, tuple[int, int]]:
+def count_racks(plan: Plan) -> dict[str, tuple[int, int]]:
     """Kind -> racks, and distribution units in all of them."""
     assert plan.facility
     return {
@@ -104,12 +104,12 @@ def racks(plan: Plan) -> dict[str, tuple[int, int]]:
 
 
 @pytest.mark.parametrize("voltage", ["380 V", "400 V", "415 V"])
-def test_h100_of_four_units(voltage: str) -> None:
+def test_four_units_of_h100_match_the_reference(voltage: str) -> None:
     """RA-11333-001 V11, table 7: 38 racks, 96 and 12 distribution units, 48 + 16 + 8 + 8 switches."""
-    plan = planned(SUPERPOD.read_text(), ("voltage: 400 V", f"voltage: {voltage}"))
+    plan = build_plan(SUPERPOD.read_text(), ("voltage: 400 V", f"voltage: {voltage}"))
     assert not plan.errors
-    assert switches(plan) == {"compute": (32, 16), "storage": (10, 6), "in-band": (6, 2), "management": (8,)}
-    assert racks(plan) == {"compute": (32, 96), "network": (6, 12)}
+    assert count_switches(plan) == {"compute": (32, 16), "storage": (10, 6), "in-band": (6, 2), "management": (8,)}
+    assert count_racks(plan) == {"compute": (32, 96), "network": (6, 12)}
     assert next(fabric.unit_nodes for fabric in plan.fabrics if fabric.name == "in-band") == 43
     (pdus,) = [item for item in plan.fabrics[3].services if item.name == "pdu"]
     assert pdus.count == 96 + 12
@@ -119,8 +119,8 @@ def test_h100_of_four_units(voltage: str) -> None:
         assert limit is None or rack.power <= limit, rack.name
 
 
-def test_storage_of_h100_is_near_four_to_three_and_storage_has_all_of_its_uplinks() -> None:
-    plan = planned(SUPERPOD.read_text())
+def test_storage_of_h100_has_the_oversubscription_of_the_reference() -> None:
+    plan = build_plan(SUPERPOD.read_text())
     storage = plan.fabrics[1]
     nodes, uplinks = storage.link_counts["node_leaf"], storage.link_counts["leaf_spine"]
     served = next(item for item in storage.services if item.is_non_blocking)
@@ -129,38 +129,38 @@ def test_storage_of_h100_is_near_four_to_three_and_storage_has_all_of_its_uplink
     assert (nodes, uplinks, ports) == (254, 240, 48) and nodes / (uplinks - ports) == pytest.approx(4 / 3, rel=0.01)
 
 
-def test_declaring_stays_possible() -> None:
+def test_derived_values_can_be_declared() -> None:
     text = SUPERPOD.read_text()
-    plan = planned(
+    plan = build_plan(
         text,
         ("    spines: 6\n", "    su: 22\n    leaf_down: 22\n    leaf_up: 20\n"),
         ("pdu: raritan-px3-5747v}", "pdu: raritan-px3-5747v, racks: 8, pdus: 3}"),
         (", cable: nvidia-980-9i117, full", ", full"),
     )
     assert not plan.errors
-    assert switches(plan)["storage"] == (12, 4)
-    assert racks(plan)["network"] == (8, 24)
+    assert count_switches(plan)["storage"] == (12, 4)
+    assert count_racks(plan)["network"] == (8, 24)
 
 
 def test_b200_has_five_management_racks() -> None:
-    """RA-11334-001 V08: 8 + 4 storage switches, 2 + 2 SN5600, 16 management switches, 5 racks beside those of nodes."""
-    plan = planned(B200)
+    """RA-11334-001 V08: 8 + 4 storage switches, 2 + 2 SN5600, 16 management switches, 5 racks without nodes."""
+    plan = build_plan(B200)
     assert not plan.errors
-    assert switches(plan) == {"compute": (32, 16), "storage": (8, 4), "in-band": (2, 2), "management": (16,)}
-    assert racks(plan) == {"compute": (64, 0), "network": (5, 0)}
+    assert count_switches(plan) == {"compute": (32, 16), "storage": (8, 4), "in-band": (2, 2), "management": (16,)}
+    assert count_racks(plan) == {"compute": (64, 0), "network": (5, 0)}
     assert plan.facility and plan.layout
     limit = Power("28.6 kW")
     assert all(rack.power <= limit for rack in plan.layout.racks), "no denser than a rack of two nodes"
 
 
-def test_a_unit_of_gb200_draws_what_is_printed() -> None:
+def test_a_unit_of_gb200_draws_the_published_power() -> None:
     """RA-11338-001 V01 prints 1.2 MW, two digits. Eight racks of 132 kW, 56 QM9700 and the Ethernet switches make 1.16.
 
     Racks of 120 kW, the other number in circulation, would make 1.06, and print as 1.1: a third digit is not to be had,
     as power of SN5600 and of management is known in part only.
     """
-    plan = planned(GB200)
-    assert not plan.errors and switches(plan)["compute"] == (32, 24)
+    plan = build_plan(GB200)
+    assert not plan.errors and count_switches(plan)["compute"] == (32, 24)
     assert plan.facility and plan.facility.node_power == Power("1056 kW")
     drawn = plan.facility.it_power.to("MW")
     assert f"{drawn:.2g}" == "1.2" and drawn < 1.2
@@ -172,7 +172,7 @@ def test_a_unit_of_gb200_draws_what_is_printed() -> None:
 
 
 def test_storage_servers_have_links() -> None:
-    plan = planned(STORAGE.read_text(), file=STORAGE)
+    plan = build_plan(STORAGE.read_text(), file=STORAGE)
     assert not plan.errors
     counts = {fabric.name: {item.name: item.links for item in fabric.services} for fabric in plan.fabrics}
     assert counts["compute"] == {"compute-manager": 2}
@@ -190,10 +190,10 @@ def test_storage_servers_have_links() -> None:
     assert (table.kind_index >= 0).all() and not (table.length != table.length).any()
 
 
-def test_more_servers_ask_for_more_leaves() -> None:
+def test_more_servers_need_more_leaves() -> None:
     text = STORAGE.read_text()
-    few = planned(text, file=STORAGE)
-    many = planned(
+    few = build_plan(text, file=STORAGE)
+    many = build_plan(
         text,
         ("checkpoint: {parameters: 70B, stall: 10 s, keep: 20}", ""),
         (
@@ -204,32 +204,32 @@ def test_more_servers_ask_for_more_leaves() -> None:
         file=STORAGE,
     )
     assert not many.errors
-    assert switches(many)["storage"][0] > switches(few)["storage"][0]
+    assert count_switches(many)["storage"][0] > count_switches(few)["storage"][0]
     storage = many.fabrics[1]
     full = sum(item.links for item in storage.services if item.is_non_blocking)
     assert storage.link_counts["leaf_spine"] >= full + storage.link_counts["node_leaf"] * 3 / 4
 
 
-def test_servers_without_a_port_for_their_network() -> None:
+def test_servers_without_a_port_for_their_network_are_an_error() -> None:
     text = STORAGE.read_text()
     home = "servers: {machine: flash-24, throughput: {read: 10 GB/s, write: 5 GB/s}}"
     over = ("    mount: /home\n", "    mount: /home\n    fabric: compute\n")
-    assert not planned(text, over, file=STORAGE).errors, "its ports for storage speak InfiniBand, too"
-    plan = planned(text, over, (home, "servers: {machine: management-server, count: 2}"), file=STORAGE)
+    assert not build_plan(text, over, file=STORAGE).errors, "its ports for storage speak InfiniBand, too"
+    plan = build_plan(text, over, (home, "servers: {machine: management-server, count: 2}"), file=STORAGE)
     links = {item.name: item.links for item in plan.fabrics[0].services}
     assert not plan.errors and links == {"compute-manager": 2, "home-nfs": 4}
-    (said,) = planned(text, over, (home, "servers: {machine: nvidia-ufm-appliance, count: 2}"), file=STORAGE).errors
+    (said,) = build_plan(text, over, (home, "servers: {machine: nvidia-ufm-appliance, count: 2}"), file=STORAGE).errors
     assert (said.check, said.path) == ("storage-disconnected", "storage[3].fabric")
     assert said.problem == "nvidia-ufm-appliance of home-nfs has no port for compute (its adapters are unknown)"
 
 
-def test_a_plan_without_a_network_for_them_says_so() -> None:
+def test_servers_without_a_network_are_reported() -> None:
     lines = [
         line
         for line in STORAGE.read_text().splitlines(keepends=True)
         if not line.startswith(("  - {name: in-band", "  - {name: management"))
     ]
-    plan = planned("".join(lines), ("storage, in-band, management]", "storage]"), file=STORAGE)
+    plan = build_plan("".join(lines), ("storage, in-band, management]", "storage]"), file=STORAGE)
     said = [item for item in plan.findings if item.check == "storage-disconnected"]
     assert {item.path for item in said} == {"storage[3]", "storage[4]"} and {item.level for item in said} == {"note"}
 
@@ -237,21 +237,21 @@ def test_a_plan_without_a_network_for_them_says_so() -> None:
 # -- splitters and straight fibres ------------------------------------------------------------------------------------
 
 
-def test_splitters_have_modules_of_their_own_where_there_is_room() -> None:
-    plan = planned(SUPERPOD.read_text())
+def test_splitters_have_separate_modules_if_there_is_room() -> None:
+    plan = build_plan(SUPERPOD.read_text())
     assert set(find_mixed_ports(plan.fabrics[0])) == {"compute-manager"} and find_mixed_ports(plan.fabrics[1]) == {}
     (said,) = [item.finding for item in plan.suppressed if item.finding.check == "cable-mixed-optic"]
     assert said.problem == (
         "2 splitters of compute-manager and straight fibres would share modules, which support only two of one kind; "
         "the first is in port 32 of compute-leaf-025"
     )
-    roomy = planned(SUPERPOD.read_text(), ("nodes: 127", "nodes: 126"))
+    roomy = build_plan(SUPERPOD.read_text(), ("nodes: 127", "nodes: 126"))
     assert find_mixed_ports(roomy.fabrics[0]) == {}
     assert "suppress-unused" in {item.check for item in roomy.findings}
 
 
-def test_cables_that_do_not_plug_are_said() -> None:
-    plan = planned(
+def test_cables_that_do_not_fit_are_errors() -> None:
+    plan = build_plan(
         SUPERPOD.read_text(),
         ("nodes: nvidia-mfs1s00", "nodes: nvidia-mfp7e10"),
         ("peers: qsfp28-dac", "peers: nvidia-mfs1s99"),
@@ -261,7 +261,7 @@ def test_cables_that_do_not_plug_are_said() -> None:
     assert said["fabrics[2].cabling.nodes"].problem == (
         "nvidia-mfp7e10 does not join qsfp112 of dgx-h100 and qsfp28 of nvidia-sn4600c on ethernet at 100 Gb/s"
     )
-    short = planned(SUPERPOD.read_text(), ("nodes: nvidia-mfs1s00", "nodes: qsfp28-dac"))
+    short = build_plan(SUPERPOD.read_text(), ("nodes: nvidia-mfs1s00", "nodes: qsfp28-dac"))
     (far,) = [item for item in short.errors if item.check == "cable-mismatch"]
     assert (
         far.path == "fabrics[2].cabling.nodes"
@@ -275,10 +275,12 @@ def test_cables_that_do_not_plug_are_said() -> None:
 def test_a_network_that_is_joined_has_ports_left() -> None:
     """Two spines would be enough for its own 128 uplinks, and would leave none for those that join."""
     text = STORAGE.read_text().replace(", exits: 2", "")
-    assert switches(planned(text, file=STORAGE))["in-band"] == (4, 4)
-    alone = planned(text.replace(", joins: {fabric: in-band, links: 2}", ""), file=STORAGE)
-    assert switches(alone)["in-band"] == (4, 2)
-    few = planned(text, ("switch: nvidia-sn4600c}", "switch: nvidia-sn4600c, spines: 2, leaf_down: 32}"), file=STORAGE)
+    assert count_switches(build_plan(text, file=STORAGE))["in-band"] == (4, 4)
+    alone = build_plan(text.replace(", joins: {fabric: in-band, links: 2}", ""), file=STORAGE)
+    assert count_switches(alone)["in-band"] == (4, 2)
+    few = build_plan(
+        text, ("switch: nvidia-sn4600c}", "switch: nvidia-sn4600c, spines: 2, leaf_down: 32}"), file=STORAGE
+    )
     (said,) = [item for item in few.errors if item.check == "cable-reach"]
     assert (said.path, said.problem, said.hint) == (
         "fabrics[3]",
@@ -287,9 +289,9 @@ def test_a_network_that_is_joined_has_ports_left() -> None:
     )
 
 
-def test_one_switch_may_be_joined() -> None:
-    plan = planned(STORAGE.read_text(), ("nodes: 31", "nodes: 4"), file=STORAGE)
-    assert switches(plan)["in-band"] == (1,)
+def test_a_network_of_one_switch_can_be_joined() -> None:
+    plan = build_plan(STORAGE.read_text(), ("nodes: 31", "nodes: 4"), file=STORAGE)
+    assert count_switches(plan)["in-band"] == (1,)
     tables = [build_cable_table(plan, fabric) for fabric in plan.fabrics]
     ends = [
         (name, port)

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from plan.test_resolve import planned
+from plan.test_resolve import plan_spec
 from targets.site.nvue_schema import NVUE, NVUE_BRIDGED
 
 from supercloud.plan.build.cabling.cables import build_cable_table
@@ -18,12 +18,12 @@ from supercloud.plan.publish.summary import build_rows
 from supercloud.targets import render
 
 
-def mixed(machines: dict[str, str], switch: str, **fabric: Any) -> Plan:
+def build_mixed_plan(machines: dict[str, str], switch: str, **fabric: Any) -> Plan:
     pools = [
         {"name": name, "machine": machine, "nodes": 4, "fabrics": ["in-band"]} for name, machine in machines.items()
     ]
     own = {"name": "in-band", "kind": "ethernet", "shape": "fat-tree", "switch": switch}
-    return planned(pools=pools, fabrics=[own | fabric])
+    return plan_spec(pools=pools, fabrics=[own | fabric])
 
 
 FAST_AND_SLOW = ({"slow": "dgx-h100", "fast": "dgx-b200"}, {"fast": "dgx-b200", "slow": "dgx-h100"})
@@ -31,7 +31,7 @@ FAST_AND_SLOW = ({"slow": "dgx-h100", "fast": "dgx-b200"}, {"fast": "dgx-b200", 
 
 @pytest.mark.parametrize("machines", FAST_AND_SLOW)
 def test_links_of_each_pool_run_at_its_own_speed_in_any_order(machines: dict[str, str]) -> None:
-    plan = mixed(machines, "nvidia-sn5600", os="eos")
+    plan = build_mixed_plan(machines, "nvidia-sn5600", os="eos")
     fabric = plan.fabrics[0]
     assert not plan.errors
     assert {name: str(fabric.get_link_speed(name)) for name in machines} == {"slow": "200 Gb/s", "fast": "400 Gb/s"}
@@ -51,7 +51,7 @@ def test_links_of_each_pool_run_at_its_own_speed_in_any_order(machines: dict[str
         assert set(re.findall(rf"description {host}.*\n   speed (\S+)", text)) == {speed}
 
 
-def speeds_of(system: str, text: str, host: str) -> set[str]:
+def read_speeds(system: str, text: str, host: str) -> set[str]:
     """The speeds that a rendered switch sets on the ports of a host, as its operating system writes them."""
     if system == "sonic":
         return {port.get("speed", "") for port in json.loads(text)["PORT"].values() if host in port["description"]}
@@ -83,11 +83,11 @@ COMPUTE = {"slow": "dgx-a100", "fast": "dgx-b200"}
 @pytest.mark.parametrize("machines", FAST_AND_SLOW, ids=("slow-first", "fast-first"))
 @pytest.mark.parametrize("kind", ["ethernet", "roce"])
 @pytest.mark.parametrize("system", SPEEDS)
-def test_each_dialect_says_the_speed_of_links_of_slower_pools(system: str, kind: str, machines: dict[str, str]) -> None:
+def test_each_dialect_sets_the_speed_of_slower_pools(system: str, kind: str, machines: dict[str, str]) -> None:
     role = {}
     if kind == "roce":
         role, machines = {"role": "compute"}, {name: COMPUTE[name] for name in machines}
-    plan = mixed(machines, "nvidia-sn5600", os=system, kind=kind, **role)
+    plan = build_mixed_plan(machines, "nvidia-sn5600", os=system, kind=kind, **role)
     assert not plan.errors
     bundle = {path: str(part) for path, part in render(plan, kind).items()}
     texts = [
@@ -99,7 +99,7 @@ def test_each_dialect_says_the_speed_of_links_of_slower_pools(system: str, kind:
     ]
     assert texts
     for host, speed in zip(("slow-0001", "fast-0001"), SPEEDS[system], strict=True):
-        found = set().union(*(speeds_of(system, text, host) for text in texts))
+        found = set().union(*(read_speeds(system, text, host) for text in texts))
         assert found == {speed} or (system == "frr" and not found), (host, texts)
     if system == "sonic" and kind == "roce":
         [script] = [text for path, text in bundle.items() if path.endswith("breakout.sh")]
@@ -109,14 +109,14 @@ def test_each_dialect_says_the_speed_of_links_of_slower_pools(system: str, kind:
 
 @pytest.mark.parametrize("machines", FAST_AND_SLOW)
 def test_ports_that_do_not_run_the_slower_pool_are_an_error_naming_both(machines: dict[str, str]) -> None:
-    wrong = mixed(machines, "arista-7060x6-64pe").errors
+    wrong = build_mixed_plan(machines, "arista-7060x6-64pe").errors
     assert [(item.check, item.path) for item in wrong] == [("fabric-speed", "fabrics[0]")]
     assert all(text in wrong[0].problem for text in ("pool fast", "400 Gb/s", "pool slow", "200 Gb/s"))
-    said = mixed(machines, "nvidia-sn5600", speed="400 Gb/s").errors
+    said = build_mixed_plan(machines, "nvidia-sn5600", speed="400 Gb/s").errors
     assert [(item.check, item.path) for item in said] == [("fabric-speed", "fabrics[0].speed")]
     assert "pool slow" in said[0].problem
 
 
 def test_switches_slower_than_both_pools_have_one_speed() -> None:
-    plan = mixed(FAST_AND_SLOW[0], "nvidia-sn4600c")
+    plan = build_mixed_plan(FAST_AND_SLOW[0], "nvidia-sn4600c")
     assert not plan.errors and str(plan.fabrics[0].speed) == "100 Gb/s" and not plan.fabrics[0].pool_speeds

@@ -5,36 +5,36 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from plan.test_resolve import planned, train
+from plan.test_resolve import build_pools, plan_spec
 
 from supercloud.catalog import Catalog, Rack
 from supercloud.errors import Finding
 from supercloud.plan.model.plan import Plan
 
 
-def hall(machine: str, rack: dict[str, Any], nodes: int = 36, **more: Any) -> Plan:
+def build_hall(machine: str, rack: dict[str, Any], nodes: int = 36, **more: Any) -> Plan:
     fabrics = {"fabrics": more.pop("fabrics")} if "fabrics" in more else {}
     facility = {"rack": rack, "cooling": {"kind": "direct-liquid"}} | more
-    return planned(pools=train(machine, nodes), facility=facility, **fabrics)
+    return plan_spec(pools=build_pools(machine, nodes), facility=facility, **fabrics)
 
 
-def about(plan: Plan, check: str) -> list[Finding]:
+def list_findings(plan: Plan, check: str) -> list[Finding]:
     return [finding for finding in plan.findings if finding.check == check]
 
 
 def test_complete_racks_are_not_ordered_for_switches() -> None:
-    plan = hall("dgx-gb200", {"type": "gb200-nvl72"}, floor="2000 kg")
+    plan = build_hall("dgx-gb200", {"type": "gb200-nvl72"}, floor="2000 kg")
     assert plan.facility and [(group.kind, group.count) for group in plan.facility.racks] == [("compute", 2)]
     assert not plan.errors
-    (said,) = about(plan, "rack-unassigned")
+    (said,) = list_findings(plan, "rack-unassigned")
     assert said.path == "facility.management.type" and "eia-48u" in said.hint
-    cured = hall("dgx-gb200", {"type": "gb200-nvl72"}, management={"type": "eia-48u"})
+    cured = build_hall("dgx-gb200", {"type": "gb200-nvl72"}, management={"type": "eia-48u"})
     assert cured.facility and [group.kind for group in cured.facility.racks] == ["compute", "network"]
-    assert not about(cured, "rack-unassigned")
+    assert not list_findings(cured, "rack-unassigned")
 
 
-def test_a_complete_rack_takes_no_other_machine() -> None:
-    (said,) = about(hall("dgx-h100", {"type": "gb200-nvl72", "nodes": 4}), "rack-compatibility")
+def test_a_complete_rack_accepts_no_other_machine() -> None:
+    (said,) = list_findings(build_hall("dgx-h100", {"type": "gb200-nvl72", "nodes": 4}), "rack-compatibility")
     assert said.level == "error" and said.hint == "use eia-42u or eia-48u or eia-52u"
 
 
@@ -45,12 +45,12 @@ def test_a_complete_rack_takes_no_other_machine() -> None:
         ("dgx-h100", "orv3-44ou", "dgx-h100 is fed by cords to its own power supplies, a orv3-44ou supports a busbar"),
         ("mi300x-8gpu", "orv3-48u", "mi300x-8gpu is fed by cords"),
         ("dgx-h100", "eia-48u", ""),
-        ("mi325x-8gpu", "orv3-48u", ""),  # nobody sourced how it is fed
+        ("mi325x-8gpu", "orv3-48u", ""),  # its feed has no source
     ],
 )
 def test_width_and_feed_are_compared(machine: str, rack: str, words: str) -> None:
-    plan = hall(machine, {"type": rack, "nodes": 2}, management={"type": "eia-48u"})
-    found = about(plan, "rack-compatibility")
+    plan = build_hall(machine, {"type": rack, "nodes": 2}, management={"type": "eia-48u"})
+    found = list_findings(plan, "rack-compatibility")
     assert [finding.level for finding in found] == ["warning"] * bool(words)
     assert all(finding.problem.startswith(words) for finding in found)
 
@@ -63,11 +63,13 @@ def test_width_and_feed_are_compared(machine: str, rack: str, words: str) -> Non
         ("eia-48u", "eia-48u", []),  # usual ones
     ],
 )
-def test_what_nobody_knows_to_fit_an_unusual_rack_is_noted(rack: str, management: str, paths: list[str]) -> None:
+def test_unknown_compatibility_with_an_unusual_rack_is_a_note(rack: str, management: str, paths: list[str]) -> None:
     """Neither the feed of the machine nor that of the switch is in the catalog."""
     switch = [{"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}]
-    plan = hall("mi325x-8gpu", {"type": rack, "nodes": 2}, nodes=8, management={"type": management}, fabrics=switch)
-    found = about(plan, "rack-compatibility-unknown")
+    plan = build_hall(
+        "mi325x-8gpu", {"type": rack, "nodes": 2}, nodes=8, management={"type": management}, fabrics=switch
+    )
+    found = list_findings(plan, "rack-compatibility-unknown")
     assert [(item.level, item.path) for item in found] == [("note", path) for path in paths]
     for item, name in zip(found, ("mi325x-8gpu", "nvidia-sn5600"), strict=False):
         assert item.problem.startswith(f"unknown mounting or feed of {name}")
@@ -83,31 +85,31 @@ def test_switches_servers_and_service_machines_are_compared_too() -> None:
         "mount": "/home",
         "servers": {"machine": "dgx-a100", "count": 1},
     }
-    nodes = [train("dgx-h100", 8)[0] | {"rack": {"type": "eia-48u"}}]
+    nodes = [build_pools("dgx-h100", 8)[0] | {"rack": {"type": "eia-48u"}}]
     machines = [{"name": "mgmt", "machine": "dgx-b200", "count": 1}]
-    plan = planned(pools=nodes, storage=[store], facility={"rack": {"type": "orv3-48u"}, "machines": machines})
-    found = about(plan, "rack-compatibility")
+    plan = plan_spec(pools=nodes, storage=[store], facility={"rack": {"type": "orv3-48u"}, "machines": machines})
+    found = list_findings(plan, "rack-compatibility")
     assert [(item.level, item.path) for item in found] == [("warning", "facility.rack.type")] * 3
     assert [item.problem.split(" is ")[0] for item in found] == ["nvidia-qm9700", "dgx-b200", "dgx-a100"]
     assert found[0].problem.endswith("is fed by cords to its own power supplies, a orv3-48u supports a busbar")
     assert {item.hint for item in found} == {"set facility.management.type: eia-42u or eia-48u or eia-52u"}
     for rack in ("eia-42u", "orv3-44ou"):
         facility = {"rack": {"type": "eia-48u"}, "management": {"type": rack}, "machines": machines}
-        found = about(planned(pools=nodes, storage=[store], facility=facility), "rack-compatibility")
+        found = list_findings(plan_spec(pools=nodes, storage=[store], facility=facility), "rack-compatibility")
         assert [item.path for item in found] == ["facility.management.type"] * (3 if rack == "orv3-44ou" else 0)
 
 
-def test_leaves_that_stand_with_the_nodes_are_compared_with_their_rack() -> None:
-    """A Clos has a leaf in each rack; the nodes, whose feed nobody sourced, are no finding there."""
+def test_leaves_in_racks_of_nodes_are_compared_with_their_rack() -> None:
+    """A Clos has a leaf in each rack; nodes with an unknown feed have no finding there."""
     clos = [{"name": "compute", "kind": "roce", "shape": "clos", "switch": "nvidia-sn4600", "su": 2, "leaf_up": 16}]
     facility = {"rack": {"type": "orv3-48u", "nodes": 2}, "management": {"type": "eia-48u"}}
-    plan = planned(pools=train("mi325x-8gpu", 8), fabrics=clos, facility=facility)
+    plan = plan_spec(pools=build_pools("mi325x-8gpu", 8), fabrics=clos, facility=facility)
     assert plan.facility and plan.facility.racks[0].leaf_fabrics == ("compute",), plan.findings
-    (found,) = about(plan, "rack-compatibility")
+    (found,) = list_findings(plan, "rack-compatibility")
     assert found.path == "facility.rack.type" and "nvidia-sn4600 is fed by cords" in found.problem
 
 
-def test_every_rack_of_the_catalog_says_what_it_accepts() -> None:
+def test_every_rack_of_the_catalog_lists_what_it_accepts() -> None:
     facts = Catalog.load_default()
     for name in facts.list_names("racks"):
         rack = facts.get(Rack, name)
@@ -125,16 +127,18 @@ def test_every_rack_of_the_catalog_says_what_it_accepts() -> None:
         ("dgx-a100", {"type": "eia-48u"}, 8, "units"),
     ],
 )
-def test_racks_hold_what_the_reference_architecture_shows(
+def test_nodes_per_rack_match_the_reference_architecture(
     machine: str, rack: dict[str, Any], per_rack: int, by: str
 ) -> None:
-    plan = planned(pools=train(machine, 16), facility={"rack": rack})
+    plan = plan_spec(pools=build_pools(machine, 16), facility={"rack": rack})
     assert plan.facility
     assert (plan.facility.racks[0].nodes_per_rack, plan.facility.racks[0].limited_by) == (per_rack, by)
 
 
 def test_a_rack_type_without_effect_is_reported() -> None:
     for rack in ("gb300-nvl72", "gb200-nvl72"):
-        found = about(hall("dgx-gb200", {"type": rack}), "rack-compatibility")
+        found = list_findings(build_hall("dgx-gb200", {"type": rack}), "rack-compatibility")
         assert [finding.path for finding in found] == ["facility.rack.type"] * (rack == "gb300-nvl72"), rack
-    assert not about(hall("dgx-gb200", {"type": "eia-48u"}), "rack-compatibility"), "it is the type of switch racks"
+    assert not list_findings(build_hall("dgx-gb200", {"type": "eia-48u"}), "rack-compatibility"), (
+        "it is the type of switch racks"
+    )

@@ -15,7 +15,7 @@ from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
 
 
-def planned(**changes: Any) -> Plan:
+def plan_spec(**changes: Any) -> Plan:
     spec = {
         "name": "pod1",
         "site": {"kind": "onprem", "location": "stockholm"},
@@ -26,11 +26,11 @@ def planned(**changes: Any) -> Plan:
     return resolve(loads(yaml.safe_dump(spec)))
 
 
-def train(machine: str, nodes: int) -> list[dict[str, Any]]:
+def build_pools(machine: str, nodes: int) -> list[dict[str, Any]]:
     return [{"name": "train", "machine": machine, "nodes": nodes, "fabrics": ["compute"]}]
 
 
-def counts(plan: Plan) -> tuple[int, ...]:
+def count_switches_and_links(plan: Plan) -> tuple[int, ...]:
     (fabric,) = plan.fabrics
     return (
         *(fabric.count_switches(tier) for tier in ("leaf", "spine", "core")),
@@ -55,14 +55,14 @@ TABLE_C = {2: (1152, 64, 48, 18), 4: (2304, 128, 96, 36), 8: (4608, 256, 192, 72
 
 @pytest.mark.parametrize("machine", ["dgx-h100", "dgx-h200", "dgx-b200"])
 @pytest.mark.parametrize("units", TABLE_A)
-def test_larger_superpods(machine: str, units: int) -> None:
-    plan = planned(pools=train(machine, 32 * units))
-    assert counts(plan) == TABLE_A[units] and not plan.errors
+def test_switches_of_larger_superpods_match_the_reference(machine: str, units: int) -> None:
+    plan = plan_spec(pools=build_pools(machine, 32 * units))
+    assert count_switches_and_links(plan) == TABLE_A[units] and not plan.errors
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("units", TABLE_B)
-def test_superpods_with_subnet_managers(units: int) -> None:
+def test_superpods_with_subnet_managers_match_the_reference(units: int) -> None:
     nodes, leaf, spine, cables, between = TABLE_B[units]
     fabric = {
         "name": "compute",
@@ -71,26 +71,28 @@ def test_superpods_with_subnet_managers(units: int) -> None:
         "switch": "nvidia-qm9700",
         "manager": {"links": 4},
     }
-    plan = planned(pools=train("dgx-h100", nodes), fabrics=[fabric])
+    plan = plan_spec(pools=build_pools("dgx-h100", nodes), fabrics=[fabric])
     (built,) = plan.fabrics
-    assert counts(plan)[:2] == (leaf, spine)
+    assert count_switches_and_links(plan)[:2] == (leaf, spine)
     assert (
         built.link_counts["node_leaf"] + built.link_counts["manager"] == cables
         and built.link_counts["leaf_spine"] == between
     )
-    full = planned(pools=train("dgx-h100", nodes + 1), fabrics=[fabric | {"su": 32}])
+    full = plan_spec(pools=build_pools("dgx-h100", nodes + 1), fabrics=[fabric | {"su": 32}])
     assert [finding.check for finding in full.errors] == ["fabric-fit"], "one more node leaves no port for them"
     assert f"use {nodes} nodes" in full.errors[0].hint
-    smaller = planned(pools=train("dgx-h100", nodes + 1), fabrics=[fabric])
-    assert not smaller.errors and counts(smaller)[0] > leaf, "units that the spec leaves open become smaller"
+    smaller = plan_spec(pools=build_pools("dgx-h100", nodes + 1), fabrics=[fabric])
+    assert not smaller.errors and count_switches_and_links(smaller)[0] > leaf, (
+        "units that the spec leaves open become smaller"
+    )
 
 
 @pytest.mark.parametrize("units", TABLE_C)
-def test_nvl72_superpods(units: int) -> None:
+def test_nvl72_superpods_match_the_reference(units: int) -> None:
     accelerators, leaf, spine, core = TABLE_C[units]
-    plan = planned(pools=train("dgx-gb200", 144 * units))
-    assert plan.accelerators == accelerators and counts(plan)[:3] == (leaf, spine, core)
-    assert counts(plan)[3:] == (accelerators,) * 3
+    plan = plan_spec(pools=build_pools("dgx-gb200", 144 * units))
+    assert plan.accelerators == accelerators and count_switches_and_links(plan)[:3] == (leaf, spine, core)
+    assert count_switches_and_links(plan)[3:] == (accelerators,) * 3
     blocks = next(item for item in plan.localities if item.kind == "block")
     assert plan.localities[0] is blocks and len(blocks.levels[0].groups) == 8 * units and blocks.block_nodes == 18
 
@@ -102,27 +104,27 @@ TABLE_B300_ETHERNET = {1: (16, 8), 2: (32, 16), 4: (64, 32), 8: (128, 64), 16: (
 
 
 @pytest.mark.parametrize("units", TABLE_B300_XDR)
-def test_b300_superpods_over_xdr(units: int) -> None:
+def test_b300_superpods_over_xdr_match_the_reference(units: int) -> None:
     fabric = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-q3400-ra"}
-    plan = planned(pools=train("dgx-b300", 72 * units), fabrics=[fabric])
-    assert counts(plan)[:2] == TABLE_B300_XDR[units] and plan.fabrics[0].unit_nodes == 72
+    plan = plan_spec(pools=build_pools("dgx-b300", 72 * units), fabrics=[fabric])
+    assert count_switches_and_links(plan)[:2] == TABLE_B300_XDR[units] and plan.fabrics[0].unit_nodes == 72
 
 
 @pytest.mark.parametrize("units", TABLE_B300_ETHERNET)
-def test_b300_superpods_over_two_ethernet_planes(units: int) -> None:
+def test_b300_superpods_over_two_ethernet_planes_match_the_reference(units: int) -> None:
     fabric = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
-    plan = planned(pools=train("dgx-b300", 64 * units), fabrics=[fabric])
-    assert counts(plan)[:2] == TABLE_B300_ETHERNET[units] and plan.fabrics[0].planes == 2
+    plan = plan_spec(pools=build_pools("dgx-b300", 64 * units), fabrics=[fabric])
+    assert count_switches_and_links(plan)[:2] == TABLE_B300_ETHERNET[units] and plan.fabrics[0].planes == 2
 
 
-def test_a_hundred_thousand_do_not_fit_and_it_says_what_would() -> None:
-    plan = planned(pools=train("dgx-h100", 12_500))
+def test_a_fabric_that_is_too_large_is_reported_with_what_fits() -> None:
+    plan = plan_spec(pools=build_pools("dgx-h100", 12_500))
     (finding,) = plan.errors
     assert finding.check == "fabric-fit" and "65536" in finding.problem and "radix" in finding.hint
 
 
-def test_the_pod_of_the_design() -> None:
-    plan = planned(
+def test_the_example_of_the_design_is_planned() -> None:
+    plan = plan_spec(
         storage=[{"name": "scratch", "kind": "lustre", "capacity": "2 PiB", "tier": "best", "mount": "/scratch"}],
         facility={"rack": {"type": "orv3-48u", "nodes": 4}, "power": {"budget": "2 MW"}},
         tenants=[{"name": "llm", "share": 70}, {"name": "vision", "share": 30}],
@@ -138,9 +140,11 @@ def test_the_pod_of_the_design() -> None:
 
 
 @pytest.mark.slow
-def test_storage_between_and_beyond_the_table() -> None:
+def test_storage_throughput_is_interpolated_and_extrapolated() -> None:
     def read(nodes: int) -> float:
-        plan = planned(pools=train("dgx-h100", nodes), storage=[{"name": "s", "kind": "lustre", "tier": "better"}])
+        plan = plan_spec(
+            pools=build_pools("dgx-h100", nodes), storage=[{"name": "s", "kind": "lustre", "tier": "better"}]
+        )
         rate = plan.storage[0].read
         assert rate
         return rate.to("GB/s")
@@ -149,7 +153,7 @@ def test_storage_between_and_beyond_the_table() -> None:
 
 
 def test_unknown_names_are_findings_with_the_nearest() -> None:
-    plan = planned(
+    plan = plan_spec(
         pools=[{"name": "train", "machine": "dgx-h10", "nodes": 4, "fabrics": ["comput"]}],
         fabrics=[{"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm970"}],
         scheduler={
@@ -167,7 +171,7 @@ def test_unknown_names_are_findings_with_the_nearest() -> None:
 
 
 def test_mixed_pools_share_one_tree() -> None:
-    plan = planned(
+    plan = plan_spec(
         pools=[
             {"name": "a", "machine": "dgx-h100", "nodes": 40, "fabrics": ["compute"]},
             {"name": "b", "machine": "dgx-b200", "nodes": 30, "fabrics": ["other"]},
@@ -199,8 +203,8 @@ def test_mixed_pools_share_one_tree() -> None:
     ),
     st.sampled_from(["rail-optimized", "fat-tree"]),
 )
-def test_every_plan_holds_together(pools: list[tuple[str, int]], shape: str) -> None:
-    plan = planned(
+def test_every_plan_is_consistent(pools: list[tuple[str, int]], shape: str) -> None:
+    plan = plan_spec(
         pools=[
             {
                 "name": f"p{index}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from plan.test_resolve import planned, train
+from plan.test_resolve import build_pools, plan_spec
 
 from supercloud.plan.model.plan import Plan
 from supercloud.topology import Fabric as Wiring
@@ -15,18 +15,18 @@ XDR = NDR | {"switch": "nvidia-q3400-ra"}
 ROCE = NDR | {"kind": "roce", "switch": "nvidia-sn5600"}
 
 
-def wiring_of(plan: Plan) -> Wiring:
+def build_wiring(plan: Plan) -> Wiring:
     assert not plan.errors
     wiring = plan.fabrics[0].wiring
     assert isinstance(wiring, Wiring)
     return wiring
 
 
-def counts(machine: str, nodes: int, of: dict[str, Any]) -> tuple[int, ...]:
-    return tuple(tier.count for tier in wiring_of(planned(pools=train(machine, nodes), fabrics=[of])).tiers)
+def count_switches(machine: str, nodes: int, of: dict[str, Any]) -> tuple[int, ...]:
+    return tuple(tier.count for tier in build_wiring(plan_spec(pools=build_pools(machine, nodes), fabrics=[of])).tiers)
 
 
-def idle(wiring: Wiring) -> dict[str, int]:
+def count_idle_switches(wiring: Wiring) -> dict[str, int]:
     """Switches of each tier with no way to a node."""
     used = {"node": set(range(wiring.nodes))}
     for group in wiring.link_groups:
@@ -62,19 +62,19 @@ def idle(wiring: Wiring) -> dict[str, int]:
         ("dgx-h100", 52, NDR | {"leaf_up": 40}, (24, 20)),  # 24 nodes on a leaf: 3 of them on each rail
     ],
 )
-def test_by_hand(machine: str, nodes: int, of: dict[str, Any], switches: tuple[int, ...]) -> None:
-    assert counts(machine, nodes, of) == switches
+def test_switches_match_a_manual_count(machine: str, nodes: int, of: dict[str, Any], switches: tuple[int, ...]) -> None:
+    assert count_switches(machine, nodes, of) == switches
 
 
 @pytest.mark.parametrize("machine", ["dgx-gb200", "dgx-h100"])
 @pytest.mark.parametrize("shape", ["fat-tree", "rail-optimized"])
-def test_units_and_domains_of_compute_do_not_shape_other_networks(machine: str, shape: str) -> None:
+def test_units_and_domains_of_compute_do_not_affect_other_networks(machine: str, shape: str) -> None:
     """Machines with as many ports of a network on leaves of as many ports take equal switches there. By hand: 32 ports
     of a leaf face down, and exits find ports on the spines.
     """
     network = {"name": "in-band", "kind": "ethernet", "shape": shape, "switch": "nvidia-sn4600c", "exits": 2}
     pools = [{"name": "train", "machine": machine, "nodes": 288, "fabrics": ["in-band"]}]
-    wiring = wiring_of(planned(pools=pools, fabrics=[network]))
+    wiring = build_wiring(plan_spec(pools=pools, fabrics=[network]))
     assert tuple(tier.count for tier in wiring.tiers) == (18, 16)
 
 
@@ -94,14 +94,14 @@ def test_units_and_domains_of_compute_do_not_shape_other_networks(machine: str, 
 )
 def test_no_switch_is_without_nodes_and_rails_meet(machine: str, of: dict[str, Any]) -> None:
     for nodes in (1, 19, 73, 144, 145, 217, 289, 577):
-        wiring = wiring_of(planned(pools=train(machine, nodes), fabrics=[of]))
-        assert not idle(wiring), (nodes, wiring.switch_counts)
+        wiring = build_wiring(plan_spec(pools=build_pools(machine, nodes), fabrics=[of]))
+        assert not count_idle_switches(wiring), (nodes, wiring.switch_counts)
         assert not wiring.has_disjoint_rails or of.get("pod") == "rail", nodes
 
 
 @pytest.mark.parametrize("racks", [1, 2, 7, 8, 9, 13, 15, 16, 17, 29])
-def test_another_rack_of_nvl72_takes_four_leaves(racks: int) -> None:
-    wiring = wiring_of(planned(pools=train("dgx-gb200", 18 * racks), fabrics=[NDR | {"leaf_rails": 1}]))
+def test_each_rack_of_nvl72_needs_four_leaves(racks: int) -> None:
+    wiring = build_wiring(plan_spec(pools=build_pools("dgx-gb200", 18 * racks), fabrics=[NDR | {"leaf_rails": 1}]))
     assert wiring.tiers[0].count == 4 * racks
     assert len(wiring.tiers) == (2 if racks < 16 else 3)
     assert wiring.bisection == 1
@@ -113,13 +113,13 @@ def test_another_rack_of_nvl72_takes_four_leaves(racks: int) -> None:
         ("dgx-b300", 3672, XDR, (408, 408, 216)),  # 17 pods of three units; one unit a pod would take 288 cores
         ("dgx-b300", 3672, XDR | {"pod": "su"}, (408, 408, 288)),  # as declared
         ("dgx-h100", 625, NDR, (160, 160, 128)),  # no size of pods takes fewer
-        ("dgx-gb200", 576, NDR, (128, 96, 36)),  # the maker's pods
+        ("dgx-gb200", 576, NDR, (128, 96, 36)),  # the vendor's pods
     ],
 )
-def test_pods_nobody_declared_have_the_size_that_takes_fewest_switches(
+def test_undeclared_pods_have_the_size_with_the_fewest_switches(
     machine: str, nodes: int, of: dict[str, Any], switches: tuple[int, ...]
 ) -> None:
-    assert counts(machine, nodes, of) == switches
+    assert count_switches(machine, nodes, of) == switches
 
 
 @pytest.mark.slow
@@ -131,24 +131,24 @@ def test_pods_nobody_declared_have_the_size_that_takes_fewest_switches(
         ("dgx-h100", 625, {"pod": "rail", "tiers": 2}, (448, 288)),
     ],
 )
-def test_another_kind_of_pod_with_fewer_switches_is_named_and_is_right(
+def test_a_kind_of_pod_with_fewer_switches_is_reported_correctly(
     machine: str, nodes: int, settings: dict[str, Any], switches: tuple[int, int]
 ) -> None:
-    now = planned(pools=train(machine, nodes), fabrics=[NDR])
+    now = plan_spec(pools=build_pools(machine, nodes), fabrics=[NDR])
     [finding] = [item for item in now.findings if item.check == "fabric-pods"]
     assert all(f"{key}: {value}" in finding.hint for key, value in settings.items()) and finding.level == "note"
     assert f"{switches[0]} switches connect" in finding.problem and f"{switches[1]} are enough" in finding.problem
-    assert sum(counts(machine, nodes, NDR)) == switches[0]
-    then = planned(pools=train(machine, nodes), fabrics=[NDR | settings])
-    assert sum(tier.count for tier in wiring_of(then).tiers) == switches[1]
+    assert sum(count_switches(machine, nodes, NDR)) == switches[0]
+    then = plan_spec(pools=build_pools(machine, nodes), fabrics=[NDR | settings])
+    assert sum(tier.count for tier in build_wiring(then).tiers) == switches[1]
     assert not [item for item in then.findings if item.check == "fabric-pods"]
 
 
 def list_split(pools: list[dict[str, Any]], of: dict[str, Any]) -> list[str]:
-    """What is said of split domains, and by hand whether any is: the leaves of its nodes, read from the links."""
-    plan = planned(pools=pools, fabrics=[of])
+    """The findings on split domains, and a manual check: the leaves of their nodes, read from the links."""
+    plan = plan_spec(pools=pools, fabrics=[of])
     said = [item.hint for item in plan.findings if item.check == "fabric-split-domain"]
-    ends = wiring_of(plan).link_groups[0].build_columns()
+    ends = build_wiring(plan).link_groups[0].build_columns()
     leaves: dict[int, set[int]] = {}
     for node, leaf in zip(ends.source.tolist(), ends.target.tolist(), strict=True):
         leaves.setdefault(node, set()).add(leaf)
@@ -164,17 +164,20 @@ def list_split(pools: list[dict[str, Any]], of: dict[str, Any]) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("nodes", [2, 12, 16, 24, 31, 36, 90])
-def test_domains_that_no_leaf_splits_are_not_said_to_be(nodes: int) -> None:
-    assert not list_split(train("dgx-gb200", nodes), NDR)
-    assert not list_split(train("dgx-gb200", min(nodes, 18)), NDR | {"leaf_down": 20})
+def test_domains_that_are_not_split_are_not_reported(nodes: int) -> None:
+    assert not list_split(build_pools("dgx-gb200", nodes), NDR)
+    assert not list_split(build_pools("dgx-gb200", min(nodes, 18)), NDR | {"leaf_down": 20})
 
 
 @pytest.mark.slow
-def test_split_domains_are_told_what_makes_them_whole() -> None:
-    assert list_split(train("dgx-gb200", 72), NDR | {"leaf_down": 20}) == ["set leaf_down to a multiple of 18"]
-    assert list_split(train("dgx-gb200", 36), NDR | {"leaf_rails": 4}) == ["set leaf_rails: 1"]
-    assert not list_split(train("dgx-gb200", 36), NDR | {"leaf_rails": 1})
-    behind = [{"name": "rest", "machine": "dgx-gb200", "nodes": 4, "fabrics": ["compute"]}, *train("dgx-gb200", 36)]
+def test_split_domains_are_reported_with_a_fix() -> None:
+    assert list_split(build_pools("dgx-gb200", 72), NDR | {"leaf_down": 20}) == ["set leaf_down to a multiple of 18"]
+    assert list_split(build_pools("dgx-gb200", 36), NDR | {"leaf_rails": 4}) == ["set leaf_rails: 1"]
+    assert not list_split(build_pools("dgx-gb200", 36), NDR | {"leaf_rails": 1})
+    behind = [
+        {"name": "rest", "machine": "dgx-gb200", "nodes": 4, "fabrics": ["compute"]},
+        *build_pools("dgx-gb200", 36),
+    ]
     [hint] = list_split(behind, NDR)
     assert hint.startswith("declare pool train before the others of compute")
     assert not list_split(behind[::-1], NDR)
@@ -182,8 +185,8 @@ def test_split_domains_are_told_what_makes_them_whole() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("one, other", [(20, 31), (31, 20), (20, 22), (4, 36), (36, 4)])
-def test_an_advised_order_of_pools_splits_no_domain(one: int, other: int) -> None:
-    """Each of two pools was told to be the first, in both orders."""
+def test_the_suggested_order_of_pools_splits_no_domain(one: int, other: int) -> None:
+    """Each of two pools was suggested to be the first, in both orders."""
     pools = [
         {"name": name, "machine": "dgx-gb200", "nodes": nodes, "fabrics": ["compute"]}
         for name, nodes in (("t", one), ("u", other))
@@ -196,5 +199,5 @@ def test_an_advised_order_of_pools_splits_no_domain(one: int, other: int) -> Non
                 assert hint.endswith("with a separate fabric"), hint
                 name = hint.split()[2]
                 apart = [pool | {"fabrics": ["own" if pool["name"] == name else "compute"]} for pool in order]
-                plan = planned(pools=apart, fabrics=[NDR, NDR | {"name": "own", "role": "compute"}])
+                plan = plan_spec(pools=apart, fabrics=[NDR, NDR | {"name": "own", "role": "compute"}])
                 assert not [item for item in plan.findings if item.check == "fabric-split-domain"]

@@ -1,4 +1,4 @@
-"""Ports of storage servers and services have addresses of their own wherever cables end, and growth moves none."""
+"""Ports of storage servers and services have unique addresses wherever cables end, and growth moves none."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STORAGE = {"name": "storage", "kind": "roce", "shape": "rail-optimized", "switch
 FAST = {"machine": "flash-24", "throughput": {"read": "45 GB/s", "write": "30 GB/s"}}
 
 
-def store(name: str, kind: str = "nfs", **more: Any) -> dict[str, Any]:
+def build_store(name: str, kind: str = "nfs", **more: Any) -> dict[str, Any]:
     count = {"weka": 10, "lustre": 4, "object": 4}.get(kind, 1)
     return {
         "name": name,
@@ -37,10 +37,10 @@ def store(name: str, kind: str = "nfs", **more: Any) -> dict[str, Any]:
     } | more
 
 
-STORES = [store("fast", "weka"), store("big", "lustre"), store("home")]
+STORES = [build_store("fast", "weka"), build_store("big", "lustre"), build_store("home")]
 
 
-def planned(folder: Path, nodes: int = 64, stores: Any = STORES, fabric: Any = None, **more: Any) -> Plan:
+def build_plan(folder: Path, nodes: int = 64, stores: Any = STORES, fabric: Any = None, **more: Any) -> Plan:
     spec = {
         "name": "pod1",
         "catalog": str(CATALOG),
@@ -54,7 +54,7 @@ def planned(folder: Path, nodes: int = 64, stores: Any = STORES, fabric: Any = N
     return resolve(load(folder / "cluster.yaml"))
 
 
-def ends(plan: Plan, name: str = "storage") -> list[ServerEnd]:
+def list_ends(plan: Plan, name: str = "storage") -> list[ServerEnd]:
     assert plan.networks and not plan.errors, plan.errors
     fabric = next(item for item in plan.fabrics if item.name == name)
     return list(iter_server_ends(fabric, plan.networks.list_servers(name)))
@@ -78,9 +78,9 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("shape", sorted(SHAPES))
-def test_every_port_has_a_link_of_its_own_that_nobody_else_has(tmp_path: Path, shape: str) -> None:
-    plan = planned(tmp_path, fabric=SHAPES[shape])
-    found = ends(plan)
+def test_every_port_has_a_separate_link(tmp_path: Path, shape: str) -> None:
+    plan = build_plan(tmp_path, fabric=SHAPES[shape])
+    found = list_ends(plan)
     assert plan.networks
     (underlay,) = plan.networks.underlays
     fabric = plan.fabrics[0]
@@ -101,10 +101,10 @@ def test_every_port_has_a_link_of_its_own_that_nobody_else_has(tmp_path: Path, s
     assert sum(used.values()) == 2 * (underlay.rails.node_links.count + len(found))
 
 
-def test_cables_and_switches_agree_who_hangs_where(tmp_path: Path) -> None:
+def test_cables_and_switches_agree_on_connected_hosts(tmp_path: Path) -> None:
     from supercloud.plan.build.cabling.cables import build_cable_table
 
-    plan = planned(tmp_path, fabric=SHAPES["services besides"] | {"os": "frr"})
+    plan = build_plan(tmp_path, fabric=SHAPES["services besides"] | {"os": "frr"})
     table = build_cable_table(plan, plan.fabrics[0])
     one, other = table.get_device_names("source"), table.get_device_names("target")
     cabled = {(host, leaf) for host, leaf in zip(one, other, strict=True) if not host.startswith(("train", "storage"))}
@@ -121,20 +121,20 @@ def test_cables_and_switches_agree_who_hangs_where(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", ["nodes", "servers", "store", "service", "first role"])
-def test_growth_renumbers_nobody(tmp_path: Path, change: str) -> None:
+def test_growth_renumbers_no_server(tmp_path: Path, change: str) -> None:
     services = [{"name": "appliance", "count": 6, "links": 2}]
-    before = planned(tmp_path, 60, fabric={"services": services})
+    before = build_plan(tmp_path, 60, fabric={"services": services})
     kinds: dict[str, Any] = {
         "nodes": {"nodes": 300},
-        "servers": {"stores": [store("fast", "weka", servers=FAST | {"count": 16}), *STORES[1:]]},
-        "store": {"stores": [*STORES, store("more", "object", mount=None)]},
+        "servers": {"stores": [build_store("fast", "weka", servers=FAST | {"count": 16}), *STORES[1:]]},
+        "store": {"stores": [*STORES, build_store("more", "object", mount=None)]},
         "service": {"fabric": {"services": [*services, {"name": "login", "count": 2}]}},
         "first role": {"stores": [STORES[0], STORES[1] | {"metadata": FAST | {"count": 6}}, STORES[2]]},
     }
-    after = planned(tmp_path, **({"nodes": 60, "fabric": {"services": services}} | kinds[change]))
-    there = {end.name: (end.address, end.gateway) for end in ends(after)}
-    assert before.networks and after.networks and len(there) >= len(ends(before))
-    for end in ends(before):
+    after = build_plan(tmp_path, **({"nodes": 60, "fabric": {"services": services}} | kinds[change]))
+    there = {end.name: (end.address, end.gateway) for end in list_ends(after)}
+    assert before.networks and after.networks and len(there) >= len(list_ends(before))
+    for end in list_ends(before):
         assert there[end.name] == (end.address, end.gateway), (change, end.name)
     addresses = {group.name: [group.addresses[index] for index in range(group.count)] for group in after.servers}
     for group in before.servers:
@@ -148,12 +148,12 @@ def test_growth_renumbers_nobody(tmp_path: Path, change: str) -> None:
 
 @pytest.mark.slow
 def test_names_addresses_and_variables_reach_the_files(tmp_path: Path) -> None:
-    plan = planned(tmp_path)
+    plan = build_plan(tmp_path)
     bundle = render(plan, "hosts")
     rows = [line.split() for line in bundle["hosts"].splitlines()[3:]]
     names = {row[2]: row[0] for row in rows}
     assert len(names) == len(rows) == len({row[0] for row in rows})
-    for end in ends(plan):
+    for end in list_ends(plan):
         assert names[end.name] == end.address
     assert {"fast-backend-0001-storage", "fast-backend-0001-storage-2", "big-mds-0001-storage"} <= set(names)
     assert names["bmc-fast-backend-0010"].startswith("100.")
@@ -172,8 +172,8 @@ def test_names_addresses_and_variables_reach_the_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_says_what_the_plan_says(tmp_path: Path) -> None:
-    plan = planned(tmp_path, fabric={"planes": 2})
+def test_scripts_of_servers_set_the_addresses_of_the_plan(tmp_path: Path) -> None:
+    plan = build_plan(tmp_path, fabric={"planes": 2})
     bundle = render(plan, "roce")
     tables: dict[str, set[str]] = {}
     for links in plan.networks.list_servers("storage") if plan.networks else ():
@@ -184,7 +184,7 @@ def test_a_server_says_what_the_plan_says(tmp_path: Path) -> None:
             out = subprocess.run(["bash", str(script), "show", host], capture_output=True, text=True, check=True).stdout
             said = [(int(row[0]), int(row[1]), row[3], row[5]) for row in map(str.split, out.splitlines())]
             assert said == [
-                (end.plane, end.port, f"{end.address}/31", end.gateway) for end in ends(plan) if end.host == host
+                (end.plane, end.port, f"{end.address}/31", end.gateway) for end in list_ends(plan) if end.host == host
             ]
             tables["server"] = {row.split()[-1] for row in out.splitlines()}
         refused = subprocess.run(["bash", str(script), "show", "nobody"], capture_output=True, text=True)
@@ -193,10 +193,10 @@ def test_a_server_says_what_the_plan_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_flat_rails_of_infiniband_have_room_for_servers_too(tmp_path: Path) -> None:
+def test_flat_rails_of_infiniband_have_addresses_for_servers(tmp_path: Path) -> None:
     fabric = {"kind": "infiniband", "switch": "nvidia-qm9700"}
-    plan = planned(tmp_path, fabric=fabric)
-    found = ends(plan)
+    plan = build_plan(tmp_path, fabric=fabric)
+    found = list_ends(plan)
     assert plan.networks and len({end.address for end in found}) == len(found) > 20
     rails = [subnet for subnet in plan.networks.subnets if subnet.role == "rail"]
     assert len(rails) == 2
@@ -204,13 +204,13 @@ def test_flat_rails_of_infiniband_have_room_for_servers_too(tmp_path: Path) -> N
         (rail,) = [subnet for subnet in rails if ipaddress.ip_address(end.address) in subnet.block]
         assert rail.name == f"storage-rail{end.port % 2}"
         assert ipaddress.ip_address(end.address) > rail.block.network_address + 2 * 64
-    grown = {end.name: end.address for end in ends(planned(tmp_path, 200, fabric=fabric))}
+    grown = {end.name: end.address for end in list_ends(build_plan(tmp_path, 200, fabric=fabric))}
     assert all(grown[end.name] == end.address for end in found)
 
 
 @pytest.mark.slow
-def test_a_host_of_infiniband_works_its_addresses_out(tmp_path: Path) -> None:
-    plan = planned(
+def test_hosts_on_infiniband_compute_their_addresses(tmp_path: Path) -> None:
+    plan = build_plan(
         tmp_path,
         300,
         fabric={
@@ -223,20 +223,20 @@ def test_a_host_of_infiniband_works_its_addresses_out(tmp_path: Path) -> None:
     script = tmp_path / "ipoib.sh"
     script.write_text(render(plan, "infiniband")["storage/ipoib.sh"])
 
-    def said(host: str) -> list[str]:
+    def list_addresses(host: str) -> list[str]:
         out = subprocess.run(["bash", str(script), "show", host], capture_output=True, text=True, check=True).stdout
         return [line.split()[2] for line in out.splitlines()]
 
     of: dict[str, list[str]] = {}
-    for end in ends(plan):
+    for end in list_ends(plan):
         of.setdefault(end.host, []).append(end.address)
     for host, addresses in of.items():
-        assert [item.partition("/")[0] for item in said(host)] == addresses
+        assert [item.partition("/")[0] for item in list_addresses(host)] == addresses
     rails = [subnet.block for subnet in plan.networks.subnets if subnet.role == "rail"]
     for host, place in (("train-0001", 1), ("train-0250", 250), ("train-0251", 257), ("train-0300", 306)):
-        assert said(host) == [f"{rail.network_address + place}/{rail.prefixlen}" for rail in rails]
+        assert list_addresses(host) == [f"{rail.network_address + place}/{rail.prefixlen}" for rail in rails]
     taken = [address for addresses in of.values() for address in addresses]
-    taken += [item.partition("/")[0] for host in plan.pools[0].hosts.slice(0, 20) for item in said(host)]
+    taken += [item.partition("/")[0] for host in plan.pools[0].hosts.slice(0, 20) for item in list_addresses(host)]
     assert len(set(taken)) == len(taken)
     for host in ("train-0301", "nobody", "big-oss-0005", "train-2-0001"):
         refused = subprocess.run(["bash", str(script), "show", host], capture_output=True, text=True)
@@ -247,7 +247,7 @@ def test_a_host_of_infiniband_works_its_addresses_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_bridged_networks_have_the_ordinary_addresses_and_nothing_routed(tmp_path: Path) -> None:
+def test_bridged_networks_have_in_band_addresses_and_no_routed_links(tmp_path: Path) -> None:
     from samples import EXAMPLES  # 07 has all four networks
 
     plan = resolve(load(next(path for path in EXAMPLES if path.parent.name == "07-storage")))
@@ -263,19 +263,19 @@ def test_bridged_networks_have_the_ordinary_addresses_and_nothing_routed(tmp_pat
         "switch": "nvidia-sn4600c",
         "qos": {"dscp": 24},
     }
-    changed = planned(tmp_path, pools=pools, fabrics=[STORAGE, bridged])
+    changed = build_plan(tmp_path, pools=pools, fabrics=[STORAGE, bridged])
     assert [item.path for item in changed.findings if item.check == "network-unused"] == ["fabrics[1].qos"]
 
 
 @pytest.mark.slow
-def test_a_name_that_dns_does_not_take(tmp_path: Path) -> None:
-    plan = planned(tmp_path, stores=[store("a" * 38)], fabric={})
+def test_a_name_that_dns_does_not_allow_is_reported(tmp_path: Path) -> None:
+    plan = build_plan(tmp_path, stores=[build_store("a" * 38)], fabric={})
     assert not [item for item in plan.errors if item.check == "network-names"]
     long = "fabric-for-storage-of-the-whole-house"
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 8, "fabrics": [long]}]
-    plan = planned(
+    plan = build_plan(
         tmp_path,
-        stores=[store("a" * 38, fabric=long)],
+        stores=[build_store("a" * 38, fabric=long)],
         pools=pools,
         fabrics=[STORAGE | {"name": long, "role": "storage"}],
     )
@@ -284,7 +284,7 @@ def test_a_name_that_dns_does_not_take(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("subnet, said", [("172.20.0.0/24", "has space for 0 rails"), ("172.20.0.0/23", "rails of")])
-def test_too_small_for_servers(tmp_path: Path, subnet: str, said: str) -> None:
-    plan = planned(tmp_path, fabric={"subnet": subnet})
+def test_a_subnet_too_small_for_servers_is_an_error(tmp_path: Path, subnet: str, said: str) -> None:
+    plan = build_plan(tmp_path, fabric={"subnet": subnet})
     (finding,) = [item for item in plan.errors if item.check == "network-size"]
     assert finding.path == "fabrics[0].subnet" and said in finding.problem

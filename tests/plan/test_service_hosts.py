@@ -1,4 +1,4 @@
-"""Service hosts on-prem: names and addresses that are none, or somebody else's."""
+"""Service hosts on-prem: names and addresses that are invalid or in use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from supercloud.primitives.nodes import HostRange
 from supercloud.spec import ClusterSpec
 
 
-def planned(kind: str, *controllers: tuple[str, str | None]) -> Plan:
+def build_plan(kind: str, *controllers: tuple[str, str | None]) -> Plan:
     version = "1.36" if kind == "kubernetes" else "25.11"
     hosts = [{"name": name} | ({"address": address} if address else {}) for name, address in controllers]
     return resolve(
@@ -30,7 +30,7 @@ def planned(kind: str, *controllers: tuple[str, str | None]) -> Plan:
     )
 
 
-def said(plan: Plan, check: str = "service-hosts") -> list[tuple[str, str]]:
+def list_problems(plan: Plan, check: str = "service-hosts") -> list[tuple[str, str]]:
     return [(item.path, item.problem) for item in plan.findings if item.check == check]
 
 
@@ -51,34 +51,34 @@ def said(plan: Plan, check: str = "service-hosts") -> list[tuple[str, str]]:
         ([("t-0301", None)], None),
     ],
 )
-def test_whose_name_or_address_is_taken(kind: str, controllers: Any, found: str | None) -> None:
-    assert [problem for _, problem in said(planned(kind, *controllers))] == ([found] if found else [])
+def test_duplicate_names_and_addresses_of_hosts_are_reported(kind: str, controllers: Any, found: str | None) -> None:
+    assert [problem for _, problem in list_problems(build_plan(kind, *controllers))] == ([found] if found else [])
 
 
 @pytest.mark.slow
-def test_where_only_slurm_takes_ipv6() -> None:
-    assert not said(planned("slurm", ("a", "fd00::1")))
-    [(path, problem)] = said(planned("kubernetes", ("a", "fd00::1")))
+def test_only_slurm_accepts_ipv6_addresses() -> None:
+    assert not list_problems(build_plan("slurm", ("a", "fd00::1")))
+    [(path, problem)] = list_problems(build_plan("kubernetes", ("a", "fd00::1")))
     assert path == "scheduler.controllers[0].address" and "IPv6" in problem
-    [(_, problem)] = said(planned("kubernetes", ("a", "10.0.0.10")))
+    [(_, problem)] = list_problems(build_plan("kubernetes", ("a", "10.0.0.10")))
     assert problem == "10.0.0.10 is the address of the endpoint of the control plane"
 
 
 def test_the_address_of_the_control_plane_is_in_their_network() -> None:
-    [(path, problem)] = said(planned("kubernetes", ("a", "192.0.2.7"), ("b", None)), "kubernetes-endpoint")
+    [(path, problem)] = list_problems(build_plan("kubernetes", ("a", "192.0.2.7"), ("b", None)), "kubernetes-endpoint")
     assert path == "scheduler.controllers[0].address" and "outside of 10.0.0.0/16" in problem
 
 
-def test_pods_and_services_keep_off_the_hosts() -> None:
-    free = build_cluster_networks(planned("kubernetes", ("a", None)))
+def test_networks_of_pods_and_services_avoid_the_hosts() -> None:
+    free = build_cluster_networks(build_plan("kubernetes", ("a", None)))
     for block in (free.pods, free.services):
         assert block
-        moved = build_cluster_networks(planned("kubernetes", ("a", str(block.network_address + 5))))
+        moved = build_cluster_networks(build_plan("kubernetes", ("a", str(block.network_address + 5))))
         address = ipaddress.ip_address(str(block.network_address + 5))
         assert moved.pods and moved.services and address not in moved.pods and address not in moved.services
 
 
-def test_runs_know_what_is_in_them() -> None:
+def test_runs_contain_their_hosts_and_addresses() -> None:
     hosts = HostRange("gpu-", 8, 12, 2)
     assert [
         name

@@ -1,11 +1,11 @@
-"""Controllers with a machine stand in a rack, draw power, have cables, a baseboard controller and an address."""
+"""Controllers with a machine are in a rack, draw power, have cables, a baseboard controller and an address."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from plan.test_resolve import planned
+from plan.test_resolve import plan_spec
 
 from supercloud.plan.build.cabling.cables import build_cable_table
 from supercloud.plan.model.plan import Plan
@@ -36,9 +36,9 @@ KUBERNETES = {
 }
 
 
-def site(scheduler: dict[str, Any], **more: Any) -> Plan:
+def build_site(scheduler: dict[str, Any], **more: Any) -> Plan:
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 4, "fabrics": ["in-band", "management"]}]
-    return planned(pools=pools, fabrics=FABRICS, scheduler=scheduler, facility={"rack": {"type": "eia-48u"}} | more)
+    return plan_spec(pools=pools, fabrics=FABRICS, scheduler=scheduler, facility={"rack": {"type": "eia-48u"}} | more)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def site(scheduler: dict[str, Any], **more: Any) -> Plan:
     ],
 )
 def test_hosts_of_the_scheduler_are_in_every_list(scheduler: dict[str, Any], names: list[str]) -> None:
-    plan = site(scheduler)
+    plan = build_site(scheduler)
     assert not plan.errors and plan.facility and plan.networks
     assert sum(group.count for group in plan.facility.service_groups) == len(names)
     racked = render(plan, "racks")["contents.csv"]
@@ -72,13 +72,13 @@ def test_hosts_of_the_scheduler_are_in_every_list(scheduler: dict[str, Any], nam
         assert f"\n{name},{address}\n" in hosts["dhcp-hosts"]
 
 
-def test_specs_without_a_machine_stay_as_they_were() -> None:
-    plan = site({key: value for key, value in SLURM.items() if key != "machine"})
+def test_specs_without_a_machine_have_no_service_machines() -> None:
+    plan = build_site({key: value for key, value in SLURM.items() if key != "machine"})
     assert not plan.errors and plan.facility and not plan.facility.service_groups
 
 
 def test_a_host_that_is_a_declared_machine_is_counted_once() -> None:
-    plan = site(SLURM, machines=[{"name": "ctl", "machine": "management-server", "count": 4}])
+    plan = build_site(SLURM, machines=[{"name": "ctl", "machine": "management-server", "count": 4}])
     assert plan.facility and [(group.name, group.count) for group in plan.facility.service_groups] == [
         ("ctl", 4),
         ("db", 1),
@@ -93,24 +93,24 @@ def test_a_host_that_is_a_declared_machine_is_counted_once() -> None:
         (["ctl-01", "ctl-03"], "scheduler.controllers[1].name", "renumber them, or declare all of them"),
     ],
 )
-def test_other_names_are_refused_with_a_name_that_fits(names: list[str], path: str, hint: str) -> None:
-    plan = site(SLURM | {"controllers": [{"name": name} for name in names]})
+def test_invalid_names_are_refused_with_a_valid_name(names: list[str], path: str, hint: str) -> None:
+    plan = build_site(SLURM | {"controllers": [{"name": name} for name in names]})
     (said,) = (finding for finding in plan.errors if finding.check == "service-hosts")
     assert said.path == path and said.hint.startswith(hint)
 
 
-def test_an_unknown_machine_is_said() -> None:
-    (said,) = site(SLURM | {"machine": "management-sever"}).errors
+def test_an_unknown_machine_is_an_error() -> None:
+    (said,) = build_site(SLURM | {"machine": "management-sever"}).errors
     assert said.path == "scheduler.machine" and "management-server" in said.hint + said.problem
 
 
-def test_hosts_have_their_ports_on_one_ordinary_network() -> None:
+def test_hosts_have_their_ports_on_one_in_band_network() -> None:
     networks = [FABRICS[0], FABRICS[0] | {"name": "second", "role": "in-band"}]
     pools = [
         {"name": name, "machine": "dgx-h100", "nodes": 4, "fabrics": [network["name"]]}
         for name, network in zip(("one", "two"), networks, strict=True)
     ]
-    plan = planned(pools=pools, fabrics=networks, scheduler=SLURM, facility={"rack": {"type": "eia-48u"}})
+    plan = plan_spec(pools=pools, fabrics=networks, scheduler=SLURM, facility={"rack": {"type": "eia-48u"}})
     links = {fabric.name: {item.name: item.links for item in fabric.services} for fabric in plan.fabrics}
     assert links == {"in-band": {"ctl": 4, "db": 2}, "second": {}}
 
@@ -122,7 +122,7 @@ def test_controllers_with_the_names_of_service_machines_are_these_machines(kind:
     """
     scheduler = {"kind": kind, "version": "25.11" if kind == "slurm" else "1.36", "controllers": [{"name": "ctl-01"}]}
     machines = [{"name": "ctl", "machine": "management-server", "count": 2}]
-    alone = site(scheduler, machines=machines)
+    alone = build_site(scheduler, machines=machines)
     assert not alone.errors
     [finding] = [item for item in alone.findings if item.check == "service-networks"]
     assert finding.hint == "add {name: ctl, count: 2, links: 2} to the services of in-band"
@@ -133,10 +133,10 @@ def test_controllers_with_the_names_of_service_machines_are_these_machines(kind:
     lines = [line.split() for line in render(alone, "hosts")["hosts"].splitlines() if "ctl-01" in line]
     assert [line[0] for line in lines if "ctl-01" in line] == [alone.scheduler.controllers[0].address]
     scheduler["controllers"] = [{"name": "ctl-01", "address": run.addresses[1]}]
-    [error] = site(scheduler, machines=machines).errors
+    [error] = build_site(scheduler, machines=machines).errors
     assert (error.check, error.path) == ("service-hosts", "scheduler.controllers[0].address")
 
 
 def test_a_controller_may_not_have_the_name_of_a_baseboard_controller() -> None:
     scheduler = SLURM | {"machine": None, "database": None, "controllers": [{"name": "bmc-train-0001"}]}
-    assert [item.path for item in site(scheduler).errors] == ["scheduler.controllers[0].name"]
+    assert [item.path for item in build_site(scheduler).errors] == ["scheduler.controllers[0].name"]

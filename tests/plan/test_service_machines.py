@@ -1,4 +1,4 @@
-"""Hosts of the scheduler that are no machine of the plan are named."""
+"""Hosts of the scheduler that are not machines of the plan are reported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from plan.test_resolve import planned, train
+from plan.test_resolve import build_pools, plan_spec
 
 from supercloud.errors import Finding
 from supercloud.plan.model.plan import Plan
@@ -19,10 +19,10 @@ from supercloud.targets import render
 pytestmark = pytest.mark.slow
 
 
-def found(scheduler: dict[str, Any], **changes: Any) -> list[Finding]:
-    plan = planned(
+def list_findings(scheduler: dict[str, Any], **changes: Any) -> list[Finding]:
+    plan = plan_spec(
         scheduler={"kind": "slurm", "version": "25.11"} | scheduler,
-        pools=train("dgx-h100", 4),
+        pools=build_pools("dgx-h100", 4),
         fabrics=[],
         **({"facility": {"rack": {"type": "eia-48u"}}} | changes),
     )
@@ -30,7 +30,7 @@ def found(scheduler: dict[str, Any], **changes: Any) -> list[Finding]:
 
 
 def test_controllers_without_a_machine_get_a_note() -> None:
-    (note,) = found({"controllers": [{"name": "ctl1"}], "database": {"name": "db1"}})
+    (note,) = list_findings({"controllers": [{"name": "ctl1"}], "database": {"name": "db1"}})
     assert note.level == "note" and note.path == "scheduler.controllers[0]"
     assert note.problem.startswith("ctl1, db1 have no machines") and "scheduler.machine" in note.hint
 
@@ -46,10 +46,10 @@ MACHINES = {"rack": {"type": "eia-48u"}, "machines": [{"name": "mgmt", "machine"
         ({"controllers": [{"name": "ctl1"}]}, {"facility": None}),
     ],
 )
-def test_controllers_with_a_machine_or_without_racks_get_none(
+def test_controllers_with_a_machine_or_without_racks_get_no_note(
     scheduler: dict[str, Any], changes: dict[str, Any]
 ) -> None:
-    assert found(scheduler, **changes) == []
+    assert list_findings(scheduler, **changes) == []
 
 
 MANAGEMENT = {"name": "management", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn2201"}
@@ -57,35 +57,35 @@ IN_BAND = {"name": "in-band", "kind": "ethernet", "shape": "fat-tree", "switch":
 LOGIN = {"machines": [{"name": "login", "machine": "management-server", "count": 2}], "rack": {"type": "eia-48u"}}
 
 
-def with_networks(*fabrics: dict[str, Any], **changes: Any) -> Plan:
-    pool = train("dgx-h100", 8)[0] | {"fabrics": [item["name"] for item in fabrics]}
-    return planned(pools=[pool], fabrics=list(fabrics), **({"facility": LOGIN} | changes))
+def build_plan(*fabrics: dict[str, Any], **changes: Any) -> Plan:
+    pool = build_pools("dgx-h100", 8)[0] | {"fabrics": [item["name"] for item in fabrics]}
+    return plan_spec(pools=[pool], fabrics=list(fabrics), **({"facility": LOGIN} | changes))
 
 
-def unjoined(plan: Plan) -> list[Finding]:
+def list_unjoined(plan: Plan) -> list[Finding]:
     return [item for item in plan.findings if item.check == "service-networks"]
 
 
 @pytest.mark.parametrize("fabrics", [[MANAGEMENT], [IN_BAND, MANAGEMENT]])
 def test_racked_machines_are_cabled_to_the_management_network(fabrics: list[dict[str, Any]]) -> None:
-    plan = with_networks(*fabrics)
+    plan = build_plan(*fabrics)
     rows = csv.DictReader(io.StringIO(render(plan, "cabling")["management.csv"]))
     assert {"login-01", "login-02"} <= {row["a_device"] for row in rows}
     bill = list(csv.DictReader(io.StringIO(render(plan, "bom")["bom.csv"])))
     assert [row["count"] for row in bill if "(login)" in row["item"]] == ["2"]
 
 
-def test_machines_on_no_in_band_network_are_named_with_what_to_write() -> None:
-    (alone,) = unjoined(with_networks(MANAGEMENT))
+def test_machines_on_no_in_band_network_are_reported_with_a_fix() -> None:
+    (alone,) = list_unjoined(build_plan(MANAGEMENT))
     assert alone.path == "facility.machines[0]" and alone.problem.startswith("login is on no in-band network")
     assert "declare a fabric with role: in-band" in alone.hint
-    (found,) = unjoined(with_networks(IN_BAND, MANAGEMENT))
+    (found,) = list_unjoined(build_plan(IN_BAND, MANAGEMENT))
     entry = re.fullmatch(r"add (\{.*\}) to the services of in-band", found.hint)
     assert entry
     declared = yaml.safe_load(entry[1])
     assert declared == {"name": "login", "count": 2, "links": 2}
-    assert unjoined(with_networks(IN_BAND | {"services": [declared]}, MANAGEMENT)) == []
-    (few,) = unjoined(with_networks(IN_BAND | {"services": [declared | {"count": 1}]}, MANAGEMENT))
+    assert list_unjoined(build_plan(IN_BAND | {"services": [declared]}, MANAGEMENT)) == []
+    (few,) = list_unjoined(build_plan(IN_BAND | {"services": [declared | {"count": 1}]}, MANAGEMENT))
     assert few.problem.startswith("1 of the 2 machines of login are on no in-band network")
 
 
@@ -96,9 +96,9 @@ def test_machines_of_scheduler_hosts_are_cabled_without_an_in_band_network() -> 
         "controllers": [{"name": "ctl-01"}],
         "machine": "management-server",
     }
-    plan = with_networks(MANAGEMENT, scheduler=scheduler, facility={"rack": {"type": "eia-48u"}})
+    plan = build_plan(MANAGEMENT, scheduler=scheduler, facility={"rack": {"type": "eia-48u"}})
     assert "ctl-01" in render(plan, "cabling")["management.csv"]
-    assert [item.path for item in unjoined(plan)] == ["scheduler.machine"]
+    assert [item.path for item in list_unjoined(plan)] == ["scheduler.machine"]
 
 
 COMPUTE = {
@@ -110,8 +110,8 @@ COMPUTE = {
 }
 
 
-def test_hosts_of_the_subnet_manager_that_stand_in_no_rack_are_named_with_what_to_write() -> None:
-    plan = with_networks(COMPUTE, MANAGEMENT, facility={"rack": {"type": "eia-48u"}})
+def test_hosts_of_the_subnet_manager_without_a_rack_are_reported_with_a_fix() -> None:
+    plan = build_plan(COMPUTE, MANAGEMENT, facility={"rack": {"type": "eia-48u"}})
     (note,) = [item for item in plan.findings if item.check == "service-racks"]
     assert note.path == "fabrics[0].manager" and note.problem.startswith("compute-manager (2 machines) have no rack")
     assert describe_open_points(plan) == (
@@ -121,17 +121,17 @@ def test_hosts_of_the_subnet_manager_that_stand_in_no_rack_are_named_with_what_t
     entry = re.fullmatch(r"add (\{.*\}) to facility.machines .*", note.hint)
     assert entry
     written = yaml.safe_load(entry[1]) | {"machine": "nvidia-ufm-appliance"}
-    cured = with_networks(COMPUTE, MANAGEMENT, facility={"rack": {"type": "eia-48u"}, "machines": [written]})
+    cured = build_plan(COMPUTE, MANAGEMENT, facility={"rack": {"type": "eia-48u"}, "machines": [written]})
     assert not {item.check for item in cured.findings} & {"service-racks", "service-networks"}
     assert describe_open_points(cured) == ""
     assert "compute-manager-02" in render(cured, "racks")["contents.csv"]
-    few = with_networks(COMPUTE, facility={"rack": {"type": "eia-48u"}, "machines": [written | {"count": 1}]})
+    few = build_plan(COMPUTE, facility={"rack": {"type": "eia-48u"}, "machines": [written | {"count": 1}]})
     (note,) = [item for item in few.findings if item.check == "service-racks"]
     assert note.problem.startswith("1 of the 2 machines of compute-manager has no rack")
     assert "count: 2" in note.hint and "1 link has no cable length" in note.problem
 
 
-def test_machines_that_others_bring_need_no_rack_of_ours() -> None:
+def test_machines_of_others_need_no_rack() -> None:
     service = {"name": "appliance", "count": 2, "ours": False}
-    plan = with_networks(IN_BAND | {"services": [service]}, facility={"rack": {"type": "eia-48u"}})
+    plan = build_plan(IN_BAND | {"services": [service]}, facility={"rack": {"type": "eia-48u"}})
     assert not [item for item in plan.findings if item.check == "service-racks"] and describe_open_points(plan) == ""

@@ -1,4 +1,4 @@
-"""Small clusters take the fewest switches, and what grows beyond a leaf is said to be recabled."""
+"""Small clusters need the fewest switches, and growth beyond a leaf is reported as recabling."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan.test_resolve import planned, train
+from plan.test_resolve import build_pools, plan_spec
 
 from supercloud.plan.build.cabling.cables import build_cable_table
 from supercloud.plan.model.plan import FabricPlan, Plan
@@ -18,11 +18,11 @@ INFINIBAND = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized"
 ROCE = INFINIBAND | {"kind": "roce", "switch": "nvidia-sn5600"}
 
 
-def small(nodes: int, machine: str = "dgx-h100", of: dict[str, Any] = INFINIBAND, **more: Any) -> Plan:
-    return planned(pools=train(machine, nodes), fabrics=[of | more])
+def build_plan(nodes: int, machine: str = "dgx-h100", of: dict[str, Any] = INFINIBAND, **more: Any) -> Plan:
+    return plan_spec(pools=build_pools(machine, nodes), fabrics=[of | more])
 
 
-def switches(plan: Plan) -> tuple[int, int]:
+def count_switches(plan: Plan) -> tuple[int, int]:
     (fabric,) = plan.fabrics
     return fabric.count_switches("leaf"), fabric.count_switches("spine")
 
@@ -40,18 +40,16 @@ def switches(plan: Plan) -> tuple[int, int]:
     ],
 )
 def test_a_basepod_fits_one_switch(machine: str, nodes: int, speed: str) -> None:
-    plan = small(nodes, machine, speed=speed)
-    assert not plan.errors and switches(plan) == (1, 0)
+    plan = build_plan(nodes, machine, speed=speed)
+    assert not plan.errors and count_switches(plan) == (1, 0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("nodes, rails, expected", [(8, 8, (1, 1)), (16, 4, (2, 1)), (32, 2, (4, 2))])
-def test_designs_of_64_128_and_256_accelerators_on_64_ports_of_800g(
-    nodes: int, rails: int, expected: tuple[int, int]
-) -> None:
-    declared = small(nodes, of=ROCE, leaf_rails=rails, leaf_down=64, **({"tiers": 2} if nodes == 8 else {}))
-    assert switches(declared) == expected and not declared.errors
-    assert sum(switches(small(nodes, of=ROCE))) <= sum(expected)
+def test_small_designs_on_800g_switches_match_the_reference(nodes: int, rails: int, expected: tuple[int, int]) -> None:
+    declared = build_plan(nodes, of=ROCE, leaf_rails=rails, leaf_down=64, **({"tiers": 2} if nodes == 8 else {}))
+    assert count_switches(declared) == expected and not declared.errors
+    assert sum(count_switches(build_plan(nodes, of=ROCE))) <= sum(expected)
 
 
 @pytest.mark.parametrize(
@@ -65,26 +63,26 @@ def test_designs_of_64_128_and_256_accelerators_on_64_ports_of_800g(
         ({"exits": 100}, (6, 5)),
     ],
 )
-def test_what_is_declared_is_kept(more: dict[str, Any], expected: tuple[int, int]) -> None:
-    plan = small(20, **more)
-    assert not plan.errors and switches(plan) == expected
+def test_declared_sizes_are_kept(more: dict[str, Any], expected: tuple[int, int]) -> None:
+    plan = build_plan(20, **more)
+    assert not plan.errors and count_switches(plan) == expected
 
 
 def test_networks_for_storage_keep_a_leaf_for_each_port_of_a_node() -> None:
-    plan = planned(
-        pools=[train("dgx-h100", 4)[0] | {"fabrics": ["compute", "storage"]}],
+    plan = plan_spec(
+        pools=[build_pools("dgx-h100", 4)[0] | {"fabrics": ["compute", "storage"]}],
         fabrics=[INFINIBAND, INFINIBAND | {"name": "storage"}],
     )
     assert [(fabric.count_switches("leaf"), fabric.rails_per_leaf) for fabric in plan.fabrics] == [(1, 8), (2, 1)]
 
 
 def test_the_nodes_of_a_scale_up_domain_stay_on_the_same_leaves() -> None:
-    plan = small(54, "dgx-gb200")
-    assert switches(plan) == (12, 4) and plan.fabrics[0].unit_nodes == 18
+    plan = build_plan(54, "dgx-gb200")
+    assert count_switches(plan) == (12, 4) and plan.fabrics[0].unit_nodes == 18
     assert not [finding for finding in plan.findings if finding.check == "fabric-split-domain"]
 
 
-def ends(fabric: FabricPlan, plan: Plan) -> Counter[tuple[str, int]]:
+def count_ends(fabric: FabricPlan, plan: Plan) -> Counter[tuple[str, int]]:
     table = build_cable_table(plan, fabric)
     found: Counter[tuple[str, int]] = Counter()
     for kinds, numbers, ports in (
@@ -110,39 +108,43 @@ def test_every_port_of_a_node_has_one_cable_and_no_port_two(
     nodes: int, machine: str, of: dict[str, Any], sharing: int | None, links: int
 ) -> None:
     more = {"leaf_rails": sharing} if sharing else {}
-    plan = small(nodes, machine, of, services=[{"name": "login", "count": 1, "links": links}] if links else [], **more)
+    plan = build_plan(
+        nodes, machine, of, services=[{"name": "login", "count": 1, "links": links}] if links else [], **more
+    )
     for fabric in plan.fabrics:
-        used = ends(fabric, plan)
+        used = count_ends(fabric, plan)
         assert max(used.values()) == 1
         assert sum(device.startswith("node") for device, _ in used) == nodes * fabric.rails * fabric.planes
 
 
-def moved(before: Plan, after: Plan) -> dict[str, str]:
+def list_moves(before: Plan, after: Plan) -> dict[str, str]:
     return {item.path.rpartition(".")[2]: item.new for item in diff_plans(before, after) if item.impact == "recables"}
 
 
 @pytest.mark.slow
 def test_growth_beyond_one_leaf_is_recabling() -> None:
-    assert moved(small(4), small(8)) == {}
-    assert moved(small(8), small(9)) == {"node_links": "32 of them end elsewhere"}
-    assert moved(small(9), small(12)) == {}
-    assert "node_links" in moved(small(16), small(24))
-    assert moved(small(31), small(32)) == {}
-    assert moved(small(32), small(64)) == {"uplinks": "252 of them end elsewhere"}  # four spines become eight
-    assert moved(small(127), small(128)) == {}
+    assert list_moves(build_plan(4), build_plan(8)) == {}
+    assert list_moves(build_plan(8), build_plan(9)) == {"node_links": "32 of them end elsewhere"}
+    assert list_moves(build_plan(9), build_plan(12)) == {}
+    assert "node_links" in list_moves(build_plan(16), build_plan(24))
+    assert list_moves(build_plan(31), build_plan(32)) == {}
+    assert list_moves(build_plan(32), build_plan(64)) == {
+        "uplinks": "252 of them end elsewhere"
+    }  # four spines become eight
+    assert list_moves(build_plan(127), build_plan(128)) == {}
 
 
 def test_nodes_that_move_to_another_place_in_the_fabric_are_recabled() -> None:
-    first, second = train("dgx-h100", 2)[0], train("dgx-h100", 2)[0] | {"name": "more"}
-    before = planned(pools=[first, second], fabrics=[INFINIBAND])
-    after = planned(pools=[first | {"nodes": 3}, second], fabrics=[INFINIBAND])
-    assert moved(before, after) == {"node_links": "16 of them end elsewhere"}
+    first, second = build_pools("dgx-h100", 2)[0], build_pools("dgx-h100", 2)[0] | {"name": "more"}
+    before = plan_spec(pools=[first, second], fabrics=[INFINIBAND])
+    after = plan_spec(pools=[first | {"nodes": 3}, second], fabrics=[INFINIBAND])
+    assert list_moves(before, after) == {"node_links": "16 of them end elsewhere"}
 
 
-def test_one_that_becomes_several_is_not_renamed() -> None:
-    assert "replaces" not in {item.impact for item in diff_plans(small(1), small(9))}
+def test_a_switch_that_becomes_several_is_not_renamed() -> None:
+    assert "replaces" not in {item.impact for item in diff_plans(build_plan(1), build_plan(9))}
 
 
-def test_sharing_is_for_fabrics_with_rails() -> None:
-    (said,) = small(8, shape="fat-tree", leaf_rails=2).errors
+def test_only_fabrics_with_rails_share_leaves() -> None:
+    (said,) = build_plan(8, shape="fat-tree", leaf_rails=2).errors
     assert said.path == "fabrics[0].leaf_rails" and said.hint == "remove leaf_rails, or set shape: rail-optimized"

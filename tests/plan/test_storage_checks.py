@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from plan.sized_storage import GIVES, checks, planned
-from plan.test_resolve import train
+from plan.sized_storage import GIVES, list_storage_checks, plan_storage
+from plan.test_resolve import build_pools
 
 from supercloud.catalog import Catalog
 
@@ -55,9 +55,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("check", sorted(BAD))
-def test_bad_input_is_said_with_the_number_that_is_over_and_the_cure(catalog: Catalog, check: str) -> None:
+def test_bad_input_is_reported_with_the_exceeded_number_and_the_fix(catalog: Catalog, check: str) -> None:
     store, part = BAD[check]
-    found = [finding for finding in planned(catalog, store).findings if finding.check == check]
+    found = [finding for finding in plan_storage(catalog, store).findings if finding.check == check]
     assert found and part in found[0].problem, [finding.problem for finding in found]
     assert found[0].hint and found[0].path.startswith("storage[0]")
 
@@ -66,11 +66,11 @@ def test_bad_input_is_said_with_the_number_that_is_over_and_the_cure(catalog: Ca
     "asked",
     [{"throughput": {"read": "1 GB/s", "write": "1 GB/s"}}, {"throughput_per_tib": "1 GB/s", "capacity": "1 TiB"}],
 )
-def test_the_throughput_that_is_advised_is_enough(catalog: Catalog, asked: dict[str, Any]) -> None:
-    """65 nodes are to read thirds of a GB/s: rounded down, what was advised was said to be too little."""
+def test_the_suggested_throughput_is_enough(catalog: Catalog, asked: dict[str, Any]) -> None:
+    """65 nodes read thirds of a GB/s: rounded down, the suggested value was reported as too small."""
 
     def look(store: dict[str, Any]) -> tuple[list[str], list[str]]:
-        plan = planned(catalog, store, pools=train("dgx-b200", 65))
+        plan = plan_storage(catalog, store, pools=build_pools("dgx-b200", 65))
         return [one.hint for one in plan.findings if one.check == "storage-throughput-low"], list(map(str, plan.errors))
 
     hints, errors = look(asked)
@@ -81,19 +81,19 @@ def test_the_throughput_that_is_advised_is_enough(catalog: Catalog, asked: dict[
     assert look({"tier": "good"}) == ([], [])
 
 
-def test_a_file_system_that_writes_nothing_is_told_the_throughput_alone(catalog: Catalog) -> None:
+def test_a_file_system_without_writes_gets_a_suggestion_of_throughput_only(catalog: Catalog) -> None:
     store = {"throughput": {"read": "1 GB/s", "write": "0 GB/s"}, "checkpoint": {"parameters": 1e9, "stall": "10 s"}}
-    (finding,) = [item for item in planned(catalog, store).findings if item.check == "storage-checkpoint"]
+    (finding,) = [item for item in plan_storage(catalog, store).findings if item.check == "storage-checkpoint"]
     assert finding.hint.startswith("set throughput: {write: ")
 
 
 @pytest.mark.parametrize("check", ["storage-capacity", "storage-server-throughput", "storage-minimum"])
-def test_the_cure_cures(catalog: Catalog, check: str) -> None:
+def test_the_suggested_fix_works(catalog: Catalog, check: str) -> None:
     store = dict(BAD[check][0])
-    hints = [finding.hint for finding in planned(catalog, store).findings if finding.check == check]
+    hints = [finding.hint for finding in plan_storage(catalog, store).findings if finding.check == check]
     count = max(int(word.strip(",")) for hint in hints for word in hint.split() if word.strip(",").isdigit())
     store["servers"] = store["servers"] | {"count": count}
-    assert check not in checks(planned(catalog, store))
+    assert check not in list_storage_checks(plan_storage(catalog, store))
 
 
 @pytest.mark.parametrize(
@@ -105,25 +105,27 @@ def test_the_cure_cures(catalog: Catalog, check: str) -> None:
         ("nfs", "5 PB"),
     ],
 )
-def test_the_servers_that_are_advised_are_the_fewest_that_do(catalog: Catalog, kind: str, capacity: str) -> None:
+def test_the_suggested_number_of_servers_is_minimal(catalog: Catalog, kind: str, capacity: str) -> None:
     """Usable space does not grow in proportion: spares of a stripe stay the same, and pairs come in twos."""
 
-    def store(count: int) -> dict[str, Any]:
+    def build_store(count: int) -> dict[str, Any]:
         return {"kind": kind, "capacity": capacity, "servers": {"machine": "flash-24", "count": count}}
 
-    said = [item.hint for item in planned(catalog, store(8)).findings if item.check == "storage-capacity"]
+    said = [item.hint for item in plan_storage(catalog, build_store(8)).findings if item.check == "storage-capacity"]
     advised = int(said[0].split()[1])
-    assert "storage-capacity" not in checks(planned(catalog, store(advised)))
-    assert "storage-capacity" in checks(planned(catalog, store(advised - (2 if kind == "lustre" else 1))))
+    assert "storage-capacity" not in list_storage_checks(plan_storage(catalog, build_store(advised)))
+    assert "storage-capacity" in list_storage_checks(
+        plan_storage(catalog, build_store(advised - (2 if kind == "lustre" else 1)))
+    )
 
 
-def test_no_room_for_servers(catalog: Catalog) -> None:
-    tight = planned(catalog, {"servers": {"machine": "flash-24"}}, network={"cidr": "10.0.0.0/23"})
+def test_servers_without_free_addresses_are_an_error(catalog: Catalog) -> None:
+    tight = plan_storage(catalog, {"servers": {"machine": "flash-24"}}, network={"cidr": "10.0.0.0/23"})
     assert any("no free block" in finding.problem for finding in tight.errors) and tight.servers == ()
 
 
 @pytest.mark.parametrize("kind", ["lustre", "weka", "storage-scale", "nfs", "object"])
 @pytest.mark.parametrize("way", ["data", "parity", "spares", "copies"])
-def test_absurd_protection_is_answered_at_once(catalog: Catalog, kind: str, way: str) -> None:
+def test_excessive_protection_is_handled_quickly(catalog: Catalog, kind: str, way: str) -> None:
     store = {"kind": kind, "capacity": "1 EiB", "servers": {"machine": "flash-24"}, "protection": {way: 10_000_000}}
-    assert planned(catalog, store).storage[0].name == "scratch"
+    assert plan_storage(catalog, store).storage[0].name == "scratch"

@@ -1,4 +1,4 @@
-"""Stripes and copies: what the product does not make is said, and servers are as many as its parts lie on."""
+"""Stripes and copies: unsupported ones are reported, and there are as many servers as parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from supercloud.spec.loader import load
 CATALOG = Path(__file__).parents[2] / "examples" / "07-storage" / "catalog"
 
 
-def store(folder: Path, kind: str, count: int | None = None, **protection: int) -> Plan:
+def build_plan(folder: Path, kind: str, count: int | None = None, **protection: int) -> Plan:
     servers: dict[str, Any] = {"machine": "flash-24"} | ({"count": count} if count else {})
     data = {
         "name": "t",
@@ -29,7 +29,7 @@ def store(folder: Path, kind: str, count: int | None = None, **protection: int) 
     return resolve(load(folder / "cluster.yaml"))
 
 
-def errors(plan: Plan) -> list[tuple[str, str, str]]:
+def list_errors(plan: Plan) -> list[tuple[str, str, str]]:
     return [(item.check, item.problem, item.hint) for item in plan.errors]
 
 
@@ -40,7 +40,7 @@ def errors(plan: Plan) -> list[tuple[str, str, str]]:
             "weka",
             {"data": 16, "parity": 4, "spares": 2},
             22,
-        ),  # each part of a stripe on a server of its own, and spares
+        ),  # each part of a stripe on a separate server, and spares
         ("weka", {"data": 16}, 19),
         ("weka", {"parity": 4}, 8),
         ("weka", {}, 8),
@@ -49,8 +49,10 @@ def errors(plan: Plan) -> list[tuple[str, str, str]]:
         ("object", {"data": 12, "parity": 4}, 4),
     ],
 )
-def test_as_many_servers_as_parts(tmp_path: Path, kind: str, protection: dict[str, int], servers: int) -> None:
-    plan = store(tmp_path, kind, **protection)
+def test_protection_needs_one_server_per_part(
+    tmp_path: Path, kind: str, protection: dict[str, int], servers: int
+) -> None:
+    plan = build_plan(tmp_path, kind, **protection)
     assert not plan.errors and plan.servers[-1].count == servers
 
 
@@ -70,13 +72,13 @@ def test_as_many_servers_as_parts(tmp_path: Path, kind: str, protection: dict[st
         ),
     ],
 )
-def test_what_the_product_does_not_make(
+def test_unsupported_protection_is_an_error_with_the_supported_one(
     tmp_path: Path, kind: str, protection: dict[str, int], said: str, cure: dict[str, int]
 ) -> None:
-    ((check, problem, hint),) = errors(store(tmp_path, kind, **protection))
+    ((check, problem, hint),) = list_errors(build_plan(tmp_path, kind, **protection))
     name = next(iter(protection))
     assert (check, problem, hint) == ("storage-protection", said, f"set {name}: {cure[name]}, or omit it")
-    assert not errors(store(tmp_path, kind, **cure))
+    assert not list_errors(build_plan(tmp_path, kind, **cure))
 
 
 @pytest.mark.parametrize(
@@ -90,10 +92,10 @@ def test_what_the_product_does_not_make(
         ("object", 2, {}, 4),
     ],
 )
-def test_below_its_minimum_and_the_cure(
+def test_too_few_servers_are_an_error_with_the_minimum(
     tmp_path: Path, kind: str, count: int, protection: dict[str, int], needed: int
 ) -> None:
-    ((check, problem, hint),) = errors(store(tmp_path, kind, count, **protection))
+    ((check, problem, hint),) = list_errors(build_plan(tmp_path, kind, count, **protection))
     assert check == "storage-minimum" and f"requires {needed}: {needed - count} too few" in problem
     assert hint == f"set count: {needed}, or omit it"
-    assert not errors(store(tmp_path, kind, needed, **protection))
+    assert not list_errors(build_plan(tmp_path, kind, needed, **protection))

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from plan.test_resolve import planned, train
+from plan.test_resolve import build_pools, plan_spec
 from samples import EXAMPLES
 
 from supercloud.errors import Finding
@@ -15,32 +15,32 @@ from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 
 
-def plan_of(machine: str, nodes: int, **changes: Any) -> Plan:
+def build_plan(machine: str, nodes: int, **changes: Any) -> Plan:
     fabric = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
-    return planned(pools=train(machine, nodes), fabrics=[fabric | changes])
+    return plan_spec(pools=build_pools(machine, nodes), fabrics=[fabric | changes])
 
 
-def found(nodes: int, **changes: Any) -> list[Finding]:
-    plan = plan_of("dgx-b200", nodes, **changes)
+def list_findings(nodes: int, **changes: Any) -> list[Finding]:
+    plan = build_plan("dgx-b200", nodes, **changes)
     return [item for item in plan.findings if item.check == "subnet-manager-port"]
 
 
 def test_a_full_switch_has_no_port_for_the_subnet_manager() -> None:
-    (finding,) = found(8)  # 64 ports of one switch
+    (finding,) = list_findings(8)  # 64 ports of one switch
     assert finding.level == "warning" and "64 switch ports" in finding.problem and "manager:" in finding.hint
 
 
 def test_full_tiers_have_no_port_for_the_subnet_manager() -> None:
-    assert found(32) and not found(31)
+    assert list_findings(32) and not list_findings(31)
 
 
 @pytest.mark.slow
 def test_a_free_port_or_a_declared_manager_is_enough() -> None:
-    assert not found(7)
-    assert not found(7, manager={"links": 2})
-    assert not found(8, manager={"links": 2})
-    assert not found(7, services=[{"name": "mgmt", "count": 2}])
-    assert not found(8, kind="roce", switch="nvidia-sn5600")
+    assert not list_findings(7)
+    assert not list_findings(7, manager={"links": 2})
+    assert not list_findings(8, manager={"links": 2})
+    assert not list_findings(7, services=[{"name": "mgmt", "count": 2}])
+    assert not list_findings(8, kind="roce", switch="nvidia-sn5600")
 
 
 # Sizes that fill every port of the default design.
@@ -59,8 +59,8 @@ FULL = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("machine, nodes, changes", FULL)
-def test_what_the_warning_advises_plans_without_an_error(machine: str, nodes: int, changes: dict[str, Any]) -> None:
-    warned = plan_of(machine, nodes, **changes)
+def test_the_suggested_fix_plans_without_errors(machine: str, nodes: int, changes: dict[str, Any]) -> None:
+    warned = build_plan(machine, nodes, **changes)
     (finding,) = [item for item in warned.findings if item.check == "subnet-manager-port"]
     assert "set manager: {links: 2}" in finding.hint
     advised: dict[str, Any] = {"manager": {"links": 2}}
@@ -68,7 +68,7 @@ def test_what_the_warning_advises_plans_without_an_error(machine: str, nodes: in
         advised[field[1]] = int(field[2])
     elif fewer := re.search(r"(?:take|use) (\d+) nodes", finding.hint):
         nodes = int(fewer[1])
-    cured = plan_of(machine, nodes, **changes | advised)
+    cured = build_plan(machine, nodes, **changes | advised)
     assert not cured.errors
     assert not [item for item in cured.findings if item.check == "subnet-manager-port"]
     (fabric,) = cured.fabrics
@@ -79,10 +79,10 @@ def test_what_the_warning_advises_plans_without_an_error(machine: str, nodes: in
     assert all(level.size % domain == 0 for level in fabric.wiring.levels if level.name == "su")
 
 
-def test_the_number_of_nodes_with_which_the_switches_stay_is_tried() -> None:
+def test_the_suggested_number_of_nodes_keeps_the_switches() -> None:
     """That "fewer nodes do not" require more switches read as the opposite."""
     changes = {"leaf_rails": 4, "spines": 4, "tiers": 2}
-    warned = plan_of("mi325x-8gpu", 32, **changes)
+    warned = build_plan("mi325x-8gpu", 32, **changes)
     (finding,) = [item for item in warned.findings if item.check == "subnet-manager-port"]
     said = re.search(
         r"requires (\d+) switches instead of (\d+), but with (\d+) nodes (\d+) (?:is|are) enough$", finding.hint
@@ -92,30 +92,30 @@ def test_the_number_of_nodes_with_which_the_switches_stay_is_tried() -> None:
     assert before == after < more and nodes < 32
 
     def count(nodes: int) -> int:
-        advised = plan_of("mi325x-8gpu", nodes, manager={"links": 2}, **changes)
+        advised = build_plan("mi325x-8gpu", nodes, manager={"links": 2}, **changes)
         assert not advised.errors
         return sum(tier.count for tier in advised.fabrics[0].tiers)
 
     assert count(32) == more and count(nodes) == before and (nodes == 31 or count(nodes + 1) > before)
 
 
-def test_a_manager_without_links_is_advised_to_have_some() -> None:
-    (finding,) = found(8, manager={"links": 0, "product": "UFM appliance"})
+def test_a_manager_without_links_gets_a_suggestion() -> None:
+    (finding,) = list_findings(8, manager={"links": 0, "product": "UFM appliance"})
     assert "set manager: {links: 2}" in finding.hint
-    assert not found(8, manager={"links": 2, "product": "UFM appliance"})
+    assert not list_findings(8, manager={"links": 2, "product": "UFM appliance"})
 
 
 @pytest.mark.slow
-def test_smaller_units_are_chosen_only_where_the_spec_leaves_them_open() -> None:
-    (refused,) = plan_of("dgx-h100", 64, su=32, manager={"links": 2}).errors
+def test_smaller_units_are_chosen_only_if_the_spec_does_not_fix_them() -> None:
+    (refused,) = build_plan("dgx-h100", 64, su=32, manager={"links": 2}).errors
     assert refused.hint == "set su: 22, or use 63 nodes"
-    (refused,) = plan_of("dgx-gb300", 144, switch="nvidia-q3400-ra", leaf_down=72, manager={"links": 2}).errors
+    (refused,) = build_plan("dgx-gb300", 144, switch="nvidia-q3400-ra", leaf_down=72, manager={"links": 2}).errors
     assert refused.hint == "set leaf_down: 54, or use 126 nodes"  # whole domains of 18
-    usual = plan_of("dgx-h100", 31, manager={"links": 2})
+    usual = build_plan("dgx-h100", 31, manager={"links": 2})
     assert [tier.count for tier in usual.fabrics[0].tiers] == [8, 4]
 
 
 # The first example is its machines and nothing else; what it lacks is shown by the plan in docs/demo.md.
 @pytest.mark.parametrize("path", EXAMPLES[1:], ids=lambda path: path.parent.name)
-def test_examples_have_a_port_for_its_subnet_manager(path: Any) -> None:
+def test_examples_have_a_port_for_the_subnet_manager(path: Any) -> None:
     assert not [item for item in resolve(load(path)).findings if item.check == "subnet-manager-port"]

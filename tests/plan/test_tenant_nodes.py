@@ -24,7 +24,7 @@ APART = [{"tenant": "alpha", "hosts": "pa-[0001-0004]"}, {"tenant": "beta", "hos
 KUEUE = {"kind": "kubernetes", "version": "1.34"}
 
 
-def planned(partitions: list[dict[str, Any]] = APART, **changes: Any) -> Plan:
+def build_plan(partitions: list[dict[str, Any]] = APART, **changes: Any) -> Plan:
     fabric = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
     pools = [
         {"name": name, "machine": "dgx-h100", "nodes": nodes, "fabrics": ["compute"]}
@@ -41,26 +41,26 @@ def planned(partitions: list[dict[str, Any]] = APART, **changes: Any) -> Plan:
     return resolve(ClusterSpec.model_validate(spec | changes))
 
 
-def strangers(plan: Plan) -> list[Finding]:
+def list_findings(plan: Plan) -> list[Finding]:
     return [item for item in plan.findings if item.check == "subnet-tenants"]
 
 
-def with_partitions(*partitions: dict[str, Any], **more: Any) -> Plan:
-    return planned(**more, scheduler={"kind": "slurm", "version": "25.11", "partitions": list(partitions)})
+def build_partitioned_plan(*partitions: dict[str, Any], **more: Any) -> Plan:
+    return build_plan(**more, scheduler={"kind": "slurm", "version": "25.11", "partitions": list(partitions)})
 
 
-def test_partitions_of_pools_are_for_the_tenants_whose_nodes_they_have() -> None:
-    plan = planned()
+def test_partitions_allow_the_tenants_of_their_nodes() -> None:
+    plan = build_plan()
     assert {item.name: (item.accounts, item.default) for item in plan.scheduler.partitions} == {
         "pa": (("alpha",), False),
         "pb": (("beta",), False),
         "all": ((), True),
     }
-    assert not strangers(plan)
+    assert not list_findings(plan)
 
 
-def test_slurm_is_told_so() -> None:
-    plan = replace(planned(), findings=())  # that GUIDs are not known forbids files of the subnet manager only
+def test_slurm_conf_has_the_accounts_of_partitions() -> None:
+    plan = replace(build_plan(), findings=())  # that GUIDs are not known forbids files of the subnet manager only
     text = render(plan, "slurm").files["slurm.conf"].text
     lines = {line.split()[0].partition("=")[2]: line for line in text.splitlines() if line.startswith("PartitionName=")}
     assert "AllowAccounts=alpha" in lines["pa"] and "AllowAccounts=beta" in lines["pb"]
@@ -70,69 +70,71 @@ def test_slurm_is_told_so() -> None:
 @pytest.mark.parametrize(
     "partitions",
     [
-        [],  # nobody is kept apart
+        [],  # no tenant is isolated
         [{"tenant": "alpha"}, {"tenant": "beta"}],
         [{"tenant": "alpha", "hosts": "pa-[0001-0002]"}, {"tenant": "beta", "hosts": "pa-[0003-0004]"}],  # of several
-        [{"tenant": "alpha", "hosts": "pa-[0001-0003]"}],  # and of nobody in particular
+        [{"tenant": "alpha", "hosts": "pa-[0001-0003]"}],  # and of no particular tenant
     ],
 )
-def test_pools_of_no_certain_tenant_are_for_all(partitions: list[dict[str, Any]]) -> None:
-    plan = planned(partitions)
+def test_pools_without_a_tenant_are_for_all(partitions: list[dict[str, Any]]) -> None:
+    plan = build_plan(partitions)
     assert plan.scheduler.partitions[0].accounts == () and plan.scheduler.partitions[0].default
 
 
-def test_a_tenant_without_hosts_has_nodes_of_all() -> None:
-    plan = planned([*APART, {"tenant": "ops"}], tenants=[{"name": name} for name in ("alpha", "beta", "ops")])
+def test_a_tenant_without_hosts_can_use_all_nodes() -> None:
+    plan = build_plan([*APART, {"tenant": "ops"}], tenants=[{"name": name} for name in ("alpha", "beta", "ops")])
     assert [item.accounts for item in plan.scheduler.partitions] == [("alpha", "ops"), ("beta", "ops"), ()]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheduler", [{"kind": "slurm", "version": "25.11"}, KUEUE])
-def test_a_partition_without_hosts_beside_one_with_hosts_keeps_nobody_apart(scheduler: dict[str, Any]) -> None:
+def test_a_partition_without_hosts_beside_one_with_hosts_isolates_no_tenant(scheduler: dict[str, Any]) -> None:
     """Its key is on the ports of all tenants, whatever reads who has which nodes. What is advised keeps them apart."""
     mixed = [APART[0], {"tenant": "beta"}]
-    (found,) = (item for item in planned(mixed, scheduler=scheduler).findings if item.check == "subnet-isolation")
+    (found,) = (item for item in build_plan(mixed, scheduler=scheduler).findings if item.check == "subnet-isolation")
     assert (found.level, found.path) == ("warning", "fabrics[0].partitions[1]")
     assert "beta has no hosts" in found.problem and "the nodes of alpha reach all others with it" in found.problem
     hosts = "all-[0001-0002],pb-[0001-0003]"
     assert found.hint.startswith(f"set hosts: {hosts}; then set guids")  # which alpha lacks as well
-    assert keeps_tenants_apart(planned([APART[0], {"tenant": "beta", "hosts": hosts}]).spec.fabrics[0])
-    several = [item.hint for item in planned([*mixed, {"tenant": "ops"}]).findings if item.check == "subnet-isolation"]
+    assert keeps_tenants_apart(build_plan([APART[0], {"tenant": "beta", "hosts": hosts}]).spec.fabrics[0])
+    several = [
+        item.hint for item in build_plan([*mixed, {"tenant": "ops"}]).findings if item.check == "subnet-isolation"
+    ]
     assert len(several) == 2 and "a part of the nodes that belong to no tenant" in several[0]
 
 
 @pytest.mark.parametrize("partitions", [APART, [{"tenant": "alpha"}, {"tenant": "beta"}]])
-def test_partitions_that_all_have_hosts_or_none_are_no_finding(partitions: list[dict[str, Any]]) -> None:
-    assert not any(item.check == "subnet-isolation" for item in planned(partitions).findings)
+def test_partitions_that_all_have_hosts_or_none_have_no_finding(partitions: list[dict[str, Any]]) -> None:
+    assert not any(item.check == "subnet-isolation" for item in build_plan(partitions).findings)
 
 
-def test_without_tenants_there_is_no_account_to_name() -> None:
-    assert [item.accounts for item in planned(tenants=[]).scheduler.partitions] == [(), (), ()]
+def test_without_tenants_partitions_have_no_accounts() -> None:
+    assert [item.accounts for item in build_plan(tenants=[]).scheduler.partitions] == [(), (), ()]
 
 
 @pytest.mark.slow
-def test_a_declared_partition_that_lets_others_in_is_found() -> None:
-    (found,) = strangers(with_partitions({"name": "fast", "pools": ["pa"]}))
+def test_a_declared_partition_that_allows_other_tenants_is_reported() -> None:
+    (found,) = list_findings(build_partitioned_plan({"name": "fast", "pools": ["pa"]}))
     assert (found.level, found.path) == ("warning", "scheduler.partitions[0]")
     assert "the Slurm partition fast allows jobs of beta on 4 nodes of alpha (pa-[0001-0004])" in found.problem
     assert found.hint == "set accounts: [alpha] there"
-    assert not strangers(with_partitions({"name": "fast", "pools": ["pa"], "accounts": ["alpha"]}))
-    assert not strangers(with_partitions({"name": "free", "pools": ["all"]}))
-    (both,) = strangers(with_partitions({"name": "fast", "pools": ["pa", "all"]}))
+    assert not list_findings(build_partitioned_plan({"name": "fast", "pools": ["pa"], "accounts": ["alpha"]}))
+    assert not list_findings(build_partitioned_plan({"name": "free", "pools": ["all"]}))
+    (both,) = list_findings(build_partitioned_plan({"name": "fast", "pools": ["pa", "all"]}))
     assert both.hint.startswith("declare a separate pool for these nodes")
-    (part,) = strangers(planned([{"tenant": "alpha", "hosts": "pa-[0001-0003]"}]))
+    (part,) = list_findings(build_plan([{"tenant": "alpha", "hosts": "pa-[0001-0003]"}]))
     assert part.path == "pools" and "3 nodes of alpha (pa-[0001-0003])" in part.problem
 
 
-def test_nodes_of_several_tenants_in_one_partition_are_found_once() -> None:
-    plan = with_partitions({"name": "mixed", "pools": ["pa", "pb"]})
+def test_nodes_of_several_tenants_in_one_partition_are_reported_once() -> None:
+    plan = build_partitioned_plan({"name": "mixed", "pools": ["pa", "pb"]})
     found = [item.check for item in plan.findings if item.check in ("subnet-tenants", "subnet-jobs")]
     assert found == ["subnet-jobs"]
 
 
 @pytest.mark.parametrize("scheduler", [{"kind": "slurm", "version": "25.11"}, KUEUE])
 def test_jobs_are_placed_on_nodes_of_their_tenant(scheduler: dict[str, Any]) -> None:
-    plan, facts = planned(scheduler=scheduler), Catalog.load_default()
+    plan, facts = build_plan(scheduler=scheduler), Catalog.load_default()
     one = {"name": "job", "command": ["true"], "accelerators": {"count": 8}}
     beta = JobSpec.model_validate(one | {"accelerators": {"count": 24}, "tenant": "beta"})
     at, refused = place(beta, plan, facts), why_not(beta, plan, facts)["pa"]
@@ -142,16 +144,16 @@ def test_jobs_are_placed_on_nodes_of_their_tenant(scheduler: dict[str, Any]) -> 
     assert isinstance(nobody, Placement) and nobody.pool == "all"
 
 
-def test_queues_have_no_part_of_the_nodes_of_others() -> None:
-    plan = planned(scheduler=KUEUE)
+def test_queues_have_no_quota_of_nodes_of_other_tenants() -> None:
+    plan = build_plan(scheduler=KUEUE)
     shares = {
         name: [(own.nominal["nvidia.com/gpu"], own.borrowing_limit.get("nvidia.com/gpu")) for own in pools]
         for name, pools in compute_tenant_quotas(plan).items()
     }
     assert shares == {"alpha": [(32, None), (0, 0), (8, None)], "beta": [(0, 0), (24, None), (8, None)]}
-    assert not strangers(plan)
+    assert not list_findings(plan)
 
 
-def test_queues_of_volcano_hold_no_nodes() -> None:
-    found = strangers(planned(scheduler=KUEUE | {"queue": "volcano"}))
+def test_volcano_queues_without_node_binding_are_reported() -> None:
+    found = list_findings(build_plan(scheduler=KUEUE | {"queue": "volcano"}))
     assert [item.path for item in found] == ["pools[0]", "pools[1]"] and "kueue" in found[0].hint

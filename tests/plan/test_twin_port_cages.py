@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 import pytest
-from plan.test_resolve import planned, train
+from plan.test_resolve import build_pools, plan_spec
 
 from supercloud.errors import Finding
 from supercloud.plan.model.plan import Plan
@@ -16,32 +16,32 @@ from supercloud.targets import render
 QM9700 = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
 
 
-def with_manager(**manager: Any) -> Plan:
+def build_plan(**manager: Any) -> Plan:
     service = {"name": "login", "count": 2, **{key: manager[key] for key in manager if key != "peer_links"}}
     fabric = QM9700 | {"manager": {"links": 2} | manager, "services": [service]}
-    return planned(pools=train("dgx-h100", 31), fabrics=[fabric])
+    return plan_spec(pools=build_pools("dgx-h100", 31), fabrics=[fabric])
 
 
-def found(plan: Plan) -> list[Finding]:
+def list_findings(plan: Plan) -> list[Finding]:
     return [item for item in plan.findings if item.check == "cable-twin-port"]
 
 
-def modules(plan: Plan, where: str) -> dict[str, str]:
+def count_modules(plan: Plan, where: str) -> dict[str, str]:
     bill = csv.DictReader(io.StringIO(render(plan, "bom")["bom.csv"]))
     return {row["product"]: row["count"] for row in bill if row["item"].endswith(f", in {where}")}
 
 
-def test_a_cage_of_two_links_for_one_is_named_and_its_cure_orders_single_ports() -> None:
-    warned = with_manager(cage="osfp")
-    assert modules(warned, "compute-manager") == {"nvidia-mma4z00-ns-flt": "2"}
-    assert [item.path for item in found(warned)] == ["fabrics[0].manager.cage", "fabrics[0].services[0].cage"]
-    assert all("set cage: osfp-single or qsfp112" in item.hint for item in found(warned))
-    cured = with_manager(cage="osfp-single")
-    assert found(cured) == []
-    assert modules(cured, "compute-manager") == modules(cured, "login") == {"nvidia-mma4z00-ns400": "2"}
+def test_a_twin_port_cage_for_one_link_is_reported_and_the_fix_orders_single_ports() -> None:
+    warned = build_plan(cage="osfp")
+    assert count_modules(warned, "compute-manager") == {"nvidia-mma4z00-ns-flt": "2"}
+    assert [item.path for item in list_findings(warned)] == ["fabrics[0].manager.cage", "fabrics[0].services[0].cage"]
+    assert all("set cage: osfp-single or qsfp112" in item.hint for item in list_findings(warned))
+    cured = build_plan(cage="osfp-single")
+    assert list_findings(cured) == []
+    assert count_modules(cured, "compute-manager") == count_modules(cured, "login") == {"nvidia-mma4z00-ns400": "2"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("manager", [{}, {"cage": "qsfp112"}, {"cage": "qsfp112", "speed": "200 Gb/s"}])
-def test_other_cages_are_not_named(manager: dict[str, Any]) -> None:
-    assert found(with_manager(**manager)) == []
+def test_other_cages_are_not_reported(manager: dict[str, Any]) -> None:
+    assert list_findings(build_plan(**manager)) == []

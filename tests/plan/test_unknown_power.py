@@ -1,4 +1,4 @@
-"""Power that nobody knows is called unknown in the plan's rows, and a sum without it a lower bound."""
+"""Unknown power is shown as unknown in the plan's rows, and a sum without it as a lower bound."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import io
 import re
 from pathlib import Path
 
-from halls import QM9700, hall
-from plan.test_resolve import planned, train
+from halls import QM9700, build_hall
+from plan.test_resolve import build_pools, plan_spec
 
 from supercloud.plan.publish.document import build_document
 from supercloud.plan.publish.summary import build_rows
@@ -19,7 +19,7 @@ from supercloud.targets.report.rows import draw_row_plan
 CPU = "cpu-6740e"
 
 
-def row(folder: Path, name: str, *pools: tuple[str, int], **facility: object) -> str:
+def get_row(folder: Path, name: str, *pools: tuple[str, int], **facility: object) -> str:
     """The text of one row of a plan with these pools, without a fabric unless one is given."""
     declared = [
         {
@@ -30,38 +30,40 @@ def row(folder: Path, name: str, *pools: tuple[str, int], **facility: object) ->
         }  # type: ignore[attr-defined]
         for number, (machine, nodes) in enumerate(pools)
     ]
-    plan = hall(folder, pools=declared, **({"fabrics": []} | facility))
+    plan = build_hall(folder, pools=declared, **({"fabrics": []} | facility))
     return next(text for what, _, text in build_rows(plan) if what == name)
 
 
-def test_power_is_unknown_where_that_of_all_machines_is(tmp_path: Path) -> None:
+def test_power_is_unknown_if_that_of_all_machines_is(tmp_path: Path) -> None:
     price = {"price": "0.1 USD/kWh"}
-    assert row(tmp_path, "power", (CPU, 64)).startswith("unknown (nodes unknown), ")
-    assert row(tmp_path, "year", (CPU, 64)) == (
+    assert get_row(tmp_path, "power", (CPU, 64)).startswith("unknown (nodes unknown), ")
+    assert get_row(tmp_path, "year", (CPU, 64)) == (
         "IT energy unknown, cost unknown (no energy price), carbon unknown, at full power"
     )
-    assert row(tmp_path, "year", (CPU, 64), energy=price).startswith("IT energy unknown, cost unknown, carbon unknown")
+    assert get_row(tmp_path, "year", (CPU, 64), energy=price).startswith(
+        "IT energy unknown, cost unknown, carbon unknown"
+    )
 
 
 def test_a_sum_without_the_power_of_some_machines_is_a_lower_bound(tmp_path: Path) -> None:
-    assert row(tmp_path, "power", ("dgx-h100", 2), (CPU, 64)).startswith("at least 20.4 kW (nodes 20.4 kW), ")
-    assert row(tmp_path, "year", ("dgx-h100", 2), (CPU, 64)).startswith("at least 178.704 MWh of IT energy, ")
+    assert get_row(tmp_path, "power", ("dgx-h100", 2), (CPU, 64)).startswith("at least 20.4 kW (nodes 20.4 kW), ")
+    assert get_row(tmp_path, "year", ("dgx-h100", 2), (CPU, 64)).startswith("at least 178.704 MWh of IT energy, ")
 
 
-def test_servers_of_unknown_power_are_named(tmp_path: Path) -> None:
+def test_servers_of_unknown_power_are_listed(tmp_path: Path) -> None:
     machines = [{"name": "login", "machine": CPU, "count": 2}]
-    assert "(nodes 20.4 kW, servers unknown)" in row(tmp_path, "power", ("dgx-h100", 2), machines=machines)
+    assert "(nodes 20.4 kW, servers unknown)" in get_row(tmp_path, "power", ("dgx-h100", 2), machines=machines)
 
 
 def test_known_power_is_a_plain_number(tmp_path: Path) -> None:
-    text = row(tmp_path, "power", ("dgx-h100", 4), fabrics=[QM9700])
+    text = get_row(tmp_path, "power", ("dgx-h100", 4), fabrics=[QM9700])
     assert text == "42.52 kW (nodes 40.8 kW, switches 1.72 kW), air cooling"
 
 
 def test_racks_of_switches_of_unknown_power_have_no_headroom() -> None:
     """143 trays and 12 switches whose power nobody published: nothing says 0 kW, and nothing is left over."""
-    plan = planned(
-        pools=train("dgx-gb300", 143),
+    plan = plan_spec(
+        pools=build_pools("dgx-gb300", 143),
         fabrics=[{"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-q3400-ra"}],
         facility={
             "rack": {"type": "eia-48u", "power": "45.3 kW"},
@@ -87,9 +89,9 @@ def test_racks_of_switches_of_unknown_power_have_no_headroom() -> None:
 
 def test_racks_with_a_part_of_unknown_power_draw_at_least_the_rest(tmp_path: Path) -> None:
     machines = [{"name": "login", "machine": CPU, "count": 2}]
-    text = row(tmp_path, "racks", ("dgx-h100", 4), machines=machines, rack={"type": "eia-48u"})
+    text = get_row(tmp_path, "racks", ("dgx-h100", 4), machines=machines, rack={"type": "eia-48u"})
     assert "at least" not in text, "racks of nodes whose power is known"
-    plan = hall(
+    plan = build_hall(
         tmp_path,
         pools=[{"name": "a", "machine": "dgx-h100", "nodes": 4, "fabrics": ["compute"]}],
         fabrics=[QM9700],
@@ -101,7 +103,7 @@ def test_racks_with_a_part_of_unknown_power_draw_at_least_the_rest(tmp_path: Pat
 
 
 def test_files_of_racks_mark_numbers_that_are_lower_bounds(tmp_path: Path) -> None:
-    plan = hall(
+    plan = build_hall(
         tmp_path,
         pools=[{"name": "a", "machine": "dgx-h100", "nodes": 4, "fabrics": ["compute"]}],
         fabrics=[QM9700],

@@ -1,4 +1,4 @@
-"""Networks that cannot be: each is one finding with its place, and a cure that cures."""
+"""Invalid networks: each is one finding with its path and a fix that works."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from plan.test_hall_cures import cures, findings, put
+from plan.test_hall_cures import list_findings, list_fixes, set_value
 from plan.test_management_addresses import COMPUTE, IN_BAND, MANAGEMENT
 
 from supercloud.plan.checks.network_names import _find_shared_name
@@ -17,7 +17,9 @@ ROCE = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": 
 TENANTS = {"tenants": [{"name": "a", "share": 1, "users": ["x"]}, {"name": "b", "share": 1, "users": ["y"]}]}
 
 
-def spec(*fabrics: dict[str, Any], pools: list[dict[str, Any]] | None = None, nodes: int = 64, **more: Any) -> Any:
+def build_spec(
+    *fabrics: dict[str, Any], pools: list[dict[str, Any]] | None = None, nodes: int = 64, **more: Any
+) -> Any:
     names = [fabric["name"] for fabric in fabrics]
     return {
         "name": "t",
@@ -28,8 +30,8 @@ def spec(*fabrics: dict[str, Any], pools: list[dict[str, Any]] | None = None, no
     } | more
 
 
-def joined(**joins: Any) -> Any:
-    return spec(COMPUTE, IN_BAND, MANAGEMENT | {"joins": joins}, nodes=8)
+def build_joined_spec(**joins: Any) -> Any:
+    return build_spec(COMPUTE, IN_BAND, MANAGEMENT | {"joins": joins}, nodes=8)
 
 
 WRONG: dict[str, tuple[str, str, str, Any]] = {
@@ -37,45 +39,50 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
         "fabric-adapters",
         "fabrics[0].rails",
         "99 links per node, 91 more than the 8",
-        spec(ROCE | {"rails": 99}),
+        build_spec(ROCE | {"rails": 99}),
     ),
     "more rails over planes": (
         "fabric-adapters",
         "fabrics[0].rails",
         "16 links per node, 8 more than the 8",
-        spec(ROCE | {"rails": 8, "planes": 2}),
+        build_spec(ROCE | {"rails": 8, "planes": 2}),
     ),
     "planes that join": (
         "fabric-planes",
         "fabrics[0].planes",
         "compute has 2 planes: leaves that join storage are switches of one network",
-        spec(COMPUTE | {"planes": 2, "joins": {"fabric": "storage", "links": 2}}, COMPUTE | {"name": "storage"}),
+        build_spec(COMPUTE | {"planes": 2, "joins": {"fabric": "storage", "links": 2}}, COMPUTE | {"name": "storage"}),
     ),
-    "too few spines": ("fabric-fit", "fabrics[0]", "do not fit", spec(ROCE | {"spines": 3})),
+    "too few spines": ("fabric-fit", "fabrics[0]", "do not fit", build_spec(ROCE | {"spines": 3})),
     "spines that would take a core": (
         "fabric-tiers",
         "fabrics[0].spines",
         "32 spines in pods and 16 core switches above them, 80 switches in total",
-        spec(COMPUTE | {"spines": 8}, nodes=127),
+        build_spec(COMPUTE | {"spines": 8}, nodes=127),
     ),
     "spines of a tree that would take a core": (
         "fabric-tiers",
         "fabrics[0].spines",
         "without this number 24 in 2 tiers are sufficient",
-        spec(COMPUTE | {"spines": 2, "shape": "fat-tree"}, nodes=63),
+        build_spec(COMPUTE | {"spines": 2, "shape": "fat-tree"}, nodes=63),
     ),
-    "too many spines": ("fabric-fit", "fabrics[0]", "cannot be spread evenly over 1000", spec(ROCE | {"spines": 1000})),
+    "too many spines": (
+        "fabric-fit",
+        "fabrics[0]",
+        "cannot be spread evenly over 1000",
+        build_spec(ROCE | {"spines": 1000}),
+    ),
     "joins nothing": (
         "unknown-name",
         "fabrics[2].joins.fabric",
         "unknown fabric 'inband'",
-        joined(fabric="inband", links=2),
+        build_joined_spec(fabric="inband", links=2),
     ),
     "a torus that joins": (
         "fabric-joins",
         "fabrics[2].joins",
         "management is a torus, which has no switches",
-        spec(
+        build_spec(
             COMPUTE,
             IN_BAND,
             MANAGEMENT | {"shape": "torus", "dims": [4, 2], "joins": {"fabric": "in-band", "links": 2}},
@@ -86,20 +93,25 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
         "fabric-shape",
         "fabrics[0].exits",
         "compute is a torus, which has no switches",
-        spec(ROCE | {"shape": "torus", "dims": [8, 8], "exits": 2}),
+        build_spec(ROCE | {"shape": "torus", "dims": [8, 8], "exits": 2}),
     ),
-    "joins itself": ("fabric-joins", "fabrics[2].joins.fabric", "joins itself", joined(fabric="management", links=2)),
+    "joins itself": (
+        "fabric-joins",
+        "fabrics[2].joins.fabric",
+        "joins itself",
+        build_joined_spec(fabric="management", links=2),
+    ),
     "joins another kind": (
         "fabric-joins",
         "fabrics[2].joins.fabric",
         "compute is infiniband",
-        joined(fabric="compute", links=2),
+        build_joined_spec(fabric="compute", links=2),
     ),
     "joins a routed network": (
         "fabric-joins",
         "fabrics[2].joins.fabric",
         "in-band is routed (ethernet, role storage)",
-        spec(
+        build_spec(
             COMPUTE, IN_BAND | {"role": "storage"}, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}}, nodes=8
         ),
     ),
@@ -107,7 +119,7 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
         "fabric-joins",
         "fabrics[2].joins.fabric",
         "in-band",
-        spec(
+        build_spec(
             COMPUTE,
             IN_BAND,
             MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}},
@@ -118,7 +130,7 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
         "subnet-partitions",
         "fabrics[0].partitions[1].pkey",
         "b has the key 0x0010 of a",
-        spec(
+        build_spec(
             COMPUTE
             | {"partitions": [{"tenant": "a", "pkey": 16}, {"tenant": "b", "pkey": 16}, {"tenant": "a", "pkey": 17}]},
             **TENANTS,
@@ -128,37 +140,37 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
         "unknown-name",
         "fabrics[0].partitions[0].tenant",
         "unknown tenant 'zz'",
-        spec(COMPUTE | {"partitions": [{"tenant": "zz"}]}, **TENANTS),
+        build_spec(COMPUTE | {"partitions": [{"tenant": "zz"}]}, **TENANTS),
     ),
     "hosts that are not there": (
         "subnet-partitions",
         "fabrics[0].partitions[0].hosts",
         "6 of its hosts are not on compute, such as train-0065",
-        spec(COMPUTE | {"partitions": [{"tenant": "a", "hosts": "train-[0065-0070]"}]}, **TENANTS),
+        build_spec(COMPUTE | {"partitions": [{"tenant": "a", "hosts": "train-[0065-0070]"}]}, **TENANTS),
     ),
     "hosts that are no hosts": (
         "subnet-partitions",
         "fabrics[0].partitions[0].hosts",
         "",
-        spec(COMPUTE | {"partitions": [{"tenant": "a", "hosts": "train-[60-"}]}, **TENANTS),
+        build_spec(COMPUTE | {"partitions": [{"tenant": "a", "hosts": "train-[60-"}]}, **TENANTS),
     ),
     "no network of IPv4": (
         "addresses",
         "network.cidr",
         "hosts require IPv4",
-        spec(ROCE, network={"cidr": "fd00::/64"}),
+        build_spec(ROCE, network={"cidr": "fd00::/64"}),
     ),
     "a network too small": (
         "addresses",
         "network.cidr",
         "blocks of: service hosts 256, train 256",
-        spec(ROCE, network={"cidr": "10.0.0.0/28"}),
+        build_spec(ROCE, network={"cidr": "10.0.0.0/28"}),
     ),
     "a pool like management ports": (
         "duplicate-name",
         "pools[0].name",
         "bmc-train-0001 would be the name of the management port of train and of a node of bmc-train",
-        spec(
+        build_spec(
             COMPUTE,
             pools=[
                 {"name": "train", "machine": "dgx-h100", "nodes": 4, "fabrics": ["compute"]},
@@ -170,7 +182,7 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
         "fabric-ports",
         "fabrics[1]",
         "eth needs the compute ports of mi300x-8gpu (8 × 400 Gb/s ConnectX-7; pool train), which are already on ib",
-        spec(
+        build_spec(
             {"name": "ib", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"},
             ROCE | {"name": "eth"},
             pools=[{"name": "train", "machine": "mi300x-8gpu", "nodes": 8, "fabrics": ["ib", "eth"]}],
@@ -180,7 +192,7 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
         "fabric-ports",
         "fabrics[1]",
         "two needs the storage ports of dgx-b200 (2 × 400 Gb/s BlueField-3; pool train)",
-        spec(
+        build_spec(
             {"name": "one", "role": "storage", "kind": "roce", "shape": "fat-tree", "switch": "nvidia-sn5600"},
             {"name": "two", "role": "storage", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700"},
             pools=[{"name": "train", "machine": "dgx-b200", "nodes": 8, "fabrics": ["one", "two"]}],
@@ -190,7 +202,7 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
         "fabric-ports",
         "fabrics[1]",
         "eth needs the compute ports of dgx-b300 (16 × 400 Gb/s ConnectX-8; pool train)",
-        spec(
+        build_spec(
             {"name": "ib", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-q3400-ra"},
             ROCE | {"name": "eth"},
             pools=[{"name": "train", "machine": "dgx-b300", "nodes": 8, "fabrics": ["ib", "eth"]}],
@@ -200,7 +212,7 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
         "fabric-ports",
         "fabrics[2]",
         "second needs the management ports of dgx-b300 (1 port; pool train)",
-        spec(
+        build_spec(
             COMPUTE,
             MANAGEMENT,
             MANAGEMENT | {"name": "second", "role": "management"},
@@ -214,21 +226,23 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
         "duplicate-name",
         "facility.machines[0].name",
         "compute-leaf-001 would be the name of a machine of compute-leaf and of a leaf switch of compute",
-        spec(COMPUTE, facility={"machines": [{"name": "compute-leaf", "machine": "management-server", "count": 120}]}),
+        build_spec(
+            COMPUTE, facility={"machines": [{"name": "compute-leaf", "machine": "management-server", "count": 120}]}
+        ),
     ),
 }
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_one_finding_with_its_place(case: str) -> None:
+def test_each_wrong_network_is_one_finding_with_its_path(case: str) -> None:
     check, path, said, data = WRONG[case]
-    wrong = [finding for finding in findings(data) if finding.level == "error"]
+    wrong = [finding for finding in list_findings(data) if finding.level == "error"]
     assert [(finding.check, finding.path) for finding in wrong] == [(check, path)], wrong
     assert said in wrong[0].problem and wrong[0].hint
-    for place, value in cures(wrong[0]):
+    for place, value in list_fixes(wrong[0]):
         cured = copy.deepcopy(data)
-        put(cured, f"fabrics[0].{place}" if place.startswith(".") else place, value)
-        left = [finding for finding in findings(cured) if finding.level == "error"]
+        set_value(cured, f"fabrics[0].{place}" if place.startswith(".") else place, value)
+        left = [finding for finding in list_findings(cured) if finding.level == "error"]
         assert not left, (place, value, left)
 
 
@@ -250,7 +264,7 @@ def test_a_cycle_of_joins_is_refused_at_each_of_its_networks(joins: dict[str, st
     for fabric in fabrics:
         if name := joins.get(fabric["name"]):
             fabric["joins"] = {"fabric": name, "links": 2}
-    wrong = [item for item in findings(spec(*fabrics, pools=pools)) if item.check == "fabric-joins"]
+    wrong = [item for item in list_findings(build_spec(*fabrics, pools=pools)) if item.check == "fabric-joins"]
     assert [(item.check, item.path) for item in wrong] == [
         ("fabric-joins", f"fabrics[{names.index(name)}].joins.fabric") for name in cycle
     ]
@@ -258,13 +272,13 @@ def test_a_cycle_of_joins_is_refused_at_each_of_its_networks(joins: dict[str, st
 
 
 @pytest.mark.slow
-def test_right_joins_and_partitions_say_nothing() -> None:
-    good = joined(fabric="in-band", links=2)
-    assert not [finding for finding in findings(good) if finding.level == "error"]
+def test_valid_joins_and_partitions_have_no_findings() -> None:
+    good = build_joined_spec(fabric="in-band", links=2)
+    assert not [finding for finding in list_findings(good) if finding.level == "error"]
     parts = [{"tenant": "a", "pkey": 16, "hosts": "train-[0001-0008]"}, {"tenant": "a", "pkey": 16}, {"tenant": "b"}]
     assert not [
         finding
-        for finding in findings(spec(COMPUTE | {"partitions": parts}, **TENANTS))
+        for finding in list_findings(build_spec(COMPUTE | {"partitions": parts}, **TENANTS))
         if finding.check == "subnet-partitions"
     ]
 
@@ -278,52 +292,54 @@ def test_right_joins_and_partitions_say_nothing() -> None:
         (HostRange("a-", 1, 2000, 2), HostRange("a-", 1, 1500, 4), "1000"),
     ],
 )
-def test_names_that_meet(one: HostRange, other: HostRange, shared: str | None) -> None:
+def test_colliding_names_are_found(one: HostRange, other: HostRange, shared: str | None) -> None:
     assert _find_shared_name(one, other) == _find_shared_name(other, one) == shared
     both = sorted({*one} & {*other})
     assert (both[0].removeprefix("a-") if both else None) == shared
 
 
-def test_the_specs_are_plain() -> None:
+def test_specs_of_the_cases_are_plain_yaml() -> None:
     assert all(yaml.safe_load(yaml.safe_dump(data)) == data for _, _, _, data in WRONG.values())
 
 
 @pytest.mark.slow
-def test_what_leads_out_of_a_routed_fabric_is_said() -> None:
+def test_links_out_of_a_routed_fabric_are_reported() -> None:
     conv = ROCE | {"name": "conv", "role": "storage", "exits": 4}
-    data = spec(COMPUTE, conv, MANAGEMENT | {"joins": {"fabric": "conv", "links": 2}}, nodes=8)
-    said = [(item.path, item.problem.split(":")[0]) for item in findings(data) if item.check == "network-edge"]
+    data = build_spec(COMPUTE, conv, MANAGEMENT | {"joins": {"fabric": "conv", "links": 2}}, nodes=8)
+    said = [(item.path, item.problem.split(":")[0]) for item in list_findings(data) if item.check == "network-edge"]
     assert said == [
         ("fabrics[1].exits", "4 links of conv lead to the building"),
         ("fabrics[1]", "2 links of conv lead to management"),
     ]
-    bridged = spec(COMPUTE, IN_BAND | {"exits": 4}, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}}, nodes=8)
-    assert not [item for item in findings(bridged) if item.check == "network-edge"]
+    bridged = build_spec(
+        COMPUTE, IN_BAND | {"exits": 4}, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}}, nodes=8
+    )
+    assert not [item for item in list_findings(bridged) if item.check == "network-edge"]
 
 
 @pytest.mark.slow
-def test_links_slower_than_the_adapters_are_said() -> None:
+def test_links_slower_than_the_adapters_are_reported() -> None:
     gaudi = [{"name": "train", "machine": "gaudi3-8", "nodes": 16, "fabrics": ["compute"]}]
     slow = ROCE | {"switch": "arista-7060x6-64pe"}  # 800, 400 and 100 Gb/s; the ports of a Gaudi 3 have 200
-    (said,) = (item for item in findings(spec(slow, pools=gaudi)) if item.check == "fabric-speed")
+    (said,) = (item for item in list_findings(build_spec(slow, pools=gaudi)) if item.check == "fabric-speed")
     assert "links of compute run at 100 Gb/s, 100 Gb/s below the speed of the adapters (200 Gb/s)" in said.problem
     assert "nvidia-sn5600" in said.hint and "set speed: 100 Gb/s" in said.hint
     for cured in (ROCE, slow | {"speed": "100 Gb/s"}):
-        assert not [item for item in findings(spec(cured, pools=gaudi)) if item.check == "fabric-speed"]
+        assert not [item for item in list_findings(build_spec(cured, pools=gaudi)) if item.check == "fabric-speed"]
 
 
 @pytest.mark.slow
-def test_a_kind_of_cable_that_there_is_not_is_said() -> None:
+def test_an_unavailable_kind_of_cable_is_reported() -> None:
     hall = {"facility": {"rack": {"type": "eia-48u", "nodes": 4}}}
     (said,) = (
         item
-        for item in findings(spec(COMPUTE | {"cabling": {"media": ["aoc"]}}, nodes=32, **hall))
+        for item in list_findings(build_spec(COMPUTE | {"cabling": {"media": ["aoc"]}}, nodes=32, **hall))
         if item.check.startswith("cable")
     )
     assert (said.check, said.path) == ("cable-unknown", "fabrics[0].cabling.media")
     assert "512 of 512 links of compute have no cable: the catalog has no aoc that joins osfp" in said.problem
     assert not [
         item
-        for item in findings(spec(COMPUTE | {"cabling": {"media": ["aoc", "fibre"]}}, nodes=32, **hall))
+        for item in list_findings(build_spec(COMPUTE | {"cabling": {"media": ["aoc", "fibre"]}}, nodes=32, **hall))
         if item.check.startswith("cable")
     ]

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 @given(st.dictionaries(st.text("abc", min_size=1, max_size=4), st.integers(0, 20_000), min_size=1, max_size=8))
-def test_blocks_hold_their_hosts_and_do_not_overlap(needs: dict[str, int]) -> None:
+def test_blocks_fit_their_hosts_and_do_not_overlap(needs: dict[str, int]) -> None:
     blocks = allocate_blocks("10.0.0.0/8", needs)
     assert list(blocks) == list(needs)
     ordered = sorted(blocks.values())
@@ -38,13 +38,13 @@ def test_the_text_of_a_run_names_each_address_once(start: int, count: int) -> No
     assert len(set(named)) == count
 
 
-def test_growing_does_not_renumber() -> None:
+def test_growth_does_not_renumber() -> None:
     small = allocate_blocks("10.0.0.0/8", {"m": 250, "a": 127, "b": 300})
     large = allocate_blocks("10.0.0.0/8", {"m": 250, "a": 9000, "b": 300})
     assert small == large
 
 
-def test_too_small_a_network_says_both_numbers() -> None:
+def test_a_network_that_is_too_small_is_reported_with_both_numbers() -> None:
     with pytest.raises(InputError, match=r"10.0.0.0/24 has 256 addresses.*a 256, b 256"):
         allocate_blocks("10.0.0.0/24", {"a": 10, "b": 10})
     with pytest.raises(InputError, match="not a valid network"):

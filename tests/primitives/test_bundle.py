@@ -13,7 +13,7 @@ def names(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} - {MANIFEST}
 
 
-def test_sorted_and_closed() -> None:
+def test_a_bundle_is_sorted_and_rejects_paths_outside() -> None:
     bundle = Bundle({"b": "2", "a/c": File("1", executable=True)})
     assert list(bundle) == ["a/c", "b"] and bundle["b"] == "2"
     for path in ("/etc/x", "../x", "a/../x", "", MANIFEST):
@@ -21,14 +21,14 @@ def test_sorted_and_closed() -> None:
             Bundle({path: ""})
 
 
-def test_written_with_modes(tmp_path: Path) -> None:
+def test_files_are_written_with_their_modes(tmp_path: Path) -> None:
     out = tmp_path / "deep" / "out"
     Bundle({"run.sh": File("x", executable=True), "key": File("k", secret=True), "d/conf": "c"}).write(out)
     assert [(out / name).stat().st_mode & 0o777 for name in ("run.sh", "key", "d/conf")] == [0o755, 0o600, 0o644]
     assert os.listdir(out.parent) == ["out"]
 
 
-def test_ours_is_replaced_whole(tmp_path: Path) -> None:
+def test_a_rendered_folder_is_replaced_completely(tmp_path: Path) -> None:
     out = tmp_path / "out"
     Bundle({"old": "1", "both": "1"}).write(out)
     Bundle({"both": "2", "new/x": "2"}).write(out)
@@ -36,7 +36,7 @@ def test_ours_is_replaced_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", ["foreign", "edited", "manifest", "no-manifest"])
-def test_what_is_not_ours_stays(tmp_path: Path, spoil: str) -> None:
+def test_a_folder_with_changes_is_not_replaced(tmp_path: Path, spoil: str) -> None:
     out = tmp_path / "out"
     Bundle({"a": "1"}).write(out)
     if spoil == "foreign":
@@ -55,7 +55,7 @@ def test_what_is_not_ours_stays(tmp_path: Path, spoil: str) -> None:
     assert names(out) == {"b"}
 
 
-def test_only_the_parts_are_replaced(tmp_path: Path) -> None:
+def test_only_the_rendered_parts_are_replaced(tmp_path: Path) -> None:
     out, spec = tmp_path / "out", tmp_path / "a.yaml"
     Bundle({"a/old": "1", "a/both": "1", "ab/x": File("1", executable=True), "b/deep/y": "1"}).write(out, source=spec)
     (out / "b" / "mine").write_text("precious")
@@ -76,7 +76,7 @@ def test_only_the_parts_are_replaced(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["out"]
 
 
-def test_a_folder_of_another_spec_stays(tmp_path: Path) -> None:
+def test_a_folder_of_another_spec_is_not_replaced(tmp_path: Path) -> None:
     out, mine, other = tmp_path / "out", tmp_path / "mine.yaml", tmp_path / "other.yaml"
     Bundle({"a/x": "1", "b/x": "1"}).write(out, source=mine)
     for source, parts in ((other, ()), (other, ["a"]), (None, ())):
@@ -89,7 +89,7 @@ def test_a_folder_of_another_spec_stays(tmp_path: Path) -> None:
     assert names(tmp_path / "out") == {"a/x"}, "files of two specs in one folder would be taken for one cluster"
 
 
-def test_a_file_in_the_way(tmp_path: Path) -> None:
+def test_a_file_at_the_path_of_the_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("x")
     for force in (False, True):
         with pytest.raises(OutputError, match="not a directory"):
@@ -97,7 +97,9 @@ def test_a_file_in_the_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", ["write_text", "rename"])
-def test_failing_midway_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+def test_a_failure_during_writing_keeps_the_old_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
     out = tmp_path / "out"
     Bundle({"a": "1", "b": "1"}).write(out)
     real = getattr(Path, step)

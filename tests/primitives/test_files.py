@@ -49,38 +49,38 @@ odd = pytest.mark.parametrize("make", ODD, ids=["pipe", "device", "huge", "shado
 
 
 @pytest.mark.parametrize("make", [item for item in ODD if item not in (make_shadow, make_binary)])
-def test_only_an_ordinary_file_of_some_size_is_read(make: Callable[[Path], None], tmp_path: Path) -> None:
+def test_only_regular_files_below_the_size_limit_are_read(make: Callable[[Path], None], tmp_path: Path) -> None:
     make(tmp_path / "x")
     with pytest.raises(FileReadError):
         read_bytes(tmp_path / "x")
 
 
-def test_text_has_no_mark_of_the_byte_order_and_a_limit(tmp_path: Path) -> None:
+def test_text_has_no_byte_order_mark_and_a_limit(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"\xef\xbb\xbfabc")
     assert read_text(tmp_path / "x") == "abc"
     with pytest.raises(FileReadError, match="more than 5 bytes"):
         read_text(tmp_path / "x", 5)
 
 
-def _guids(folder: Path) -> Any:
-    return _changed("01-minimal", folder, lambda spec: spec["fabrics"][0].update(guids="x"))
+def _plan_guids(folder: Path) -> Any:
+    return _plan_changed_example("01-minimal", folder, lambda spec: spec["fabrics"][0].update(guids="x"))
 
 
-def _macs(folder: Path) -> Any:
-    return _changed("01-minimal", folder, lambda spec: spec.setdefault("network", {}).update(macs="x"))
+def _plan_macs(folder: Path) -> Any:
+    return _plan_changed_example("01-minimal", folder, lambda spec: spec.setdefault("network", {}).update(macs="x"))
 
 
-def _weather(folder: Path) -> Any:
-    return _changed("02-superpod", folder, lambda spec: spec["facility"]["cooling"].update(weather="x"))
+def _plan_weather(folder: Path) -> Any:
+    return _plan_changed_example("02-superpod", folder, lambda spec: spec["facility"]["cooling"].update(weather="x"))
 
 
-def _carbon(folder: Path) -> Any:
-    return _changed(
+def _plan_carbon(folder: Path) -> Any:
+    return _plan_changed_example(
         "02-superpod", folder, lambda spec: spec["facility"].setdefault("energy", {}).update(carbon_hours="x")
     )
 
 
-def _changed(name: str, folder: Path, change: Callable[[Any], object]) -> Any:
+def _plan_changed_example(name: str, folder: Path, change: Callable[[Any], object]) -> Any:
     spec = yaml.safe_load(next(path for path in EXAMPLES if path.parent.name == name).read_text())
     change(spec)
     (folder / "cluster.yaml").write_text(yaml.safe_dump(spec))
@@ -88,19 +88,19 @@ def _changed(name: str, folder: Path, change: Callable[[Any], object]) -> Any:
 
 
 READERS: dict[str, Callable[[Path], Any]] = {
-    "guids": _guids,
-    "macs": _macs,
-    "weather": _weather,
-    "carbon": _carbon,
+    "guids": _plan_guids,
+    "macs": _plan_macs,
+    "weather": _plan_weather,
+    "carbon": _plan_carbon,
     "spec": lambda folder: load(folder / "x"),
-    "spec as json": lambda folder: load(_named(folder, "x.json")),
+    "spec as json": lambda folder: load(_join_name(folder, "x.json")),
     "job": lambda folder: load_job(folder / "x"),
     "fleet": lambda folder: load_fleet(folder / "x"),
     "cabling": lambda folder: read_output(folder / "x"),
 }
 
 
-def _named(folder: Path, name: str) -> Path:
+def _join_name(folder: Path, name: str) -> Path:
     if os.path.lexists(folder / "x"):
         (folder / "x").rename(folder / name)
     return folder / name
@@ -109,7 +109,7 @@ def _named(folder: Path, name: str) -> Path:
 @pytest.mark.slow
 @odd
 @pytest.mark.parametrize("reader", READERS)
-def test_a_file_that_a_document_names_is_read_safely(reader: str, make: Callable[[Path], None], tmp_path: Path) -> None:
+def test_files_referenced_by_a_spec_are_read_safely(reader: str, make: Callable[[Path], None], tmp_path: Path) -> None:
     make(tmp_path / "x")
     try:
         found = READERS[reader](tmp_path)
@@ -121,7 +121,7 @@ def test_a_file_that_a_document_names_is_read_safely(reader: str, make: Callable
 
 
 @pytest.mark.parametrize("make", [make_pipe, make_device, make_huge, make_shadow, make_binary])
-def test_a_file_of_an_overlay_is_read_safely(make: Callable[[Path], None], tmp_path: Path) -> None:
+def test_files_of_an_overlay_are_read_safely(make: Callable[[Path], None], tmp_path: Path) -> None:
     (tmp_path / "machines").mkdir()
     make(tmp_path / "machines/dgx-h100.yaml")
     with pytest.raises(SupercloudError) as caught:
@@ -129,7 +129,7 @@ def test_a_file_of_an_overlay_is_read_safely(make: Callable[[Path], None], tmp_p
     assert "s3cr3t" not in str(caught.value)
 
 
-def test_a_file_that_has_nothing_to_say_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_without_data_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """/proc/kmsg is an ordinary file, and a read of it that may not wait gives nothing at all."""
 
     class Silent(io.BytesIO):

@@ -23,7 +23,7 @@ LABEL = NameRule(max=20, characters="a-z0-9-", starts="a-z", ends="a-z0-9", doub
 ANY = st.text(alphabet=string.printable + "äß€", max_size=80)
 
 
-def test_short_names_stay_as_they_are() -> None:
+def test_short_names_are_unchanged() -> None:
     assert build_bounded_name(["trainer", "train-block"], BUCKET) == "trainer-train-block"
 
 
@@ -39,14 +39,14 @@ def test_long_names_keep_their_end_and_get_a_digest() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", [BUCKET, LABEL], ids=["bucket", "label"])
 @given(parts=st.lists(ANY, min_size=1, max_size=4))
-def test_accepted_whatever_the_parts(rule: NameRule, parts: list[str]) -> None:
+def test_names_are_valid_for_any_parts(rule: NameRule, parts: list[str]) -> None:
     name = build_bounded_name(parts, rule)
     assert rule.find_problem(name) == "" and name == build_bounded_name(parts, rule)
 
 
 @pytest.mark.slow
 @given(st.lists(ANY, min_size=1, max_size=3), st.lists(ANY, min_size=1, max_size=3))
-def test_other_parts_give_another_name(one: list[str], two: list[str]) -> None:
+def test_different_parts_have_different_names(one: list[str], two: list[str]) -> None:
     same = "-".join(one) == "-".join(two)
     assert (build_bounded_name(one, LABEL) == build_bounded_name(two, LABEL)) <= (one == two or same)
 
@@ -65,10 +65,10 @@ def test_other_parts_give_another_name(one: list[str], two: list[str]) -> None:
         ("a..b", "reserved pattern"),
     ],
 )
-def test_refused_with_the_reason(name: str, word: str) -> None:
+def test_invalid_names_are_rejected_with_the_reason(name: str, word: str) -> None:
     assert word in BUCKET.find_problem(name)
 
 
-def test_no_room_for_any_name() -> None:
+def test_a_rule_without_space_for_a_name_is_an_error() -> None:
     with pytest.raises(InputError, match="no valid name for"):
         build_bounded_name(["abcdefgh"], NameRule(max=5))

@@ -10,7 +10,7 @@ from supercloud.primitives.nodes import HostRange, HostSet, expand, fold
 
 @pytest.mark.slow
 @given(st.integers(1, 300), st.integers(0, 200), st.integers(1, 5))
-def test_a_range_is_what_it_says(count: int, first: int, width: int) -> None:
+def test_a_range_lists_its_hosts(count: int, first: int, width: int) -> None:
     hosts = HostRange("gpu-", first, first + count - 1, width)
     names = list(hosts)
     assert len(hosts) == len(names) == count
@@ -21,7 +21,7 @@ def test_a_range_is_what_it_says(count: int, first: int, width: int) -> None:
 
 @pytest.mark.slow
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=4), st.data())
-def test_parts_of_sets(sizes: list[int], data: st.DataObject) -> None:
+def test_slices_of_host_sets_have_their_hosts(sizes: list[int], data: st.DataObject) -> None:
     whole = HostSet(tuple(HostRange(f"p{i}-", 1, size, 4) for i, size in enumerate(sizes)))
     names = list(whole)
     start = data.draw(st.integers(0, len(names)))
@@ -36,7 +36,7 @@ def test_out_of_range_is_refused() -> None:
         HostRange("a", 1, 3, 1).slice(2, 5)
 
 
-def test_no_host_list() -> None:
+def test_an_invalid_host_list_is_rejected() -> None:
     with pytest.raises(InputError, match="not a valid list of hosts"):
         expand("a[1-")
 
@@ -50,7 +50,7 @@ def test_no_group_of_this_machine_is_looked_up(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["a-[1-100001]", "a[1-9999999999999999]", "a[1-1000]b[1-1000]", "a-[1-60000],b-[1-60000]"]
 )
-def test_more_hosts_than_any_network_has_are_refused_before_they_are_listed(text: str) -> None:
+def test_too_many_hosts_are_rejected_before_they_are_listed(text: str) -> None:
     with pytest.raises(InputError, match="more than 100,000 hosts"):
         expand(text)
 

@@ -23,14 +23,14 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     assert victim.read_text() == "old" and not (tmp_path / "nothing").exists()
 
 
-def test_what_is_no_ordinary_file_is_left_alone(tmp_path: Path) -> None:
+def test_only_regular_files_are_written(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", tmp_path):
         with pytest.raises(OutputError, match="not a regular file"):
             write_file(path, "new")
 
 
-def test_a_write_that_fails_leaves_the_old_file_whole(tmp_path: Path) -> None:
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
     page = tmp_path / "page"
     write_file(page, "old")
     with pytest.raises(UnicodeEncodeError):
@@ -40,7 +40,7 @@ def test_a_write_that_fails_leaves_the_old_file_whole(tmp_path: Path) -> None:
         write_file(page / "under" / "a file", "new")
 
 
-def test_permissions_stay_and_new_files_follow_the_mask(tmp_path: Path) -> None:
+def test_permissions_are_kept_and_new_files_follow_the_umask(tmp_path: Path) -> None:
     kept, new = tmp_path / "kept", tmp_path / "folder" / "new"
     kept.write_text("old")
     kept.chmod(0o600)

@@ -48,31 +48,31 @@ DIMENSIONS = [getattr(quantity, name) for name in quantity.__all__ if name != "Q
         (Size, ".5 KiB", "B", 512),
     ],
 )
-def test_units(kind: type[Quantity], text: str, unit: str, number: float) -> None:
+def test_values_are_converted_between_units(kind: type[Quantity], text: str, unit: str, number: float) -> None:
     assert kind(text).to(unit) == pytest.approx(number)
 
 
 @pytest.mark.parametrize(
     "text", ["", "PiB", "2", "2 PB/s", "two PiB", "2 PiB PiB", "nan B", "1e999999 B", "--1 B", "9" * 80 + " B"]
 )
-def test_what_is_no_size(text: str) -> None:
+def test_invalid_sizes_are_rejected(text: str) -> None:
     with pytest.raises(QuantityError):
         Size(text)
 
 
 @pytest.mark.parametrize("text", ["1e999 W", "-1e999 W", "1e61 W"])
-def test_what_no_float_holds_is_too_large(text: str) -> None:
+def test_values_beyond_a_float_are_too_large(text: str) -> None:
     with pytest.raises(QuantityError, match="too large for a power"):
         Power(text)
 
 
-def test_what_no_quotient_holds_is_too_small() -> None:
+def test_values_below_a_fraction_are_too_small() -> None:
     with pytest.raises(QuantityError, match="too small for a duration"):
         Duration("1e-999 s")
     assert not Duration("0 s")
 
 
-def test_products_and_quotients() -> None:
+def test_products_and_quotients_have_their_dimensions() -> None:
     assert Power("2 kW") * Duration("3 h") == Energy("6 kWh")
     assert Duration("3 h") * Power("2 kW") == Energy("6 kWh")
     assert Energy("6 kWh") / Power("2 kW") == Duration("3 h")
@@ -95,7 +95,7 @@ def test_dimensions_do_not_mix() -> None:
         Power("1 W") / Power("0 W")
 
 
-def test_nothing_is_lost_silently() -> None:
+def test_inexact_conversions_are_errors() -> None:
     assert Size("3 GiB").to_whole("MiB") == 3072
     with pytest.raises(QuantityError, match="whole number"):
         Size("1 GB").to_whole("MiB")
@@ -106,7 +106,7 @@ def test_nothing_is_lost_silently() -> None:
 
 @pytest.mark.slow
 @given(st.sampled_from(DIMENSIONS), st.integers(-(10**12), 10**12), st.data())
-def test_text_survives_the_way_round(kind: type[Quantity], number: int, data: st.DataObject) -> None:
+def test_text_can_be_parsed_again(kind: type[Quantity], number: int, data: st.DataObject) -> None:
     unit = data.draw(st.sampled_from(sorted(kind.units)))
     value = kind(number, unit)
     assert kind(f"{number} {unit}") == value
@@ -117,7 +117,7 @@ def test_text_survives_the_way_round(kind: type[Quantity], number: int, data: st
 
 
 @given(st.integers(-1000, 1000), st.integers(-1000, 1000), st.integers(-1000, 1000))
-def test_algebra(a: int, b: int, c: int) -> None:
+def test_arithmetic_follows_the_laws_of_algebra(a: int, b: int, c: int) -> None:
     x, y, z = (Power(number, "W") for number in (a, b, c))
     assert (x + y) + z == x + (y + z)
     assert x + y - y == x
@@ -127,12 +127,12 @@ def test_algebra(a: int, b: int, c: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["2 PiB", "80 GiB", "100 GB", "1 TB", "1.5 TB", "512 B", "81920 MiB"])
-def test_sizes_are_shown_as_they_are_spoken_of(text: str) -> None:
+def test_sizes_have_their_usual_units(text: str) -> None:
     assert str(Size(text)) == text.replace("81920 MiB", "80 GiB")
 
 
 @pytest.mark.slow
 @given(st.fractions(min_value=8, max_value=10**17))
-def test_a_rate_is_rounded_up_where_it_has_to_be_reached(number: Fraction) -> None:
+def test_a_minimum_rate_is_rounded_up(number: Fraction) -> None:
     rate = Rate.from_base(number)
     assert rate <= Rate(rate.minimum_bytes_text) <= rate * Fraction(100_001, 100_000)

@@ -53,7 +53,7 @@ ODD = st.sampled_from(
 
 @pytest.mark.slow
 @given(st.lists(st.lists(ODD | TEXTS, min_size=2, max_size=2), max_size=5))
-def test_any_table_comes_back(rows: list[list[str]]) -> None:
+def test_any_table_can_be_read_again(rows: list[list[str]]) -> None:
     cells = [[escape_cell(cell) for cell in row] for row in rows]
     assert list(csv.reader(io.StringIO(format_csv(("a", "b"), rows)))) == [["a", "b"], *cells]
     for found, row in zip(list(csv.reader(io.StringIO(format_csv(("a", "b"), rows))))[1:], rows, strict=True):
@@ -64,7 +64,7 @@ def test_any_table_comes_back(rows: list[list[str]]) -> None:
 
 @pytest.mark.slow
 @given(st.dictionaries(ODD | TEXTS, ODD | TEXTS | st.integers() | st.none(), max_size=5))
-def test_any_document_comes_back(value: dict[str, object]) -> None:
+def test_any_document_can_be_read_again(value: dict[str, object]) -> None:
     assert yaml.safe_load(format_yaml(value)) == value
 
 
@@ -85,5 +85,5 @@ def test_a_name_like_a_number_is_quoted_for_readers_of_either_yaml(text: str) ->
         (-3, -3),
     ],
 )
-def test_no_cell_is_a_formula(value: object, cell: object) -> None:
+def test_cells_are_not_formulas(value: object, cell: object) -> None:
     assert escape_cell(value) == cell

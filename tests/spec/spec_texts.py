@@ -16,7 +16,7 @@ pools:
 """
 
 
-def problems(text: str) -> list[tuple[int, str, str, str]]:
+def list_problems(text: str) -> list[tuple[int, str, str, str]]:
     with pytest.raises(SpecError) as caught:
         loads(text, "cluster.yaml")
     return [(item.line, item.path, item.problem, item.hint) for item in caught.value.findings]

@@ -1,4 +1,4 @@
-"""What the language bounds, and that every problem is said with its line, whatever else is wrong."""
+"""Bounds of the spec; every problem is reported with its line, whatever else is wrong."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ def test_deep_nesting_does_not_end_the_process(opening: str) -> None:
 
 
 @pytest.mark.slow
-def test_of_very_many_problems_the_first_are_said() -> None:
+def test_only_the_first_of_many_problems_are_reported() -> None:
     with pytest.raises(SpecError) as caught:
         loads(GOOD + "".join(f"key{number}: 1\n" for number in range(3000)))
     assert len(caught.value.findings) == 201 and "2800 more" in str(caught.value)
 
 
 @pytest.mark.slow
-def test_of_400_000_unknown_keys_only_a_bounded_number_is_looked_for() -> None:
+def test_the_number_of_located_unknown_keys_is_bounded() -> None:
     data = {f"key{number}": 1 for number in range(400_000)}
     with pytest.raises(ValidationError) as caught:
         ClusterSpec.model_validate(data)
     asked = 0
 
-    def line(place: tuple[str | int, ...]) -> int:
+    def get_line(place: tuple[str | int, ...]) -> int:
         nonlocal asked
         asked += 1
         return 1
 
-    found = [finding for _, finding in build_findings(caught.value, data, ClusterSpec, find_line=line)]
+    found = [finding for _, finding in build_findings(caught.value, data, ClusterSpec, find_line=get_line)]
     assert len(found) == 201 and asked <= 10_000
     assert found[-1].problem == f"{caught.value.error_count() - 200} more problems"
 
@@ -79,7 +79,7 @@ LARGE_SPECS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", LARGE_SPECS)
-def test_more_than_can_be_planned_is_refused_by_the_language(case: str) -> None:
+def test_sizes_beyond_the_limits_are_rejected(case: str) -> None:
     path, more = LARGE_SPECS[case]
     with pytest.raises(SpecError) as caught:
         loads(yaml.safe_dump(yaml.safe_load(GOOD) | more))
@@ -87,7 +87,7 @@ def test_more_than_can_be_planned_is_refused_by_the_language(case: str) -> None:
 
 
 @pytest.mark.parametrize("pue, is_possible", [(0.3, False), (0.999, False), (1, True), (1.0, True), (1.2, True)])
-def test_a_facility_takes_at_least_the_energy_of_its_it(pue: float, is_possible: bool) -> None:
+def test_the_pue_is_at_least_one(pue: float, is_possible: bool) -> None:
     text = yaml.safe_dump(yaml.safe_load(GOOD) | {"facility": {"rack": {"type": "eia-48u"}, "pue": pue}})
     if is_possible:
         assert loads(text)
@@ -113,7 +113,7 @@ def test_a_file_system_of_more_servers_than_can_be_planned_is_one_finding(exampl
     assert "the maximum is 65536" in wrong[0].problem
 
 
-def test_a_name_and_a_key_that_occur_twice_are_said_beside_other_problems() -> None:
+def test_duplicate_names_and_keys_are_reported_with_other_problems() -> None:
     pool = "{name: train, machine: dgx-h100, nodes: 1}"
     with pytest.raises(SpecError) as caught:
         loads(f"name: a\nname: b\nwrong: 1\npools:\n  - {pool}\n  - {pool}\n", "x.yaml")
@@ -121,7 +121,7 @@ def test_a_name_and_a_key_that_occur_twice_are_said_beside_other_problems() -> N
     assert {(2, "name"), (3, "wrong"), (6, "pools[1].name")} <= said
 
 
-def test_a_time_of_nothing_is_refused() -> None:
+def test_a_duration_of_zero_is_rejected() -> None:
     with pytest.raises(ValidationError, match="must be greater than 0"):
         Storage.model_validate({"name": "a", "kind": "nfs", "checkpoint": {"parameters": "1B", "stall": "0 s"}})
 
@@ -131,7 +131,7 @@ def test_ten_million_links_are_refused() -> None:
         Fabric.model_validate({"name": "a", "kind": "roce", "peer_links": 10_000_000})
 
 
-def test_links_of_the_manager_count_as_those_of_services() -> None:
+def test_links_of_the_manager_are_bounded_as_those_of_services() -> None:
     fabric = {"name": "a", "kind": "roce", "manager": {"links": 8, "appliances": 976, "peer_links": 1024}}  # 999,432
     Fabric.model_validate(fabric)
     service = {"services": [{"name": "b", "count": 500, "links": 2}]}
@@ -141,12 +141,12 @@ def test_links_of_the_manager_count_as_those_of_services() -> None:
 
 
 @pytest.mark.parametrize("interface", ["ib0 $(id)", "ib0;id", "ib0\nib1", "a" * 16])
-def test_an_interface_has_the_name_of_one(interface: str) -> None:
+def test_an_interface_name_must_be_valid(interface: str) -> None:
     with pytest.raises(ValidationError):
         Storage.model_validate({"name": "a", "kind": "nfs", "interface": interface})
 
 
-def test_an_option_has_one_line() -> None:
+def test_an_option_must_be_one_line() -> None:
     with pytest.raises(ValidationError):
         Storage.model_validate({"name": "a", "kind": "weka", "options": {"source": "https://x\nENV\nid"}})
 
@@ -157,14 +157,14 @@ def test_the_examples_are_within_the_bounds() -> None:
 
 
 @pytest.mark.parametrize("via", ["https://[::1", "http://:6820", "https://host:99999999", "https://host:port"])
-def test_an_address_that_is_none_is_refused(via: str) -> None:
+def test_an_invalid_address_is_rejected(via: str) -> None:
     with pytest.raises(ValidationError, match="is not a valid address"):
         Connection(engine="slurm", via=via)
     assert Connection(engine="slurm", via="https://[::1]:6820").via
 
 
 @pytest.mark.parametrize("field", ["distribution", "continuous", "power_factor"])
-def test_a_factor_by_which_power_is_divided_is_not_nearly_zero(field: str) -> None:
+def test_a_divisor_of_power_cannot_be_nearly_zero(field: str) -> None:
     text = yaml.safe_dump(yaml.safe_load(GOOD) | {"facility": {"power": {field: 5e-324}}})
     with pytest.raises(SpecError, match=rf"facility\.power\.{field}: "):
         loads(text)

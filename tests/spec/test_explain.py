@@ -1,4 +1,4 @@
-"""``explain`` and the reference of fields: every field can be found, and says what it is."""
+"""``explain`` and the reference of fields: every field can be found, and has a description."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def test_every_field_is_found_by_its_path(document):
         assert explain_field(f"{document}.{item.path}").path == item.path
 
 
-def test_a_field_tells_its_unit_bounds_default_and_choices():
+def test_a_field_has_its_unit_bounds_default_and_choices():
     power = {child.name: child for child in explain_field("facility.power").children[0].fields}
     assert power["budget"].type == "power, such as 120 kW" and power["budget"].example == "120 kW"
     assert (power["feeds"].type, power["feeds"].default) == ("whole number, 1 to 256", "")
@@ -29,7 +29,7 @@ def test_a_field_tells_its_unit_bounds_default_and_choices():
     assert explain_field("scheduler").is_required and not explain_field("network").is_required
 
 
-def test_forms_of_a_field_stand_apart():
+def test_forms_of_a_field_are_listed_separately():
     conditions = [group.condition for group in explain_field("pools[0].capacity").children]
     assert {"kind: spot", "kind: reservation"} <= set(conditions)
     assert explain_field("scheduler.partitions.max_time").type == "duration, such as 24 h"
@@ -44,7 +44,7 @@ def test_forms_of_a_field_stand_apart():
         ("scheduler.partitions", [""]),
     ],
 )
-def test_all_forms_of_a_field_are_told_with_what_selects_them(path, conditions):
+def test_all_forms_of_a_field_are_listed_with_their_condition(path, conditions):
     """Only the first was, with its default: that of Slurm where the scheduler is Kubernetes."""
     forms = explain_forms(path)
     assert [form.condition for form in forms] == conditions
@@ -61,6 +61,6 @@ def test_defaults_that_depend_on_other_fields_are_described():
         assert not found.default and words in found.description
 
 
-def test_an_unknown_field_is_answered_with_the_nearest():
+def test_an_unknown_field_suggests_the_nearest():
     with pytest.raises(UnknownNameError, match="did you mean budget"):
         explain_field("facility.power.budgt")

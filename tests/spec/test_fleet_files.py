@@ -25,7 +25,7 @@ def test_a_cluster_is_a_fleet_of_one(tmp_path: Path) -> None:
     assert load_fleet(file).model.clusters[0].connect is not None
 
 
-def slurm(via: str) -> str:
+def format_connection(via: str) -> str:
     return f"{{engine: slurm, via: '{via}'}}"
 
 
@@ -33,14 +33,14 @@ SAME = [
     ("{engine: kubernetes}", "{engine: kubernetes}"),
     ("{engine: kubernetes, context: a}", "{engine: kubernetes, context: a}"),
     ("{engine: slurm}", "{engine: slurm}"),
-    ("{engine: slurm}", slurm("ssh:localhost")),
-    (slurm("ssh:x"), slurm("ssh:x")),
-    (slurm("ssh:login.example.com"), slurm("ssh:ann@Login.Example.com.")),
-    (slurm("ssh:x"), slurm("ssh:bob@x:22")),
-    (slurm("https://Ctl1:443/"), slurm("https://ctl1")),
-    (slurm("https://ctl1:6820"), slurm("http://CTL1.:6820//")),
-    (slurm("http://127.0.0.1:6820"), slurm("http://localhost:6820")),
-    (slurm("https://[2001:db8::1]:6820"), slurm("https://[2001:0DB8:0::1]:6820")),
+    ("{engine: slurm}", format_connection("ssh:localhost")),
+    (format_connection("ssh:x"), format_connection("ssh:x")),
+    (format_connection("ssh:login.example.com"), format_connection("ssh:ann@Login.Example.com.")),
+    (format_connection("ssh:x"), format_connection("ssh:bob@x:22")),
+    (format_connection("https://Ctl1:443/"), format_connection("https://ctl1")),
+    (format_connection("https://ctl1:6820"), format_connection("http://CTL1.:6820//")),
+    (format_connection("http://127.0.0.1:6820"), format_connection("http://localhost:6820")),
+    (format_connection("https://[2001:db8::1]:6820"), format_connection("https://[2001:0DB8:0::1]:6820")),
 ]
 DIFFERENT = [
     ("{engine: kubernetes, context: a}", "{engine: kubernetes, context: b}"),
@@ -48,15 +48,15 @@ DIFFERENT = [
     ("{engine: kubernetes}", "{engine: slurm}"),
     ("{engine: kubernetes, stack: a/b/c}", "{engine: kubernetes, stack: a/b/d}"),
     ("{engine: fake}", "{engine: fake}"),
-    (slurm("ssh:gate:2201"), slurm("ssh:gate:2202")),
-    (slurm("https://gate/one"), slurm("https://gate/two")),
-    (slurm("ssh:localhost:2201"), "{engine: slurm}"),
+    (format_connection("ssh:gate:2201"), format_connection("ssh:gate:2202")),
+    (format_connection("https://gate/one"), format_connection("https://gate/two")),
+    (format_connection("ssh:localhost:2201"), "{engine: slurm}"),
 ]
 
 
 @pytest.mark.parametrize("first, second", [*SAME, *DIFFERENT])
-def test_two_clusters_of_a_fleet_that_mean_the_same_scheduler(tmp_path: Path, first: str, second: str) -> None:
-    """Its nodes would be given out twice: both lines are named, with what tells them apart."""
+def test_two_clusters_of_a_fleet_with_the_same_scheduler_are_rejected(tmp_path: Path, first: str, second: str) -> None:
+    """Its nodes would be allocated twice: both lines are reported, with the field that distinguishes them."""
     file = tmp_path / "fleet.yaml"
     file.write_text(
         f"name: f\nclusters:\n  - {{spec: a.yaml, connect: {first}}}\n  - {{spec: mid.yaml}}\n"
@@ -82,7 +82,7 @@ def test_two_clusters_of_a_fleet_that_mean_the_same_scheduler(tmp_path: Path, fi
         ("{engine: kubernetes, via: 'https://x'}", "via"),
     ],
 )
-def test_a_connection_says_nothing_that_its_engine_does_not_use(tmp_path: Path, connect: str, field: str) -> None:
+def test_a_connection_has_only_fields_of_its_engine(tmp_path: Path, connect: str, field: str) -> None:
     file = tmp_path / "fleet.yaml"
     file.write_text(f"name: f\nclusters:\n  - {{spec: a.yaml}}\n  - {{spec: b.yaml, connect: {connect}}}\n")
     with pytest.raises(SpecError) as caught:

@@ -39,7 +39,7 @@ MODELS = {
 }
 
 
-def test_each_hint_is_for_a_field_that_is_missing_and_names_fields_that_are_there() -> None:
+def test_each_hint_is_for_a_missing_field_and_names_existing_fields() -> None:
     for name, hints in _load_hints()["fields"].items():
         known = MODELS[name].model_fields
         for other, text in hints.items():
@@ -100,7 +100,7 @@ def is_accepted(model: type[BaseModel], hint: str) -> bool:
 
 
 @pytest.mark.slow
-def test_what_a_hint_advises_is_accepted_whatever_the_value_was() -> None:
+def test_suggested_fields_accept_the_value() -> None:
     refused = []
     for name, hints in _load_hints()["fields"].items():
         for text, other in {text: other for other, text in hints.items()}.items():  # names with one hint are one case
@@ -170,7 +170,7 @@ def test_what_a_hint_advises_is_accepted_whatever_the_value_was() -> None:
         ("workdir: ~/run", "write a path such as /"),
     ],
 )
-def test_a_mistake_in_a_job_is_answered_with_what_to_write(tmp_path: Path, line: str, hint: str) -> None:
+def test_mistakes_in_a_job_are_reported_with_the_correction(tmp_path: Path, line: str, hint: str) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(("" if line.startswith("name") else "name: a\n") + f"script: 'true'\n{line}\n")
     with pytest.raises(SpecError) as caught:
@@ -186,7 +186,7 @@ def test_a_mistake_in_a_job_is_answered_with_what_to_write(tmp_path: Path, line:
         ("apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\n", "is a Kubernetes object, not a job"),
     ],
 )
-def test_a_file_of_another_system_is_known(tmp_path: Path, text: str, said: str) -> None:
+def test_files_of_other_systems_are_recognized(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "job.yaml").write_text(text)
     with pytest.raises(SpecError, match=said):
         load_job(tmp_path / "job.yaml")
@@ -196,7 +196,7 @@ def test_the_earlier_name_of_an_isolated_network_gets_a_hint() -> None:
     assert find_field_hint("closed", True, [cluster.Network]) == "write isolated: true"
 
 
-def test_mistakes_in_a_cluster_and_a_fleet(tmp_path: Path) -> None:
+def test_mistakes_in_clusters_and_fleets_are_reported_with_the_correction(tmp_path: Path) -> None:
     with pytest.raises(SpecError) as caught:
         loads(
             "name: My Cluster\nsite: onprem\nscheduler: slurm\nnodes: 5\n"
@@ -212,7 +212,7 @@ def test_mistakes_in_a_cluster_and_a_fleet(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["login.example.com", "ann@login", "ssh://ann@login:2222", "login:6820", "tcp://a:1"])
-def test_what_is_suggested_is_taken(text: str) -> None:
+def test_suggested_values_are_accepted(text: str) -> None:
     for word in re.findall(r"(?:ssh:|https:)\S+", suggest_connection(text)):
         assert Connection(engine="slurm", via=word.replace(":PORT", ":6820"))
     for name in (text, "Train_1", "--a--", "9 lives", "x" * 60, "a\u00df\u4e2d"):

@@ -12,7 +12,7 @@ from supercloud.spec.loader import load_job
 JOB = "name: llama\ncommand: [torchrun, train.py]\naccelerators: {type: '>=h100', count: 512}\n"
 
 
-def test_jobs(tmp_path: Path) -> None:
+def test_job_files_are_read(tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(JOB + "parallelism: {tensor: 8, pipeline: 4, data: 16}\ntime_limit: 24 h\n")
     job = load_job(file).model
@@ -40,15 +40,15 @@ def test_jobs(tmp_path: Path) -> None:
         "place: {max_price: -1 USD/h}",
     ],
 )
-def test_times_and_amounts_that_are_none(tmp_path: Path, said: str) -> None:
-    """To Slurm a time of 0 is no limit at all."""
+def test_invalid_times_and_amounts_are_rejected(tmp_path: Path, said: str) -> None:
+    """For Slurm a time of 0 means no limit."""
     file = tmp_path / "job.yaml"
     file.write_text(f"{JOB}{said}\n")
     with pytest.raises(SpecError, match="must be greater than 0|must not be negative"):
         load_job(file)
 
 
-def test_a_value_of_another_kind_says_how_it_is_written(tmp_path: Path) -> None:
+def test_a_value_of_another_type_is_reported_with_the_expected_form(tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     file.write_text("name: t\ncommand: torchrun train.py\naccelerators: 8\nretries: -3\nimage: 24.01\n")
     with pytest.raises(SpecError) as caught:
@@ -61,7 +61,7 @@ def test_a_value_of_another_kind_says_how_it_is_written(tmp_path: Path) -> None:
     }
 
 
-def test_a_part_of_a_fields_name_is_meant_before_similar_letters(tmp_path: Path) -> None:
+def test_a_part_of_a_field_name_is_suggested_before_similar_names(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text("{name: a, command: [x], time: 2 h, node: 3}")
     with pytest.raises(SpecError) as caught:
         load_job(tmp_path / "job.yaml")

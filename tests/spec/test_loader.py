@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from spec.spec_texts import GOOD, problems
+from spec.spec_texts import GOOD, list_problems
 
 from supercloud.errors import SpecError
 from supercloud.spec.loader import load, load_job, loads
@@ -27,7 +27,7 @@ scheduler:
     - {name: c, pools: [train], default: true}
 pools: [{name: train, machine: dgx-h100, nodes: 4}]
 """
-    assert problems(text) == [
+    assert list_problems(text) == [
         (
             9,
             "scheduler.partitions[2].default",
@@ -44,7 +44,7 @@ site: {kind: onprem, location: stockholm}
 scheduler: {kind: kubernetes, version: "1.36", levels: [su, fabric, su]}
 pools: [{name: train, machine: dgx-h100, nodes: 4}]
 """
-    assert problems(text) == [(3, "scheduler.levels[2]", "duplicate level 'su', at line 3", "remove it")]
+    assert list_problems(text) == [(3, "scheduler.levels[2]", "duplicate level 'su', at line 3", "remove it")]
 
 
 def test_a_path_has_no_member_of_a_union() -> None:
@@ -54,8 +54,8 @@ def test_a_path_has_no_member_of_a_union() -> None:
     assert _resolve_path(("scheduler", "slurm", "version"), data, True) == ("scheduler", "version")
 
 
-def test_everything_wrong_is_said_at_once_with_its_place() -> None:
-    found = problems(
+def test_all_problems_are_reported_together_with_their_location() -> None:
+    found = list_problems(
         """\
 nam: pod1
 site: {kind: onprm, location: stockholm}
@@ -88,14 +88,14 @@ tenants: [{name: llm, share: 1.5}, {name: LLM}]
     assert [line for line, *_ in found] == sorted(line for line, *_ in found)
 
 
-def test_a_release_is_its_text_and_not_a_number() -> None:
+def test_a_release_is_text_and_not_a_number() -> None:
     assert loads(GOOD).model.scheduler.version == "24.10"
 
 
 def test_names_are_unique() -> None:
-    assert "duplicate name" in problems(GOOD + "  - {name: train, machine: b200, nodes: 1}\n")[0][2]
+    assert "duplicate name" in list_problems(GOOD + "  - {name: train, machine: b200, nodes: 1}\n")[0][2]
     twice = GOOD + "  - {name: other, machine: b200, nodes: 1, hostname: train}\n"
-    assert "another hostname" in problems(twice)[0][2]
+    assert "another hostname" in list_problems(twice)[0][2]
 
 
 CONTROLLERS = (
@@ -115,7 +115,7 @@ AFTER = "{{name: a, script: echo, after: {}}}"
         (AFTER, load_job, "hello", "write [hello]"),
     ],
 )
-def test_what_a_hint_proposes_is_taken(
+def test_suggested_values_are_accepted(
     tmp_path: Path, text: str, reader: Callable[[Path], object], value: str, hint: str
 ) -> None:
     file = tmp_path / "file.yaml"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from spec.spec_texts import GOOD, problems
+from spec.spec_texts import GOOD, list_problems
 
 from supercloud.errors import SpecError
 from supercloud.jobs.fleet.loading import load_fleet_state
@@ -20,7 +20,7 @@ ACCOUNTS = {
 
 
 @pytest.mark.parametrize("suffix", [".yaml", ".json", ""])
-def test_keys_of_a_file_that_is_no_spec_are_not_shown(tmp_path: Path, suffix: str) -> None:
+def test_keys_of_a_file_that_is_not_a_spec_are_not_shown(tmp_path: Path, suffix: str) -> None:
     rows = [*ACCOUNTS, next(iter(ACCOUNTS))]  # one of them twice
     text = (
         "{" + ", ".join(f'"{row}": 1' for row in rows) + "}"
@@ -38,7 +38,7 @@ def test_keys_of_a_file_that_is_no_spec_are_not_shown(tmp_path: Path, suffix: st
         assert suffix == ".json" or lines >= {2, 3}
 
 
-def test_what_a_mapping_holds_is_not_shown(tmp_path: Path) -> None:
+def test_values_of_other_files_are_not_shown(tmp_path: Path) -> None:
     (tmp_path / "secret.yaml").write_text("kind: Secret\ndata: {password: aHVudGVyMg==}\nname: [hunter2]\n")
     with pytest.raises(SpecError) as caught:
         load_fleet(tmp_path / "secret.yaml")
@@ -47,8 +47,8 @@ def test_what_a_mapping_holds_is_not_shown(tmp_path: Path) -> None:
 
 
 def test_a_misspelled_key_of_a_spec_is_shown() -> None:
-    assert "'my pools'" in problems(GOOD + "my pools: []\n")[0][2]
-    assert "unknown field 'poolz'" in [item[2] for item in problems("poolz: []\n")]
+    assert "'my pools'" in list_problems(GOOD + "my pools: []\n")[0][2]
+    assert "unknown field 'poolz'" in [item[2] for item in list_problems("poolz: []\n")]
 
 
 A_CLUSTER = "{name: a, site: {kind: onprem, location: stockholm}, pools: [{name: t, machine: dgx-h100, nodes: 1}]}"
@@ -66,7 +66,7 @@ A_FLEET = "{name: a, clusters: [{spec: a.yaml}]}"
         (A_FLEET, load, "is a fleet, not a cluster spec; pass the spec of one of its clusters"),
     ],
 )
-def test_a_file_of_another_kind_is_called_by_its_name(
+def test_a_file_of_another_kind_is_reported_by_its_kind(
     tmp_path: Path, text: str, reader: Callable[[Path], object], said: str
 ) -> None:
     (tmp_path / "file.yaml").write_text(text)
@@ -83,7 +83,7 @@ def test_a_file_of_another_kind_is_called_by_its_name(
         (load_job, "command: .hostname."),
     ],
 )
-def test_a_file_that_is_missing_says_how_to_get_a_first_one(
+def test_a_missing_file_is_reported_with_the_command_to_create_one(
     tmp_path: Path, read: Callable[[Path], object], said: str
 ) -> None:
     with pytest.raises(SpecError, match=f"file not found; .*{said}"):

@@ -21,7 +21,7 @@ ALL = {name: (lambda name=name: schemas.build_schema(name)) for name in schemas.
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
-def test_committed_schema_is_current(name: str, write_generated: bool) -> None:
+def test_committed_schemas_are_current(name: str, write_generated: bool) -> None:
     text = schemas.format_schema(ALL[name]())
     file = COMMITTED / f"{name}.schema.json"
     if write_generated:
@@ -34,19 +34,19 @@ def test_committed_schema_is_current(name: str, write_generated: bool) -> None:
 @pytest.mark.parametrize(
     "path", sorted((ROOT / "examples").glob("*/*.yaml")), ids=lambda path: f"{path.parent.name}/{path.stem}"
 )
-def test_examples_validate_with_a_stock_validator(path: Path) -> None:
+def test_examples_are_valid_with_a_standard_validator(path: Path) -> None:
     kind = "job" if path.stem.startswith("job") else "fleet" if path.stem.startswith("fleet") else "cluster"
     data = yaml.safe_load(path.read_text())
     jsonschema.Draft202012Validator(schemas.build_schema(kind)).validate(data)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
-def test_plans_follow_their_schema(path: Path) -> None:
+def test_plans_match_their_schema(path: Path) -> None:
     data = build_document(resolve(load(path))).model_dump(mode="json")
     jsonschema.Draft202012Validator(build_plan_schema()).validate(data)
 
 
-def test_the_schema_refuses_what_the_model_refuses() -> None:
+def test_the_schema_rejects_what_the_model_rejects() -> None:
     validator = jsonschema.Draft202012Validator(schemas.build_schema("cluster"))
     good = yaml.safe_load(EXAMPLES[0].read_text())
     assert validator.is_valid(good)
@@ -106,7 +106,7 @@ _GOOD = {"VERSION": '"25.11"', "NODES": "16", "VLAN": "12", "FABRIC": "planes: 1
         ("FABRIC", "partitions: [{tenant: a, pkey: 32767}]", False),
     ],
 )
-def test_a_stock_validator_takes_what_check_takes(field: str, text: str, good: bool) -> None:
+def test_a_standard_validator_accepts_what_the_loader_accepts(field: str, text: str, good: bool) -> None:
     document = _SPEC
     for name, value in (_GOOD | {field: text}).items():
         document = document.replace(name, value)

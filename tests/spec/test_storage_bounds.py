@@ -30,14 +30,14 @@ KINDS = ("lustre", "weka", "storage-scale", "nfs", "object")
     ],
 )
 @pytest.mark.parametrize("servers", ["", ", servers: {machine: cpu-6740e}"])
-def test_more_than_any_site_has_is_refused(kind: str, fields: str, path: str, servers: str) -> None:
+def test_sizes_beyond_the_limits_are_rejected(kind: str, fields: str, path: str, servers: str) -> None:
     with pytest.raises(SpecError) as caught:
         loads(SPEC.format(kind=kind, fields=fields + servers))
     (finding,) = caught.value.findings
     assert finding.path == f"storage[0].{path}" and "the supported maximum" in finding.problem
 
 
-def test_the_most_itself_is_taken() -> None:
+def test_the_limits_themselves_are_accepted() -> None:
     loads(SPEC.format(kind="nfs", fields="capacity: 1000 EB, throughput: {read: 1000 PB/s}"))
 
 
@@ -49,7 +49,7 @@ def test_the_most_itself_is_taken() -> None:
         "{parameters: 1e15, stall: 1 d, keep: 10000000}",
     ],
 )
-def test_what_follows_from_checkpoints_is_bounded_too(checkpoint: str) -> None:
+def test_sizes_that_follow_from_checkpoints_are_bounded(checkpoint: str) -> None:
     plan = resolve(loads(SPEC.format(kind="nfs", fields=f"capacity: 1 PB, checkpoint: {checkpoint}")))
     (finding,) = (one for one in plan.errors if one.check == "storage-checkpoint-need")
     assert "1000 EB" in finding.problem

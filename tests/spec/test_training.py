@@ -15,7 +15,7 @@ JOB = "name: a\ncommand: [train]\naccelerators: {count: 8}\nmodel: {parameters: 
 @pytest.mark.parametrize(
     "said, meant", [("70B", 70e9), ("1.8T", 1.8e12), ("350 M", 350e6), ("405e9", 405e9), ("8.0e+9", 8e9)]
 )
-def test_parameters(tmp_path: Path, said: str, meant: float) -> None:
+def test_numbers_of_parameters_are_read(tmp_path: Path, said: str, meant: float) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(JOB % said)
     model = load_job(file).model
@@ -32,7 +32,7 @@ def test_parameters(tmp_path: Path, said: str, meant: float) -> None:
         ("900000T", "is more than 1e.15"),
     ],
 )
-def test_what_is_no_number_of_parameters(tmp_path: Path, said: str, words: str) -> None:
+def test_invalid_numbers_of_parameters_are_rejected(tmp_path: Path, said: str, words: str) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(JOB % said)
     with pytest.raises(SpecError, match=words):

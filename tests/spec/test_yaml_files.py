@@ -36,7 +36,7 @@ def test_scalars_are_those_of_yaml_1_2(text: str, value: object) -> None:
     assert data == {"a": value} and type(data["a"]).__mro__[-2] in (type(value), int, float, str, bool) or value is None
 
 
-def test_anchors_and_merges() -> None:
+def test_anchors_and_merges_are_read() -> None:
     data = parse_yaml("base: &b {x: 1, y: 2}\na: {<<: *b, y: 3}\nb: *b").data
     assert data["a"] == {"x": 1, "y": 3} and data["b"] == {"x": 1, "y": 2}
 
@@ -52,14 +52,14 @@ def test_anchors_and_merges() -> None:
         ("\t- x", "starts with a tab"),
     ],
 )
-def test_bad_yaml_has_a_line(text: str, said: str) -> None:
+def test_errors_in_yaml_have_a_line(text: str, said: str) -> None:
     with pytest.raises(SpecError, match=said) as caught:
         parse_yaml(text, "x.yaml").require_unique_keys()
     assert all(item.line >= 1 and item.file == "x.yaml" for item in caught.value.findings)
 
 
 @pytest.mark.slow
-def test_a_bomb_does_not_go_off() -> None:
+def test_documents_with_excessive_aliases_are_rejected() -> None:
     bomb = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 12))
     with pytest.raises(SpecError, match="aliases repeat"):
         parse_yaml(bomb)
@@ -67,7 +67,7 @@ def test_a_bomb_does_not_go_off() -> None:
         parse_yaml("[" * 3000)
 
 
-def test_json_has_lines_too(tmp_path: Path) -> None:
+def test_errors_in_json_have_a_line(tmp_path: Path) -> None:
     data = parse_yaml(GOOD).data
     data["scheduler"]["version"] = "24.05"
     data["pools"][0]["nods"] = 3
@@ -89,14 +89,14 @@ def test_json_has_lines_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"- a\n", b"42", b"\xff\xfe", b"\x00", b"null"])
-def test_what_is_no_spec(tmp_path: Path, content: bytes) -> None:
+def test_files_without_a_spec_are_rejected(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "cluster.yaml"
     file.write_bytes(content)
     with pytest.raises(SpecError, match="cluster.yaml"):
         load(file)
 
 
-def test_absent_files_and_folders(tmp_path: Path) -> None:
+def test_missing_files_and_folders_are_reported(tmp_path: Path) -> None:
     for path in (tmp_path / "none.yaml", tmp_path):
         with pytest.raises(SpecError, match=str(path)):
             load(path)
@@ -119,7 +119,7 @@ def test_absent_files_and_folders(tmp_path: Path) -> None:
     ],
     ids=range(11),
 )
-def test_a_file_that_cannot_be_read_says_where_and_what_to_do(
+def test_an_unreadable_file_is_reported_with_location_and_fix(
     tmp_path: Path, data: bytes, line: int, said: str
 ) -> None:
     file = tmp_path / "job.yaml"
@@ -130,7 +130,7 @@ def test_a_file_that_cannot_be_read_says_where_and_what_to_do(
     assert not line or [finding.line for finding in caught.value.findings][:1] == [line]
 
 
-def test_a_mark_of_the_byte_order_and_line_ends_of_windows_are_read(tmp_path: Path) -> None:
+def test_byte_order_marks_and_windows_line_ends_are_read(tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     file.write_bytes(b"\xef\xbb\xbf" + JOB_TEXT.replace("\n", "\r\n").encode())
     assert load_job(file).model.name == "a"

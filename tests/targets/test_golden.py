@@ -38,7 +38,7 @@ def explain(old: dict[str, str], new: dict[str, str], table: str) -> str:
 
 
 @pytest.mark.slow
-def test_renders_what_was_read() -> None:
+def test_examples_render_the_golden_files() -> None:
     golden = build_golden()
     new = golden_files.format_golden(golden)
     old = {path.relative_to(GOLDEN).as_posix(): path.read_text() for path in GOLDEN.rglob("*") if path.is_file()}
@@ -127,15 +127,17 @@ def test_a_failure_shows_the_change_and_what_to_do(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 def test_a_revision_is_read_from_git() -> None:
-    """What a commit has is compared, not what lies in the folder: `make golden` twice shows the same."""
+    """The files of a commit are compared, not those of the folder: `make golden` twice shows the same."""
     listed = subprocess.run(
         ["git", "-C", ROOT, "ls-tree", "--name-only", "HEAD", "tests/golden/"], capture_output=True, text=True
     )
-    assert golden_files.read_golden_of("no-such-revision") == {}
+    assert golden_files.read_golden_revision("no-such-revision") == {}
     if listed.returncode == 0:  # a repository, and not only its files
-        assert set(golden_files.read_golden_of("HEAD")) <= {Path(line).name for line in listed.stdout.splitlines()}
+        assert set(golden_files.read_golden_revision("HEAD")) <= {
+            Path(line).name for line in listed.stdout.splitlines()
+        }
 
 
 def test_without_git_no_revision_has_golden_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(golden_files.shutil, "which", lambda name: None)
-    assert golden_files.read_golden_of("HEAD") == {}
+    assert golden_files.read_golden_revision("HEAD") == {}

@@ -1,4 +1,4 @@
-"""One list of the driver's errors: whoever watches a node says of every code what the catalog says."""
+"""One list of the driver's errors: every monitor of a node treats each code as in the catalog."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SPEC: dict[str, Any] = {
 }
 
 
-def slurm(pools: list[dict[str, Any]] = SPEC["pools"]) -> set[int]:
+def list_slurm_codes(pools: list[dict[str, Any]] = SPEC["pools"]) -> set[int]:
     """Codes for which the health check drains a node."""
     spec = SPEC | {"scheduler": {"kind": "slurm", "version": "25.11"}, "pools": pools}
     text = render(resolve(ClusterSpec.model_validate(spec)), "slurm")["health-check.sh"]
@@ -38,7 +38,7 @@ def kubernetes() -> Any:
     return render(resolve(ClusterSpec.model_validate(spec)), "kubernetes")
 
 
-def monitor(bundle: Any, kind: str) -> set[int]:
+def list_monitor_codes(bundle: Any, kind: str) -> set[int]:
     """Codes for which the node problem detector sets its condition (permanent), or writes an event (temporary)."""
     values = yaml.safe_load(bundle["charts/node-problem-detector.yaml"])
     [text] = values["settings"]["custom_monitor_definitions"].values()
@@ -51,7 +51,7 @@ def monitor(bundle: Any, kind: str) -> set[int]:
     return {code for code in found if all(found[code])}
 
 
-def alerts(bundle: Any) -> dict[int, str]:
+def list_alerts(bundle: Any) -> dict[int, str]:
     """Code -> severity of its alert."""
     found: dict[int, str] = {}
     for path, text in bundle.items():
@@ -66,13 +66,13 @@ def alerts(bundle: Any) -> dict[int, str]:
 
 @pytest.mark.slow
 def test_slurm_and_kubernetes_agree_on_every_code(kubernetes: Any) -> None:
-    assert slurm() == monitor(kubernetes, "permanent") == set(XIDS.list_codes("critical"))
-    assert monitor(kubernetes, "temporary") == set(XIDS.list_codes("warning"))
+    assert list_slurm_codes() == list_monitor_codes(kubernetes, "permanent") == set(XIDS.list_codes("critical"))
+    assert list_monitor_codes(kubernetes, "temporary") == set(XIDS.list_codes("warning"))
     said = {code: item.severity for item in XIDS.classes for code in item.codes}
-    assert alerts(kubernetes) == said and len(said) == sum(len(item.codes) for item in XIDS.classes)
+    assert list_alerts(kubernetes) == said and len(said) == sum(len(item.codes) for item in XIDS.classes)
 
 
-def test_no_program_has_a_list_of_its_own() -> None:
+def test_no_program_has_a_separate_list_of_codes() -> None:
     """Three codes in a row, in whatever way they are written, are a list; those of the catalog are data."""
     known = "|".join(str(code) for item in XIDS.classes for code in item.codes if code > 40)
     pattern = re.compile(rf"\b({known})\b( ?[|,] ?\b({known})\b){{2,}}")
@@ -90,5 +90,5 @@ def test_no_program_has_a_list_of_its_own() -> None:
     assert pattern.search("48 | 62 | 64 | 79 | 95")
 
 
-def test_other_makers_have_none() -> None:
-    assert slurm([{"name": "mi", "machine": "mi300x-8gpu", "nodes": 4}]) == set()
+def test_other_vendors_have_no_codes() -> None:
+    assert list_slurm_codes([{"name": "mi", "machine": "mi300x-8gpu", "nodes": 4}]) == set()

@@ -17,7 +17,7 @@ def test_domains_partition_the_nodes(nodes, size, within):
     assert all(1 <= len(domain) <= size for domain in level)
 
 
-def test_blocks_start_afresh_in_every_unit():
+def test_blocks_restart_in_every_unit():
     fabric = build_rail_optimized(90, rails=2, radix=64, unit_nodes=40, down=18)
     assert list(fabric.get_level("leaf-set")) == [
         range(0, 18),
@@ -31,7 +31,7 @@ def test_blocks_start_afresh_in_every_unit():
     assert list(fabric.get_level("su")) == [range(0, 40), range(40, 80), range(80, 90)]
 
 
-def test_pods_of_several_units():
+def test_pods_contain_several_units():
     fabric = build_rail_optimized(3200, rails=8, radix=64)
     assert [(level.name, level.size, level.count, level.hops) for level in fabric.levels] == [
         ("su", 32, 100, 1),
@@ -40,7 +40,7 @@ def test_pods_of_several_units():
     ]
 
 
-def test_share_is_the_bandwidth_out():
+def test_the_share_is_the_outgoing_bandwidth():
     fabric = build_rail_optimized(512, rails=8, radix=64, oversubscription=(3, 2))
     assert fabric.get_tier("leaf").down == 48
     assert fabric.get_tier("leaf").up == 16
@@ -49,7 +49,7 @@ def test_share_is_the_bandwidth_out():
     assert fabric.bisection == su.uplink_ratio
 
 
-def test_outside():
+def test_nodes_outside_are_an_index_error():
     level = Level("su", 100, 32, 1)
     for ask in (level.find_domain, level.list_domain_nodes):
         with pytest.raises(IndexError):

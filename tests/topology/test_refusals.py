@@ -6,14 +6,14 @@ from supercloud.topology import TopologyError, build_torus
 from topology.shapes import build_clos, build_fat_tree, build_rail_optimized
 
 
-def refusal(call, *args, **kwargs) -> TopologyError:
+def get_refusal(call, *args, **kwargs) -> TopologyError:
     with pytest.raises(TopologyError) as caught:
         call(*args, **kwargs)
     return caught.value
 
 
-def test_reserved_links_that_do_not_fit():
-    error = refusal(build_rail_optimized, 128, rails=8, radix=64, reserved=4)
+def test_reserved_links_that_do_not_fit_are_refused():
+    error = get_refusal(build_rail_optimized, 128, rails=8, radix=64, reserved=4)
     assert str(error) == (
         "4 reserved links need 4 free leaf ports, but 128 nodes with 8 ports each leave 0 free on 32 leaves with "
         "32 ports for them; use 127 nodes, or smaller units (su)"
@@ -22,8 +22,8 @@ def test_reserved_links_that_do_not_fit():
     assert build_rail_optimized(128, rails=8, radix=64, reserved=4, units=5).link_counts["reserved-leaf"] == 4
 
 
-def test_too_many_nodes_for_three_tiers():
-    error = refusal(build_rail_optimized, 12_500, rails=8, radix=64)
+def test_too_many_nodes_for_three_tiers_are_refused():
+    error = get_refusal(build_rail_optimized, 12_500, rails=8, radix=64)
     assert error.problem == (
         "12500 nodes with 8 ports each, 100000 ports on 3128 leaves, do not fit 3 tiers of radix 64, which join at "
         "most 65536 ports"
@@ -34,10 +34,10 @@ def test_too_many_nodes_for_three_tiers():
     )
 
 
-def test_three_equal_radixes_are_one():
-    one, three = (refusal(build_rail_optimized, 12_500, rails=8, radix=radix) for radix in (64, (64, 64, 64)))
+def test_three_equal_radixes_are_like_one():
+    one, three = (get_refusal(build_rail_optimized, 12_500, rails=8, radix=radix) for radix in (64, (64, 64, 64)))
     assert str(one) == str(three)
-    mixed = refusal(build_rail_optimized, 12_500, rails=8, radix=(64, 64, 32))
+    mixed = get_refusal(build_rail_optimized, 12_500, rails=8, radix=(64, 64, 32))
     assert "radix 64 (leaf), 64 (spine), 32 (core)" in mixed.problem
     assert mixed.hint == "4096 nodes fit"
 
@@ -52,14 +52,14 @@ def test_three_equal_radixes_are_one():
         {"radix": 144},
     ],
 )
-def test_what_the_hint_says_does_fit(remedy):
+def test_the_suggested_change_fits(remedy):
     fabric = build_rail_optimized(**({"nodes": 12_500, "rails": 8, "radix": 64} | remedy))
     assert len(fabric.tiers) == 3
 
 
 @pytest.mark.parametrize("remedy", [{"nodes": 8193}, {"radix": 79}, {"oversubscription": 4.0}])
-def test_what_the_hint_says_is_the_least(remedy):
-    refusal(build_rail_optimized, **({"nodes": 12_500, "rails": 8, "radix": 64} | remedy))
+def test_the_suggested_change_is_minimal(remedy):
+    get_refusal(build_rail_optimized, **({"nodes": 12_500, "rails": 8, "radix": 64} | remedy))
 
 
 @pytest.mark.parametrize(
@@ -108,11 +108,11 @@ def test_what_the_hint_says_is_the_least(remedy):
         (lambda: build_torus((4, 4), wrap=[True]), "one wrap per axis"),
     ],
 )
-def test_refusals_say_what_and_what_next(call, said):
-    assert said in str(refusal(call))
+def test_refusals_have_a_reason_and_a_hint(call, said):
+    assert said in str(get_refusal(call))
 
 
-def test_looking_up_what_is_not_there():
+def test_unknown_names_are_lookup_errors():
     fabric = build_fat_tree(4, nics=1, radix=4)
     with pytest.raises(LookupError, match="unknown spine: available are leaf"):
         fabric.get_tier("spine")

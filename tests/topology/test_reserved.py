@@ -29,7 +29,7 @@ asks = st.lists(
 
 @settings(deadline=None)
 @given(st.integers(1, 140), asks, st.sampled_from([None, 20, 24, 25]), st.booleans())
-def test_every_place_is_free_and_kinds_keep_apart(nodes, reserved, uplinks, rails):
+def test_reserved_ports_are_free_and_separate_by_kind(nodes, reserved, uplinks, rails):
     build = build_rail_optimized if rails else build_fat_tree
     shape = {"rails": 2} if rails else {"nics": 2}
     try:
@@ -69,7 +69,7 @@ def test_every_place_is_free_and_kinds_keep_apart(nodes, reserved, uplinks, rail
             assert not clean, "it had to share"
 
 
-def test_splitters_of_one_ask_lie_on_many_leaves_or_in_one_cage():
+def test_splitters_of_one_request_are_spread_or_in_one_cage():
     spread, packed = (
         [
             (link.target, link.target_port)
@@ -83,7 +83,7 @@ def test_splitters_of_one_ask_lie_on_many_leaves_or_in_one_cage():
     assert packed[0][0] == packed[1][0] and packed[0][1] // 2 == packed[1][1] // 2
 
 
-def test_cables_that_fill_a_cage_are_refused_where_none_is_free():
+def test_cables_that_need_a_whole_cage_are_refused_if_none_is_free():
     """Six leaves with one port left on each."""
     numbers = {"rails": 1, "radix": 64, "unit_nodes": 31, "down": 31, "uplinks": 32, "cage_ports": 2}
     with pytest.raises(TopologyError, match="3 cages of 2 ports are required for cables that occupy a cage, 3"):
@@ -93,7 +93,7 @@ def test_cables_that_fill_a_cage_are_refused_where_none_is_free():
 
 @settings(deadline=None)
 @given(st.integers(1, 400), st.sampled_from([None, 20, 24, 25]), st.booleans(), st.integers(0, 30), st.integers(0, 9))
-def test_free_ports_are_counted_as_they_are(nodes, uplinks, rails, first, kept):
+def test_the_count_of_free_ports_is_exact(nodes, uplinks, rails, first, kept):
     build = build_rail_optimized if rails else build_fat_tree
     shape = {"rails": 2} if rails else {"nics": 2}
     try:
@@ -119,7 +119,7 @@ def test_free_ports_are_counted_as_they_are(nodes, uplinks, rails, first, kept):
     ),
     st.sampled_from([2, 4]),
 )
-def test_cages_that_are_counted_are_found(nodes, uplinks, rails, first, kept, wanted, cage):
+def test_counted_cages_are_found(nodes, uplinks, rails, first, kept, wanted, cage):
     """Whether there are enough is counted for many sizes of a fabric; they are placed once, and then each is there."""
     build = build_rail_optimized if rails else build_fat_tree
     shape = {"rails": 2} if rails else {"nics": 2}
@@ -135,11 +135,11 @@ def test_cages_that_are_counted_are_found(nodes, uplinks, rails, first, kept, wa
     needed = sum(-(-ask.ports // ask.ports_per_cage) * ask.ports_per_cage for ask in asks)
     assume(asks and count_free_ports(ports) >= needed)
 
-    def refusal(ask):
+    def get_refusal(ask):
         try:
             ask(ports)
         except TopologyError as error:
             return str(error)
         return ""
 
-    assert refusal(check_reserved) == refusal(assign_reserved_ports)
+    assert get_refusal(check_reserved) == get_refusal(assign_reserved_ports)

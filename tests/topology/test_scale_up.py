@@ -28,7 +28,7 @@ def check(domains):
     return seen
 
 
-def test_nvlink_72():
+def test_an_nvlink_72_domain_has_18_switches():
     """GB200: 18 trays of 4 GPUs, 18 switch chips, one link from each GPU to each chip."""
     domains = build_switched_scale_up(144, accelerators=4, links_per_accelerator=18, switches=18, domain_nodes=18)
     assert domains.domain_accelerators == 72
@@ -40,21 +40,21 @@ def test_nvlink_72():
 
 
 @pytest.mark.slow
-def test_nvlink_8():
+def test_an_nvlink_8_domain_has_four_switches():
     domains = build_switched_scale_up(127, accelerators=8, links_per_accelerator=18, switches=4)
     assert domains.switch_count == 127 * 4
     assert domains.link_count == 127 * 8 * 18
     assert sorted(Counter(link.target for link in check(domains) if link.source == 0).values()) == [4, 4, 5, 5]
 
 
-def test_infinity_fabric():
+def test_an_infinity_fabric_domain_is_a_full_mesh():
     domains = build_mesh_scale_up(16, accelerators=8)
     assert domains.link_count == 16 * 8 * 7 // 2
     pairs = {frozenset((link.source, link.target)) for link in check(domains)}
     assert len(pairs) == 16 * 28
 
 
-def test_torus():
+def test_a_trn2_ultraserver_is_a_torus():
     """Trn2 UltraServer: 4 instances of a 4x4 torus, joined in rings."""
     domains = build_torus_scale_up(8, accelerators=16, dims=(4, 4, 4))
     assert domains.level.size == 4
@@ -66,7 +66,7 @@ def test_torus():
 @pytest.mark.slow
 @settings(deadline=None)
 @given(st.integers(1, 30), st.integers(1, 6), st.integers(1, 6), st.integers(1, 9), st.integers(1, 5))
-def test_any_numbers(nodes, accelerators, domain, links, switches):
+def test_any_scale_up_domain_is_consistent(nodes, accelerators, domain, links, switches):
     switched = build_switched_scale_up(
         nodes, accelerators=accelerators, links_per_accelerator=links, switches=switches, domain_nodes=domain
     )
@@ -80,7 +80,7 @@ def test_any_numbers(nodes, accelerators, domain, links, switches):
         assert domains.level.count == -(-nodes // domain)
 
 
-def test_refusals():
+def test_invalid_dimensions_are_refused():
     with pytest.raises(TopologyError, match="do not form whole tori of 64; use a multiple of 4 nodes"):
         build_torus_scale_up(6, accelerators=16, dims=(4, 4, 4))
     with pytest.raises(TopologyError, match="use dims that contain whole nodes"):

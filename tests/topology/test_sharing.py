@@ -28,12 +28,12 @@ SMALL = {
 
 
 @pytest.mark.parametrize("nodes, radix", SMALL)
-def test_small_designs_take_the_fewest_switches(nodes: int, radix: int) -> None:
+def test_small_designs_need_the_fewest_switches(nodes: int, radix: int) -> None:
     best = compute_arrangements(nodes, 8, LeafRequirements(radix, radix))[0]
     assert (best.rails_per_leaf, best.leaves, best.spines) == SMALL[nodes, radix]
 
 
-def test_open_cluster_designs_of_64_128_and_256_accelerators() -> None:
+def test_open_cluster_designs_match_the_publication() -> None:
     """Leaves with 64 ports down and 64 up, whatever the size: 1 + 1, 2 + 1 and 4 + 2 boxes of 128 ports."""
     counts = [
         build_rail_optimized(nodes, rails=8, radix=128, rails_per_leaf=sharing, down=64, tiers=2).switch_counts
@@ -42,7 +42,7 @@ def test_open_cluster_designs_of_64_128_and_256_accelerators() -> None:
     assert counts == [{"leaf": 1, "spine": 1}, {"leaf": 2, "spine": 1}, {"leaf": 4, "spine": 2}]
 
 
-def fewest_by_trying(nodes: int, rails: int, radix: int, ratio: float, reserved: int) -> int | None:
+def find_fewest(nodes: int, rails: int, radix: int, ratio: float, reserved: int) -> int | None:
     """Every way to share rails, every unit, every number of uplinks and spines, tried one by one."""
     found = [1] if nodes * rails + reserved <= radix else []
     for sharing in (number for number in range(1, rails + 1) if rails % number == 0):
@@ -67,11 +67,11 @@ def fewest_by_trying(nodes: int, rails: int, radix: int, ratio: float, reserved:
     st.sampled_from([1.0, 4 / 3, 2.0]),
     st.integers(0, 3),
 )
-def test_no_allowed_arrangement_takes_fewer_switches(
+def test_no_allowed_arrangement_needs_fewer_switches(
     nodes: int, rails: int, radix: int, ratio: float, reserved: int
 ) -> None:
     found = compute_arrangements(nodes, rails, LeafRequirements(radix, radix, ratio, reserved))
-    assert (found[0].switch_count if found else None) == fewest_by_trying(nodes, rails, radix, ratio, reserved)
+    assert (found[0].switch_count if found else None) == find_fewest(nodes, rails, radix, ratio, reserved)
     for best in found[:1]:
         fabric = build_rail_optimized(
             nodes,

@@ -31,36 +31,36 @@ TABLE_C = {
 }
 
 
-def switches(fabric):
+def count_switches(fabric):
     return tuple(fabric.switch_counts.get(tier, 0) for tier in ("leaf", "spine", "core"))
 
 
-def cables(fabric):
+def count_cables(fabric):
     return tuple(fabric.link_counts.get(name, 0) for name in ("node-leaf", "leaf-spine", "spine-core"))
 
 
 @pytest.mark.parametrize("su", TABLE_A)
-def test_larger_superpods(su):
+def test_larger_superpods_match_the_table(su):
     nodes, gpus, *counts = TABLE_A[su]
     fabric = build_rail_optimized(nodes, rails=8, radix=64)
-    assert [*switches(fabric), *cables(fabric)] == counts
+    assert [*count_switches(fabric), *count_cables(fabric)] == counts
     assert fabric.nodes * fabric.node_ports == gpus
     assert fabric.get_level("su").count == su
     assert fabric.bisection == 1
 
 
 @pytest.mark.parametrize("su", TABLE_B)
-def test_compute_fabric_with_ufm(su):
+def test_compute_fabrics_with_ufm_match_the_table(su):
     nodes, gpus, leaf, spine, node_and_ufm, leaf_spine = TABLE_B[su]
     fabric = build_rail_optimized(nodes, rails=8, radix=64, reserved=4)
-    assert switches(fabric) == (leaf, spine, 0)
+    assert count_switches(fabric) == (leaf, spine, 0)
     assert fabric.link_counts["node-leaf"] == gpus
     assert fabric.link_counts["node-leaf"] + fabric.link_counts["reserved-leaf"] == node_and_ufm
     assert fabric.link_counts["leaf-spine"] == leaf_spine
 
 
 @pytest.mark.parametrize("su, parallel, spines", [(1, 8, 4), (2, 4, 8), (3, 2, 16), (4, 2, 16), (8, 1, 32)])
-def test_links_from_each_leaf_to_each_spine(su, parallel, spines):
+def test_leaves_have_equal_links_to_each_spine(su, parallel, spines):
     group = build_rail_optimized(32 * su, rails=8, radix=64).link_groups[-1]
     pairs = [(link.source, link.target) for link in group]
     assert len(set(pairs)) == 8 * su * spines
@@ -68,11 +68,11 @@ def test_links_from_each_leaf_to_each_spine(su, parallel, spines):
 
 
 @pytest.mark.parametrize("su", TABLE_C)
-def test_gb200_superpods(su):
+def test_gb200_superpods_match_the_table(su):
     gpus, *counts = TABLE_C[su]
     fabric = build_rail_optimized(144 * su, rails=4, radix=64, unit_nodes=144, down=18, pod="rail")
-    assert list(switches(fabric)) == counts
-    assert cables(fabric) == (gpus, gpus, gpus)
+    assert list(count_switches(fabric)) == counts
+    assert count_cables(fabric) == (gpus, gpus, gpus)
     assert [(level.name, level.size, level.count) for level in fabric.levels] == [
         ("leaf-set", 18, 8 * su),  # a rack
         ("su", 144, su),
@@ -85,15 +85,15 @@ def test_gb200_superpods(su):
     assert not fabric.has_disjoint_rails
 
 
-def test_gb200_of_one_su_has_rails_that_do_not_meet():
+def test_gb200_of_one_su_has_disjoint_rails():
     fabric = build_rail_optimized(144, rails=4, radix=64, unit_nodes=144, down=18, pod="rail")
     assert "core" not in fabric.switch_counts
     assert fabric.has_disjoint_rails
     grown = build_rail_optimized(144, rails=4, radix=64, unit_nodes=144, down=18, pod="rail", tiers=3)
-    assert switches(grown) == (32, 24, 12)  # "eight leaves and six spines per rail group per SU"
+    assert count_switches(grown) == (32, 24, 12)  # "eight leaves and six spines per rail group per SU"
 
 
-def meta(**given):
+def build_meta(**given):
     """Meta's 24k H100 RoCE cluster (arXiv 2407.21783 section 3.3.1): 8 pods of 192 racks of 16 GPUs in 2 servers."""
     numbers = {
         "rack_nodes": 2,
@@ -105,8 +105,8 @@ def meta(**given):
     return build_clos(8 * 192 * 2, nics=8, **(numbers | given))
 
 
-def test_meta_24k():
-    fabric = meta()
+def test_the_cluster_of_meta_matches_its_publication():
+    fabric = build_meta()
     rack, pod, _ = fabric.levels
     assert fabric.nodes * fabric.node_ports == 24_576
     assert fabric.get_tier("leaf").count == rack.count == 1_536
@@ -121,21 +121,21 @@ def test_meta_24k():
 
 
 def test_meta_with_a_spine_for_every_uplink_keeps_full_bandwidth_without_two_of_them():
-    fabric = meta(spines=18)
+    fabric = build_meta(spines=18)
     assert fabric.get_tier("spine").count == 8 * 18
     assert fabric.get_tier("leaf").up - 2 >= fabric.get_tier("leaf").down
 
 
 @pytest.mark.parametrize("k", [2, 4, 6, 8, 16, 48])
-def test_k_ary_fat_tree(k):
+def test_a_k_ary_fat_tree_matches_its_publication(k):
     """Al-Fares et al., SIGCOMM 2008: k pods of k/2 + k/2 switches, (k/2)**2 cores, k**3/4 hosts."""
     fabric = build_fat_tree(k**3 // 4, nics=1, radix=k, tiers=3)
-    assert switches(fabric) == (k * k // 2, k * k // 2, k * k // 4)
+    assert count_switches(fabric) == (k * k // 2, k * k // 2, k * k // 4)
     assert fabric.bisection == 1
     assert fabric.link_counts["spine-core"] == k**3 // 4
 
 
-def test_planes_are_the_same_fabric_several_times():
+def test_planes_are_copies_of_one_fabric():
     """DGX B300: two ports a GPU, one per plane; each plane by the rule, then summed."""
     one = build_rail_optimized(127, rails=8, radix=64, reserved=4)
     two = build_rail_optimized(127, rails=8, radix=64, reserved=4, planes=2)
@@ -145,7 +145,7 @@ def test_planes_are_the_same_fabric_several_times():
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_accelerators():
+def test_a_fabric_of_100_000_accelerators_is_built():
     fabric = build_rail_optimized(12_500, rails=8, radix=144)
     columns = fabric.build_columns()
     assert len(columns.source) == sum(fabric.link_counts.values()) == 300_448

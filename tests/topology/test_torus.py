@@ -14,7 +14,7 @@ boxes = st.lists(st.tuples(st.integers(1, 5), st.booleans()), min_size=2, max_si
 @pytest.mark.slow
 @settings(deadline=None)
 @given(boxes)
-def test_links_neighbours_and_distances_agree(box):
+def test_links_neighbours_and_distances_are_consistent(box):
     dims, wrap = zip(*box, strict=True)
     fabric = build_torus(dims, wrap=wrap)
     around = defaultdict(set)
@@ -55,13 +55,13 @@ def test_links_neighbours_and_distances_agree(box):
         ((1, 3), 3),
     ],
 )
-def test_link_counts(dims, links):
+def test_a_torus_has_the_expected_number_of_links(dims, links):
     fabric = build_torus(dims)
     assert sum(fabric.link_counts.values()) == links
     assert len(fabric.build_columns().source) == links
 
 
-def test_mesh_without_wraparound():
+def test_a_mesh_has_no_wraparound():
     fabric = build_torus((4, 4), wrap=False)
     assert sum(fabric.link_counts.values()) == 24
     assert fabric.count_hops(0, 15) == 6
@@ -79,7 +79,7 @@ def test_bisection_cuts_the_weakest_axis():
     assert build_torus((1, 1)).bisection == 1
 
 
-def test_tpu_v4_cubes():
+def test_tpu_v4_cubes_have_96_optical_links():
     """TPU v4: 64 cubes of 4x4x4, 96 optical links each, 6,144 in all before a switch joins them in pairs."""
     grid = build_torus((16, 16, 16)).grid
     cube = (4, 4, 4)

@@ -16,52 +16,54 @@ several = settings(deadline=None, suppress_health_check=[HealthCheck.filter_too_
 ratios = st.sampled_from([0.5, 8 / 9, 1.0, 4 / 3, 2.0, 7.0])
 
 
-def seldom(strategy):
-    """None three times out of four: every number given by hand is one more reason for a refusal."""
+def draw_seldom(strategy):
+    """None three times out of four: every specified number is one more reason for a refusal."""
     return st.integers(0, 3).flatmap(lambda dice: st.none() if dice else strategy)
 
 
 shared = {
     "radix": radixes | st.tuples(*[st.integers(12, 48)] * 3),
     "planes": st.integers(1, 3),
-    "tiers": seldom(st.integers(1, 3)),
+    "tiers": draw_seldom(st.integers(1, 3)),
     "oversubscription": st.just(1.0) | ratios | st.tuples(ratios, ratios),
     "reserved": st.just(0) | st.integers(0, 5),
-    "uplinks": seldom(st.integers(1, 20)),
+    "uplinks": draw_seldom(st.integers(1, 20)),
 }
 rail = {
     "rails": st.integers(1, 9),
-    "unit_nodes": seldom(st.integers(1, 40)),
-    "units": seldom(st.integers(5, 20)),
-    "down": seldom(st.integers(1, 20)),
+    "unit_nodes": draw_seldom(st.integers(1, 40)),
+    "units": draw_seldom(st.integers(5, 20)),
+    "down": draw_seldom(st.integers(1, 20)),
     "ports_per_rail": st.just(1) | st.integers(1, 2),
     "rails_per_leaf": st.just(1) | st.integers(1, 4),
     "pod": st.sampled_from(["su", "rail"]),
-    "pod_units": seldom(st.integers(1, 4)),
+    "pod_units": draw_seldom(st.integers(1, 4)),
 }
 tree = {
     "nics": st.integers(1, 9),
-    "down": seldom(st.integers(1, 20)),
-    "leaves": seldom(st.integers(10, 40)),
-    "pod_leaves": seldom(st.integers(1, 8)),
+    "down": draw_seldom(st.integers(1, 20)),
+    "leaves": draw_seldom(st.integers(10, 40)),
+    "pod_leaves": draw_seldom(st.integers(1, 8)),
 }
 racks = {
     "nics": st.integers(1, 4),
     "rack_nodes": st.integers(1, 4),
-    "racks": seldom(st.integers(20, 90)),
-    "racks_per_pod": seldom(st.integers(1, 8)),
+    "racks": draw_seldom(st.integers(20, 90)),
+    "racks_per_pod": draw_seldom(st.integers(1, 8)),
 }
 
 
-def built(builder, **numbers):
+def draw_built(builder, **numbers):
     return st.fixed_dictionaries({"nodes": st.integers(1, 150), **shared, **numbers}).map(lambda n: (builder, n))
 
 
-recipes = built(build_rail_optimized, **rail) | built(build_fat_tree, **tree) | built(build_clos, **racks)
+recipes = (
+    draw_built(build_rail_optimized, **rail) | draw_built(build_fat_tree, **tree) | draw_built(build_clos, **racks)
+)
 
 
 def build(recipe) -> Fabric:
-    """The fabric, or another example where the numbers do not make one: the refusal has a reason and a remedy."""
+    """The fabric, or another example where the numbers do not make one: the refusal has a reason and a hint."""
     builder, numbers = recipe
     try:
         fabric = builder(**numbers)
@@ -72,7 +74,7 @@ def build(recipe) -> Fabric:
     return fabric
 
 
-def sizes(fabric):
+def count_sizes(fabric):
     """Devices and ports by kind."""
     found = {tier.name: (tier.count, tier.radix) for tier in fabric.tiers}
     found["node"] = (fabric.nodes, fabric.node_ports)
@@ -82,7 +84,7 @@ def sizes(fabric):
 
 @settings(several, max_examples=200)
 @given(recipes)
-def test_ports_and_counts(recipe):
+def test_ports_are_used_once_and_counts_match(recipe):
     fabric = build(recipe)
     links = list(fabric.iter_links())
     assert len(links) == sum(fabric.link_counts.values())
@@ -92,7 +94,7 @@ def test_ports_and_counts(recipe):
         used[link.target_kind, link.target, link.target_port] += 1
     assert max(used.values()) == 1, "a port is used twice"
     for kind, device, port in used:
-        devices, ports = sizes(fabric)[kind]
+        devices, ports = count_sizes(fabric)[kind]
         assert 0 <= device < devices and 0 <= port < ports
     assert sum(kind == "node" for kind, _, _ in used) == fabric.nodes * fabric.node_ports
     ups = Counter((link.source_kind, link.source) for link in links)
@@ -111,7 +113,7 @@ def test_ports_and_counts(recipe):
 
 @settings(several, max_examples=100)
 @given(recipes)
-def test_bulk_and_lazy_say_the_same(recipe):
+def test_bulk_and_lazy_enumeration_are_equal(recipe):
     fabric = build(recipe)
     columns = fabric.build_columns()
     kinds = fabric.device_kinds
@@ -144,7 +146,7 @@ def test_every_leaf_reaches_every_spine_of_its_pod_equally(recipe):
 
 @settings(several, max_examples=60)
 @given(recipes, st.data())
-def test_hops_are_the_shortest_way(recipe, data):
+def test_hops_are_the_shortest_path(recipe, data):
     fabric = build(recipe)
     around = defaultdict(set)
     for group in fabric.link_groups:
@@ -221,7 +223,7 @@ def test_non_blocking_means_full_bisection(recipe):
 
 @settings(several, max_examples=100)
 @given(recipes)
-def test_places_of_switches(recipe):
+def test_coordinates_of_switches_are_unique(recipe):
     fabric = build(recipe)
     for tier in fabric.tiers:
         places = [tier.compute_coordinates(index) for index in range(tier.count)]
@@ -242,7 +244,7 @@ def test_more_nodes_never_need_fewer_switches(radix, nodes, rails):
     assert sum(small.switch_counts.values()) <= sum(large.switch_counts.values())
 
 
-def test_rails_of_a_node_by_name_and_port():
+def test_rails_of_a_node_have_a_name_and_a_port():
     fabric = build_rail_optimized(127, rails=8, radix=64)
     link = fabric.get_node_link(40, 3)
     assert link == ("node", 40, 3, "leaf", 11, 8, 0)
@@ -258,7 +260,7 @@ def test_reserved_links_take_the_free_ports_of_the_short_unit():
     assert [(link.source, link.target, link.target_port) for link in group] == [(i, 24 + i, 31) for i in range(4)]
 
 
-def test_a_node_with_more_nics_than_a_leaf_takes_has_leaves_of_its_own():
+def test_a_node_with_more_nics_than_a_leaf_has_separate_leaves():
     fabric = build_fat_tree(6, nics=20, radix=16)
     assert fabric.rails == 3
     assert fabric.get_tier("leaf").axes[1:] == (("node", 6), ("leaf", 3))
@@ -270,5 +272,5 @@ def test_a_small_fat_tree_is_one_switch():
     assert build_fat_tree(8, nics=8, radix=64, reserved=1, leaves=3).switch_counts == {"leaf": 3, "spine": 2}
 
 
-def test_units_can_be_built_before_there_are_nodes_for_them():
+def test_units_can_be_built_before_their_nodes():
     assert build_rail_optimized(40, rails=8, radix=64, units=4).switch_counts == {"leaf": 32, "spine": 16}

@@ -44,8 +44,8 @@ to the smaller case of the same run."""
 Row = tuple[str, str, str, str]
 
 
-def kubernetes(folder: Path) -> Iterator[Row]:
-    """Jobs submitted by one client to a real API server, with Kueue and JobSet at work beside it."""
+def measure_kubernetes(folder: Path) -> Iterator[Row]:
+    """Jobs submitted by one client to a real API server, with Kueue and JobSet running."""
     job = JobSpec.model_validate(
         {
             "name": "quick",
@@ -60,12 +60,12 @@ def kubernetes(folder: Path) -> Iterator[Row]:
         connection = Connection(engine="kubernetes")
         engine = open_engine(connection, store.folder)
 
-        def one(_: int) -> str:
+        def submit_one(_: int) -> str:
             return submit(job, world.plan, engine=connection, store=store).record.ref or ""
 
-        one(0)  # the client's own start is not counted
+        submit_one(0)  # the client's own start is not counted
         began, worked = time.monotonic(), time.process_time()
-        refs = list(threads.map(one, range(JOBS)))
+        refs = list(threads.map(submit_one, range(JOBS)))
         rate, own = JOBS / (time.monotonic() - began), JOBS / (time.process_time() - worked)
         began = time.monotonic()
         assert len(engine.poll(refs)) == JOBS
@@ -79,7 +79,7 @@ def kubernetes(folder: Path) -> Iterator[Row]:
     yield f"ask after all {JOBS}", f"{asked:.3f} s", "", f"{asked * rate / JOBS:.2f} × submitting them"
 
 
-def pulumi(folder: Path) -> Iterator[Row]:
+def measure_pulumi(folder: Path) -> Iterator[Row]:
     """A preview of the repository's own project by the real engine."""
     program = Path(subprocess.check_output([REAL / "pulumi" / "build.sh"], text=True).splitlines()[-1])
     first = None
@@ -101,14 +101,14 @@ def pulumi(folder: Path) -> Iterator[Row]:
         )
 
 
-def page(folder: Path) -> Iterator[Row]:
+def measure_page(folder: Path) -> Iterator[Row]:
     """The report of 16,384 accelerators until its search answers."""
     subprocess.run([REAL / "report" / "install.sh"], check=True, stdout=sys.stderr)
     file = folder / "report.html"
     file.write_text(
         render_report(sc.resolve(sc.load(REAL / "report" / "site.yaml"), Catalog([REAL / "report" / "catalog"])))
     )
-    with opened(folder / "profile") as browser:
+    with open_browser(folder / "profile") as browser:
         seconds = min(browser.open(file) for _ in range(RUNS))
     size = file.stat().st_size / 1e6
     yield (
@@ -120,7 +120,7 @@ def page(folder: Path) -> Iterator[Row]:
 
 
 @contextmanager
-def opened(profile: Path) -> Iterator[Browser]:
+def open_browser(profile: Path) -> Iterator[Browser]:
     """A browser that is closed again."""
     profile.mkdir()
     browser = Browser(profile)
@@ -132,7 +132,7 @@ def opened(profile: Path) -> Iterator[Browser]:
 
 def main() -> None:
     rows: list[Row] = []
-    for room in (kubernetes, pulumi, page):
+    for room in (measure_kubernetes, measure_pulumi, measure_page):
         with tempfile.TemporaryDirectory() as folder:
             rows += room(Path(folder))
     head = ("figure", "measured", "of the budget", "ratio")

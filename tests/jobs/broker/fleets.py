@@ -20,7 +20,7 @@ tenants: [{{name: llm, share: 75}}, {{name: vision, share: 25}}]
 """
 
 
-def cluster(name: str, nodes: int, price: float | None = None, engine: str = "fake") -> Cluster:
+def build_cluster(name: str, nodes: int, price: float | None = None, engine: str = "fake") -> Cluster:
     """So many DGX H100."""
     plan = resolve(loads(CLUSTER.format(name=name, nodes=nodes)))
     assert not plan.errors, plan.errors
@@ -30,15 +30,15 @@ def cluster(name: str, nodes: int, price: float | None = None, engine: str = "fa
     return Cluster.from_plan(plan, FleetMember.model_validate(fields))
 
 
-def fleet(sizes: Mapping[str, int], prices: Mapping[str, float] | None = None, **fields: Any) -> Fleet:
+def build_fleet(sizes: Mapping[str, int], prices: Mapping[str, float] | None = None, **fields: Any) -> Fleet:
     """Clusters of these sizes."""
-    clusters = tuple(cluster(name, nodes, (prices or {}).get(name)) for name, nodes in sizes.items())
+    clusters = tuple(build_cluster(name, nodes, (prices or {}).get(name)) for name, nodes in sizes.items())
     spec = FleetSpec.model_validate({"name": "fleet", "clusters": [one.member for one in clusters]} | fields)
     return Fleet(spec, clusters)
 
 
-def job(nodes: int = 1, states: Sequence[str] = ("RUNNING",), **fields: Any) -> JobSpec:
-    """A job of whole nodes that does what it says."""
+def build_job(nodes: int = 1, states: Sequence[str] = ("RUNNING",), **fields: Any) -> JobSpec:
+    """A job of whole nodes that goes through these states."""
     return JobSpec.model_validate(
         {"name": "job", "command": ["fake", *states], "accelerators": {"count": 8 * nodes}} | fields
     )

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jobs.broker.fleets import fleet, job
+from jobs.broker.fleets import build_fleet, build_job
 
 from supercloud.jobs.broker.capacity import allocate, mark_pool_unavailable
 from supercloud.jobs.broker.decide import RECENTLY_RECALLED, Hold, Start, decide, rebalance
@@ -45,30 +45,32 @@ def record(number: int, **fields: Any) -> JobRecord:
     )
 
 
-def goes(actions: list[Start | Hold]) -> list[str]:
+def list_clusters(actions: list[Start | Hold]) -> list[str]:
     return [action.placement.cluster if isinstance(action, Start) else "-" for action in actions]
 
 
 @pytest.mark.slow
 def test_a_job_takes_the_cheapest_free_placement() -> None:
-    here = fleet({"cloud": 4, "own": 2}, {"cloud": 90.0, "own": 10.0})
+    here = build_fleet({"cloud": 4, "own": 2}, {"cloud": 90.0, "own": 10.0})
     waiting = [record(number) for number in range(1, 5)]
-    specs = {item.id: job(1) for item in waiting}
-    assert goes(decide(here, waiting, specs, NOW)) == ["own", "own", "cloud", "cloud"], "what is full bursts at once"
+    specs = {item.id: build_job(1) for item in waiting}
+    assert list_clusters(decide(here, waiting, specs, NOW)) == ["own", "own", "cloud", "cloud"], (
+        "what is full bursts at once"
+    )
 
 
 @pytest.mark.slow
 def test_a_job_waits_for_the_cheapest_placement_up_to_max_wait() -> None:
-    here = fleet({"cloud": 4, "own": 1}, {"cloud": 90.0, "own": 10.0}, policy={"max_wait": "10 min"})
-    here = allocate(here, place_of(here, "own"))
-    # nobody knows how long it takes, so the policy sends it to the dearer place; a known short wait does not
-    specs = {1: job(1)}
-    assert goes(decide(here, [record(1, recorded=NOW - 700)], specs, NOW)) == ["cloud"]
+    here = build_fleet({"cloud": 4, "own": 1}, {"cloud": 90.0, "own": 10.0}, policy={"max_wait": "10 min"})
+    here = allocate(here, get_place(here, "own"))
+    # the wait is unknown, so the policy uses the more expensive cluster; a known short wait does not
+    specs = {1: build_job(1)}
+    assert list_clusters(decide(here, [record(1, recorded=NOW - 700)], specs, NOW)) == ["cloud"]
 
 
-def place_of(here: Any, name: str) -> Placement:
+def get_place(here: Any, name: str) -> Placement:
     one = next(cluster for cluster in here.clusters if cluster.plan.name == name)
-    answer = place(job(1), one)
+    answer = place(build_job(1), one)
     assert isinstance(answer, Placement)
     return answer
 
@@ -76,52 +78,52 @@ def place_of(here: Any, name: str) -> Placement:
 @pytest.mark.slow
 def test_a_budget_keeps_jobs_out_of_the_cloud() -> None:
     budgets = [{"tenant": "llm", "per": "month", "limit": "100 USD"}]
-    here = fleet({"cloud": 4, "own": 1}, {"cloud": 90.0, "own": 10.0}, budgets=budgets)
+    here = build_fleet({"cloud": 4, "own": 1}, {"cloud": 90.0, "own": 10.0}, budgets=budgets)
     waiting = [record(1), record(2)]
-    specs = {number: job(1, tenant="llm", time_limit="2 h") for number in (1, 2)}
+    specs = {number: build_job(1, tenant="llm", time_limit="2 h") for number in (1, 2)}
     actions = decide(here, waiting, specs, NOW)
-    assert goes(actions) == ["own", "-"], "180 USD are not left"
+    assert list_clusters(actions) == ["own", "-"], "180 USD are not left"
 
 
 @pytest.mark.slow
 def test_nodes_that_a_large_job_waits_for_are_reserved() -> None:
-    here = fleet({"own": 4})
-    here = allocate(here, place_of(here, "own"))
+    here = build_fleet({"own": 4})
+    here = allocate(here, get_place(here, "own"))
     waiting = [record(1), record(2)]
-    actions = decide(here, waiting, {1: job(4), 2: job(1)}, NOW)
-    assert goes(actions) == ["-", "-"]
+    actions = decide(here, waiting, {1: build_job(4), 2: build_job(1)}, NOW)
+    assert list_clusters(actions) == ["-", "-"]
     assert isinstance(actions[0], Hold) and "no free capacity" in actions[0].reason
 
 
 @pytest.mark.slow
 def test_a_cluster_that_refused_a_job_is_avoided() -> None:
-    here = fleet({"a": 2, "b": 2})
-    assert goes(decide(here, [record(1)], {1: job(1)}, NOW, {1: {"a": RECENTLY_RECALLED}})) == ["b"]
-    assert goes(decide(here, [record(1)], {1: job(1)}, NOW, {1: {"a": RECENTLY_RECALLED, "b": RECENTLY_RECALLED}})) == [
-        "-"
-    ]
+    here = build_fleet({"a": 2, "b": 2})
+    assert list_clusters(decide(here, [record(1)], {1: build_job(1)}, NOW, {1: {"a": RECENTLY_RECALLED}})) == ["b"]
+    assert list_clusters(
+        decide(here, [record(1)], {1: build_job(1)}, NOW, {1: {"a": RECENTLY_RECALLED, "b": RECENTLY_RECALLED}})
+    ) == ["-"]
 
 
 @pytest.mark.slow
 def test_after_many_jobs_without_placement_the_others_wait_for_the_next_cycle() -> None:
-    here = fleet({"own": 1})
+    here = build_fleet({"own": 1})
     waiting = [record(number) for number in range(1, 500)]
-    actions = decide(here, waiting, dict.fromkeys(range(1, 500), job(1)), NOW)
-    assert goes(actions).count("own") == 1 and len(actions) == 499
+    actions = decide(here, waiting, dict.fromkeys(range(1, 500), build_job(1)), NOW)
+    assert list_clusters(actions).count("own") == 1 and len(actions) == 499
 
 
 @pytest.mark.slow
 def test_a_waiting_job_moves_to_the_nodes_that_become_free_first() -> None:
-    here = fleet({"a": 1, "b": 1})
-    there = place_of(here, "a")
+    here = build_fleet({"a": 1, "b": 1})
+    there = get_place(here, "a")
     waiting = record(1, state=State.QUEUED, placement=there.to_json(), cluster="a", submitted=NOW - 100, ref="1")
     here = allocate(allocate(here, there), there)
-    [move] = rebalance(here, [waiting], {1: job(1)}, NOW, 60)
+    [move] = rebalance(here, [waiting], {1: build_job(1)}, NOW, 60)
     assert move.placement.cluster == "b"
-    assert not rebalance(here, [waiting], {1: job(1)}, NOW, 200), "not yet"
+    assert not rebalance(here, [waiting], {1: build_job(1)}, NOW, 200), "not yet"
     again = record(1, state=State.QUEUED, placement=there.to_json(), cluster="a", submitted=NOW - 100, launch=1)
-    assert not rebalance(here, [again], {1: job(1)}, NOW, 60), "each move takes longer"
-    assert not rebalance(mark_pool_unavailable(here, "b", "train"), [waiting], {1: job(1)}, NOW, 60)
+    assert not rebalance(here, [again], {1: build_job(1)}, NOW, 60), "each move takes longer"
+    assert not rebalance(mark_pool_unavailable(here, "b", "train"), [waiting], {1: build_job(1)}, NOW, 60)
 
 
 def test_jobs_are_sorted_by_priority_then_share_then_age() -> None:
@@ -133,7 +135,7 @@ def test_jobs_are_sorted_by_priority_then_share_then_age() -> None:
         record(5, tenant="vision"),
         record(6, tenant="vision", priority="low"),
     ]
-    shares = compute_shares(fleet({"a": 1}))
+    shares = compute_shares(build_fleet({"a": 1}))
     assert shares == {"llm": 0.75, "vision": 0.25}
     sizes = {item.id: 8 for item in waiting}
     assert [item.id for item in compute_fair_share_order(waiting, {}, shares, sizes)] == [3, 1, 2, 4, 5, 6]
@@ -144,9 +146,9 @@ def test_jobs_are_sorted_by_priority_then_share_then_age() -> None:
 @settings(max_examples=30, deadline=None)
 @given(st.dictionaries(st.sampled_from("abc"), st.integers(1, 6), min_size=1), st.lists(st.integers(1, 5), max_size=12))
 def test_no_cluster_is_overallocated(sizes: dict[str, int], wishes: list[int]) -> None:
-    here = fleet(sizes)
+    here = build_fleet(sizes)
     waiting = [record(number) for number in range(len(wishes))]
-    specs = {number: job(nodes) for number, nodes in enumerate(wishes)}
+    specs = {number: build_job(nodes) for number, nodes in enumerate(wishes)}
     given_: dict[str, int] = {}
     for action in decide(here, waiting, specs, NOW):
         if isinstance(action, Start):
@@ -161,7 +163,9 @@ def test_no_cluster_is_overallocated(sizes: dict[str, int], wishes: list[int]) -
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 1])
 def test_without_jobs_there_are_no_actions(count: int) -> None:
-    assert decide(fleet({"a": 1}), [], {}, NOW) == [] and rebalance(fleet({"a": 1}), [], {}, NOW, count) == []
+    assert (
+        decide(build_fleet({"a": 1}), [], {}, NOW) == [] and rebalance(build_fleet({"a": 1}), [], {}, NOW, count) == []
+    )
 
 
 @pytest.mark.slow
@@ -185,11 +189,11 @@ def test_without_jobs_there_are_no_actions(count: int) -> None:
 def test_a_job_that_fits_only_an_unresponsive_cluster_waits_for_it(
     wants: dict[str, Any], said: list[str], unsaid: list[str]
 ) -> None:
-    whole = fleet({"near": 1, "far": 4})
+    whole = build_fleet({"near": 1, "far": 4})
     near, far = whole.clusters
     number = 1 if "nodes" in wants else 2
     [found] = decide(
-        replace(whole, clusters=(near,)), [record(1)], {1: job(number, place=wants)}, NOW, unresponsive=[far]
+        replace(whole, clusters=(near,)), [record(1)], {1: build_job(number, place=wants)}, NOW, unresponsive=[far]
     )
     assert isinstance(found, Hold)
     assert all(words in found.reason for words in said) and not any(words in found.reason for words in unsaid)
@@ -197,8 +201,8 @@ def test_a_job_that_fits_only_an_unresponsive_cluster_waits_for_it(
 
 @pytest.mark.slow
 def test_a_job_recalled_from_its_only_cluster_names_no_other() -> None:
-    here = fleet({"near": 1, "far": 4})
-    wanted = {1: job(2, place={"clusters": ["far"]})}
+    here = build_fleet({"near": 1, "far": 4})
+    wanted = {1: build_job(2, place={"clusters": ["far"]})}
     [found] = decide(here, [record(1)], wanted, NOW, {1: {"far": RECENTLY_RECALLED}})
     assert isinstance(found, Hold)
     assert found.reason.startswith("far/train: the job was recalled from it recently") and "near" not in found.reason

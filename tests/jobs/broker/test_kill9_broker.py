@@ -1,4 +1,4 @@
-"""The broker and the submitter are killed at random points, and two brokers run at once: nothing is lost."""
+"""The broker and the submitter are killed at random points, and two brokers run at the same time: nothing is lost."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jobs.broker.fleets import fleet, job
-from jobs.waiting import eventually
+from jobs.broker.fleets import build_fleet, build_job
+from jobs.waiting import wait_for
 
 from supercloud.jobs import api
 from supercloud.jobs.broker.context import BrokerSettings
@@ -32,8 +32,8 @@ STORIES = (
 )
 
 
-def child(work: Callable[[Store], None], folder: Path) -> int:
-    """A process of its own; the parent has no connection open."""
+def start_child(work: Callable[[Store], None], folder: Path) -> int:
+    """A separate process; the parent has no open connection."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -53,7 +53,7 @@ def kill(pid: int) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL, "it had not failed by itself"
 
 
-def broker_work(here: Fleet) -> Callable[[Store], None]:
+def build_broker(here: Fleet) -> Callable[[Store], None]:
     def work(store: Store) -> None:
         broker = Broker(store, here, BrokerSettings(move_after=0.01))
         while True:
@@ -62,12 +62,12 @@ def broker_work(here: Fleet) -> Callable[[Store], None]:
     return work
 
 
-def submitter_work(here: Fleet, trial: int, returned: Path) -> Callable[[Store], None]:
+def build_submitter(here: Fleet, trial: int, returned: Path) -> Callable[[Store], None]:
     def work(store: Store) -> None:
         log = os.open(returned, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         for number in range(3):
             key = f"t{trial}-{number}"
-            api.submit(job(1 + number, STORIES[number], retries=9), here, store=store, key=key)
+            api.submit(build_job(1 + number, STORIES[number], retries=9), here, store=store, key=key)
             os.write(log, f"{key}\n".encode())
         while True:
             time.sleep(1)
@@ -75,7 +75,7 @@ def submitter_work(here: Fleet, trial: int, returned: Path) -> Callable[[Store],
     return work
 
 
-def taken(folder: Path) -> dict[str, int]:
+def count_submissions(folder: Path) -> dict[str, int]:
     """How often each key was given to an engine."""
     return {path.stem: json.loads(path.read_text())["taken"] for path in (folder / "fake").glob("*.json")}
 
@@ -83,23 +83,23 @@ def taken(folder: Path) -> dict[str, int]:
 def finish(store: Store, here: Fleet) -> None:
     broker = Broker(store, here)
 
-    def done() -> bool:
+    def is_done() -> bool:
         broker.step()
         return not store.list_live()
 
-    eventually(done, 60)
+    wait_for(is_done, 60)
 
 
-def test_kill_9(tmp_path: Path) -> None:
+def test_killed_brokers_and_submitters_lose_and_repeat_no_job(tmp_path: Path) -> None:
     folder, returned = tmp_path / "jobs", tmp_path / "returned"
-    here = fleet({"a": 40, "b": 10})
-    place(job(1), here)  # what a process learns once is learnt before the children are born
+    here = build_fleet({"a": 40, "b": 10})
+    place(build_job(1), here)  # what a process learns once is learnt before the children are born
     chance = random.Random(20261121)
     submitter = None
     for trial in range(TRIALS):
         if submitter is None:
-            submitter = child(submitter_work(here, trial, returned), folder)
-        broker = child(broker_work(here), folder)
+            submitter = start_child(build_submitter(here, trial, returned), folder)
+        broker = start_child(build_broker(here), folder)
         time.sleep(chance.uniform(0, 0.03))
         kill(broker)
         if chance.random() < 0.4:
@@ -118,7 +118,7 @@ def test_kill_9(tmp_path: Path) -> None:
             for record in records.values()
             for n in range(record.launch + 1)
         }
-        times = taken(folder)
+        times = count_submissions(folder)
         assert set(times.values()) == {1}, "no start was made twice"
         assert set(times) <= launched and {record.engine_key for record in records.values()} <= set(times)
         assert any(record.launch for record in records.values())
@@ -126,15 +126,15 @@ def test_kill_9(tmp_path: Path) -> None:
 
 def test_two_brokers_start_a_job_once(tmp_path: Path) -> None:
     folder = tmp_path / "jobs"
-    here = fleet({"a": 30, "b": 30})
+    here = build_fleet({"a": 30, "b": 30})
     with Store(folder) as store:
         for number in range(40):
-            api.submit(job(1, STORIES[number % 3], retries=9), here, store=store, key=f"k{number}")
-    brokers = [child(broker_work(here), folder) for _ in range(2)]
+            api.submit(build_job(1, STORIES[number % 3], retries=9), here, store=store, key=f"k{number}")
+    brokers = [start_child(build_broker(here), folder) for _ in range(2)]
     time.sleep(1.5)
     for broker in brokers:
         kill(broker)
     with Store(folder) as store:
         finish(store, here)
         assert {record.state for record in store.select()} == {State.COMPLETED}
-        assert set(taken(folder).values()) == {1}
+        assert set(count_submissions(folder).values()) == {1}

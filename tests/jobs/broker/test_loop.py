@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jobs.waiting import end_everything, eventually
+from jobs.waiting import end_everything, wait_for
 
 import supercloud
 from supercloud.catalog import Catalog
@@ -39,7 +39,7 @@ STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d "
 
 
 class Story:
-    """A broker to which these things happen, step by step."""
+    """A broker whose steps have these results."""
 
     def __init__(self, *steps: Callable[[], object]):
         self.steps = list(steps)
@@ -53,7 +53,9 @@ class Story:
         return 0
 
 
-def told(*steps: Callable[[], object], reporter: Reporter | None = None, lines: list[str] | None = None) -> list[str]:
+def report_steps(
+    *steps: Callable[[], object], reporter: Reporter | None = None, lines: list[str] | None = None
+) -> list[str]:
     lines = [] if lines is None else lines
     story = Story(*steps)
     run_broker(story, 0.0, reporter or Reporter(lines.append), story.ended)
@@ -62,7 +64,7 @@ def told(*steps: Callable[[], object], reporter: Reporter | None = None, lines: 
     return [re.sub(STAMP, "", line) for line in lines]
 
 
-def raising(error: Exception) -> Callable[[], object]:
+def raise_in_step(error: Exception) -> Callable[[], object]:
     def step() -> None:
         raise error
 
@@ -70,8 +72,8 @@ def raising(error: Exception) -> Callable[[], object]:
 
 
 def test_an_outage_and_its_end_are_reported_once() -> None:
-    down = raising(StoreError("the store is locked"))
-    assert told(down, down, down, int, int, down) == [
+    down = raise_in_step(StoreError("the store is locked"))
+    assert report_steps(down, down, down, int, int, down) == [
         "warning: the store is locked",
         "over: the store is locked",
         "warning: the store is locked",
@@ -87,7 +89,7 @@ def test_warnings_of_one_engine_do_not_hide_those_of_another() -> None:
             [reporter.report(f"warning: {name} is silent") for name in names] and reporter.report("job 1 goes on")
         )
 
-    assert told(step("a"), step("a", "b"), step("b"), reporter=reporter, lines=lines) == [
+    assert report_steps(step("a"), step("a", "b"), step("b"), reporter=reporter, lines=lines) == [
         "warning: a is silent",
         "job 1 goes on",
         "warning: b is silent",
@@ -101,21 +103,21 @@ def test_a_lasting_problem_is_one_outage_whatever_its_text() -> None:
     lines: list[str] = []
     reporter = Reporter(lines.append)
 
-    def warned(*warnings: tuple[str, bool]) -> Callable[[], object]:
+    def report_warnings(*warnings: tuple[str, bool]) -> Callable[[], object]:
         return lambda: [reporter.warn(f"warning: a: {text}", "a", vague) for text, vague in warnings]
 
     hangs, refused, refused_later = ("no answer in 30 s", True), ("refused, try 1", False), ("refused, try 2", False)
     steps = [
-        warned(hangs),
-        warned(hangs, hangs),
-        warned(hangs, refused),
-        warned(refused_later, hangs),
+        report_warnings(hangs),
+        report_warnings(hangs, hangs),
+        report_warnings(hangs, refused),
+        report_warnings(refused_later, hangs),
         lambda: reporter.renew("a"),
         int,
         int,
-        warned(refused),
+        report_warnings(refused),
     ]
-    assert told(*steps, reporter=reporter, lines=lines) == [
+    assert report_steps(*steps, reporter=reporter, lines=lines) == [
         "warning: a: no answer in 30 s",
         "warning: a: refused, try 1",
         "over: a: no answer in 30 s",
@@ -125,20 +127,20 @@ def test_a_lasting_problem_is_one_outage_whatever_its_text() -> None:
 
 @pytest.mark.parametrize("error", [KeyError("jobs"), TypeError("odd"), EngineError("odd"), OSError(28, "full")])
 def test_the_broker_continues_after_any_error(error: Exception) -> None:
-    lines = told(raising(error), raising(error), int)
+    lines = report_steps(raise_in_step(error), raise_in_step(error), int)
     assert lines[0].startswith("warning: ") and lines[-1].startswith("over: ")
     assert sum(line.startswith("warning: ") for line in lines) == 1
 
 
 @pytest.mark.slow
-def test_a_locked_store_and_sigterm(tmp_path: Path) -> None:
+def test_the_broker_survives_a_locked_store_and_ends_at_sigterm(tmp_path: Path) -> None:
     for name, text in (("fleet", FLEET), ("own", CLUSTER), ("job", "{name: a, command: ['true'], time_limit: 1 min}")):
         (tmp_path / f"{name}.yaml").write_text(text)
     env = {**os.environ, "SUPERCLOUD_STATE": str(tmp_path / "state")}
     submit = [sys.executable, "-m", "supercloud", "submit", "job.yaml", "--on", "fleet.yaml"]
     assert subprocess.run(submit, cwd=tmp_path, env=env, capture_output=True).returncode == 0
     other = sqlite3.connect(tmp_path / "state/jobs.db", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")  # somebody writes and does not end
+    other.execute("BEGIN IMMEDIATE")  # another process writes and does not end
     log = tmp_path / "log"
     program = (
         "from supercloud.jobs.store import database; database._LOCK_TIMEOUT = 0.05; from supercloud.cli import main; "
@@ -153,10 +155,10 @@ def test_a_locked_store_and_sigterm(tmp_path: Path) -> None:
             stderr=out,
         )
     try:
-        eventually(lambda: "is locked" in log.read_text(), 60)
+        wait_for(lambda: "is locked" in log.read_text(), 60)
         other.execute("ROLLBACK")
         other.close()
-        eventually(lambda: "submitted to own" in log.read_text() and "over:" in log.read_text(), 60)
+        wait_for(lambda: "submitted to own" in log.read_text() and "over:" in log.read_text(), 60)
         assert log.read_text().count("warning: ") == 1, "said once"
         assert served.poll() is None
         served.send_signal(signal.SIGTERM)
@@ -241,7 +243,7 @@ NOT_OF_A_SERVICE = {
 }
 
 
-def variables_read() -> set[str]:
+def find_variables() -> set[str]:
     """All variables that the code reads: what it asks ``os.environ`` for, by name or by a constant of any module."""
     texts = [path.read_text() for path in Path(supercloud.__file__).parent.rglob("*.py")]
     trees = [ast.parse(text) for text in texts if "environ" in text]
@@ -270,7 +272,7 @@ def variables_read() -> set[str]:
 
 @pytest.mark.slow
 def test_the_unit_has_all_variables_that_the_code_reads_but_secrets() -> None:
-    read = {name for name in variables_read() if re.fullmatch(r"[A-Z][A-Z_]+", name)}
+    read = {name for name in find_variables() if re.fullmatch(r"[A-Z][A-Z_]+", name)}
     assert {"SUPERCLOUD_PROXY", "SUPERCLOUD_SECRETS", "SUPERCLOUD_ACCELERATORS", "SLURM_JWT", "KUBECONFIG"} <= read
     catalog = Catalog()
     known = list_variables(catalog)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jobs.broker.fleets import cluster, fleet, job
-from jobs.test_bounded import serving
+from jobs.broker.fleets import build_cluster, build_fleet, build_job
+from jobs.test_bounded import run_service
 
 from supercloud.errors import EngineError
 from supercloud.jobs import api
@@ -32,7 +32,7 @@ from supercloud.spec.fleet import Connection, FleetSpec
 PATIENCE = 0.3
 
 
-def until(done: Callable[[], bool]) -> None:
+def wait_until(done: Callable[[], bool]) -> None:
     end = time.monotonic() + 60
     while not done():
         assert time.monotonic() < end
@@ -50,7 +50,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Any:
             handler.wfile.write(b" ")
 
     monkeypatch.setenv("SLURM_JWT", "a.b.c")
-    with serving(drip) as service:
+    with run_service(drip) as service:
         monkeypatch.setenv("SUPERCLOUD_SLURM_ADDRESS", service.address)
         yield service, released
         released.set()
@@ -61,12 +61,12 @@ def test_a_cluster_that_answers_too_slowly_delays_no_other_and_is_lost_after_the
     store: Store, hanging: Any
 ) -> None:
     service, released = hanging
-    slow, quick = cluster("slow", 4), cluster("quick", 4)
+    slow, quick = build_cluster("slow", 4), build_cluster("quick", 4)
     member = slow.member.model_copy(update={"connect": Connection(engine="slurm", via=service.address)})
     slow = type(slow).from_plan(slow.plan, member)
     here = Fleet(FleetSpec(name="fleet", clusters=(member, quick.member)), (slow, quick))
-    there = api.submit(job(1, retries=1), here, store=store)
-    at = Placement.from_json(_placed(store, here))
+    there = api.submit(build_job(1, retries=1), here, store=store)
+    at = Placement.from_json(_format_placement(store, here))
     text = member.connect.model_dump_json(exclude_defaults=True)
     submission = Submission(there.key, ("true",), "", {}, {})
     assignment = Assignment("slow", text, "slurm", at.to_json(), submission.to_json())
@@ -80,7 +80,7 @@ def test_a_cluster_that_answers_too_slowly_delays_no_other_and_is_lost_after_the
         clock=lambda: now[0],
         reporter=PlainReporter(said.append),
     )
-    other = api.submit(job(1), here, store=store)
+    other = api.submit(build_job(1), here, store=store)
     assert broker.step() == 1 and other.reload().cluster == "quick" and other.reload().ref
     outage = [line for line in said if line.startswith("warning: slow: no answer within 0.3 s")]
     assert len(outage) == 1
@@ -93,35 +93,35 @@ def test_a_cluster_that_answers_too_slowly_delays_no_other_and_is_lost_after_the
     assert there.reload().cluster == "quick" and there.reload().launch == 1, "its silence is judged while it lasts"
     assert [line for line in said if line.startswith("warning: slow")] == outage * 2, "word for word: said once"
     released.set()
-    until(lambda: broker.step() >= 0 and len(service.seen) > 1)
+    wait_until(lambda: broker.step() >= 0 and len(service.seen) > 1)
 
 
-def _placed(store: Store, here: Fleet) -> str:
+def _format_placement(store: Store, here: Fleet) -> str:
     from supercloud.jobs.placement.place import place
 
-    found = place(job(1), Fleet(here.spec, here.clusters[:1]))
+    found = place(build_job(1), Fleet(here.spec, here.clusters[:1]))
     assert isinstance(found, Placement)
     return found.to_json()
 
 
 @pytest.mark.slow
 def test_a_cluster_that_hangs_during_a_submission_gets_the_job_once(store: Store) -> None:
-    here = fleet({"a": 1, "b": 3})
+    here = build_fleet({"a": 1, "b": 3})
     engine = api.open_engine(_connect(here, "a"), store.folder)
     assert isinstance(engine, FakeEngine)
     released = threading.Event()
     engine.crash_hook = lambda point: None if released.wait(60) else None
     said: list[str] = []
     broker = Broker(store, here, BrokerSettings(timeout=PATIENCE), reporter=PlainReporter(said.append))
-    large = api.submit(job(3), here, store=store)
-    small = api.submit(job(1), here, store=store)
+    large = api.submit(build_job(3), here, store=store)
+    small = api.submit(build_job(1), here, store=store)
     assert broker.step() == 1 and large.reload().ref and small.reload().state is State.SUBMITTING
     assert [line for line in said if "a: no answer to a submission within 0.3 s; other clusters continue" in line]
     assert (
         broker.step() == 0 and small.reload().state is State.SUBMITTING and "a" not in broker.poller.unresponsive_since
     )
     released.set()
-    until(lambda: small.reload().ref is not None)
+    wait_until(lambda: small.reload().ref is not None)
     broker.step()
     assert engine.count_submissions(small.key) == 1 and small.reload().state is State.RUNNING
 
@@ -138,49 +138,49 @@ def test_a_late_answer_is_used() -> None:
     assert [answer.result() for answer in done.values()] == ["b's"] and late == {"a": "poll"}
     assert sides.run("submit", {"a": lambda: "never asked"}) == ({}, {"a": "poll"})
     released.set()
-    until(lambda: bool(sides.run("poll", {"a": lambda: "asked anew"})[0]))
+    wait_until(lambda: bool(sides.run("poll", {"a": lambda: "asked anew"})[0]))
 
 
 @pytest.mark.slow
 def test_a_defect_of_one_engine_does_not_affect_others(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = fleet({"a": 1, "b": 1})
-    first, second = (api.submit(job(1, ["RUNNING"]), here, store=store) for _ in range(2))
+    here = build_fleet({"a": 1, "b": 1})
+    first, second = (api.submit(build_job(1, ["RUNNING"]), here, store=store) for _ in range(2))
     said: list[str] = []
     broker = Broker(store, here, reporter=PlainReporter(said.append))
     assert broker.step() == 2
     engine = api.open_engine(_connect(here, first.reload().cluster), store.folder)
 
-    def broken(refs: object) -> None:
+    def raise_defect(refs: object) -> None:
         raise ZeroDivisionError("a defect")
 
-    monkeypatch.setattr(engine, "poll", broken)
+    monkeypatch.setattr(engine, "poll", raise_defect)
     broker.step()
     assert any("failed with ZeroDivisionError: a defect" in line for line in said)
     assert second.reload().state is State.RUNNING and first.reload().state is State.QUEUED
 
 
 def test_an_error_is_raised_where_its_answer_is_read() -> None:
-    def fails() -> None:
+    def raise_error() -> None:
         raise EngineError("no")
 
-    done, _ = ParallelRequests().run("poll", {"a": fails})
+    done, _ = ParallelRequests().run("poll", {"a": raise_error})
     with pytest.raises(EngineError, match="no"):
         done["a"].result()
 
 
 @pytest.mark.slow
 def test_a_job_that_cannot_be_prepared_delays_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = fleet({"a": 2})
+    here = build_fleet({"a": 2})
     with Store(tmp_path) as store:
-        odd, fine = (api.submit(job(1, name=name), here, store=store) for name in ("odd", "fine"))
+        odd, fine = (api.submit(build_job(1, name=name), here, store=store) for name in ("odd", "fine"))
         prepare = FakeEngine.prepare
 
-        def fails(self: FakeEngine, job: JobSpec, placement: Placement, key: str) -> Submission:
+        def raise_error(self: FakeEngine, job: JobSpec, placement: Placement, key: str) -> Submission:
             if job.name == "odd":
                 raise TypeError("a defect")
             return prepare(self, job, placement, key)
 
-        monkeypatch.setattr(FakeEngine, "prepare", fails)
+        monkeypatch.setattr(FakeEngine, "prepare", raise_error)
         lines: list[str] = []
         broker = Broker(store, here, reporter=(reporter := Reporter(lines.append)))
         for _ in range(3):
@@ -191,10 +191,12 @@ def test_a_job_that_cannot_be_prepared_delays_no_other(tmp_path: Path, monkeypat
 
 
 @pytest.mark.slow
-def test_jobs_of_a_cluster_with_slow_accounts_are_not_restarted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_of_a_cluster_with_slow_accounting_are_not_restarted(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A poll hangs in the look-up of an ended job, while the controller answers."""
-    here = fleet({"a": 1, "b": 1})
-    kept = api.submit(job(1, ["RUNNING"], retries=1), here, store=store)
+    here = build_fleet({"a": 1, "b": 1})
+    kept = api.submit(build_job(1, ["RUNNING"], retries=1), here, store=store)
     now, said, released = [time.time()], list[str](), threading.Event()
     settings = BrokerSettings(lost_after=600, timeout=PATIENCE)
     broker = Broker(store, here, settings, clock=lambda: now[0], reporter=PlainReporter(said.append))

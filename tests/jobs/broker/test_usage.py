@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jobs.broker.fleets import fleet, job
+from jobs.broker.fleets import build_fleet, build_job
 from jobs.broker.test_decide import record
 
 from supercloud.errors import SpecError
@@ -26,7 +26,7 @@ DAY = 86_400.0
 WEEK = 7 * DAY
 
 
-def ended(store: Store, tenant: str, units: float, started: float, end: float, key: str = "") -> None:
+def record_ended_job(store: Store, tenant: str, units: float, started: float, end: float, key: str = "") -> None:
     """A job that has ended, as the store writes it."""
     row, _ = store.record(
         NewJob(
@@ -44,10 +44,10 @@ def ended(store: Store, tenant: str, units: float, started: float, end: float, k
         store.add_note(row.id, "ended")
 
 
-def test_check_values(store: Store) -> None:
+def test_usage_decays_with_the_half_life(store: Store) -> None:
     """Slurm's rule: after one half-life a use counts half. 8 for one half-life, until now: 8 · (1 - 1/2)."""
     now = 100 * WEEK
-    ended(store, "llm", 8, now - WEEK, now)
+    record_ended_job(store, "llm", 8, now - WEEK, now)
     assert Usage(store, WEEK).compute_usage([], now) == {"llm": pytest.approx(4.0)}
     assert Usage(store, WEEK).compute_usage([], now + WEEK) == {"llm": pytest.approx(2.0)}
     assert Usage(store, WEEK).compute_usage([], now + 3 * WEEK) == {"llm": pytest.approx(0.5)}
@@ -72,17 +72,19 @@ def test_usage_does_not_depend_on_the_number_of_updates(
         often = Usage(store, WEEK)
         for number, batch in enumerate(batches):
             for place, (tenant, units, ago, lasted) in enumerate(batch):
-                ended(store, tenant, units, now - (ago + lasted) * DAY, now - ago * DAY, f"k{number}-{place}")
+                record_ended_job(
+                    store, tenant, units, now - (ago + lasted) * DAY, now - ago * DAY, f"k{number}-{place}"
+                )
             now += 0.5 * DAY
             assert often.compute_usage([], now) == pytest.approx(Usage(store, WEEK).compute_usage([], now))
 
 
 def test_the_tenant_with_less_usage_comes_first(store: Store) -> None:
     """Nothing runs; llm has used the machines all day, vision has not. Without memory the older job came first."""
-    here = fleet({"a": 1})
+    here = build_fleet({"a": 1})
     now = time.time()
-    ended(store, "llm", 8, now - DAY, now)
-    first, second = (api.submit(job(1, tenant=tenant), here, store=store) for tenant in ("llm", "vision"))
+    record_ended_job(store, "llm", 8, now - DAY, now)
+    first, second = (api.submit(build_job(1, tenant=tenant), here, store=store) for tenant in ("llm", "vision"))
     broker = Broker(store, here)
     assert broker.step() == 1
     assert (first.reload().state, second.reload().state) == (State.HELD, State.QUEUED)
@@ -90,8 +92,10 @@ def test_the_tenant_with_less_usage_comes_first(store: Store) -> None:
 
 @pytest.mark.slow
 def test_restarts_elsewhere_are_counted(store: Store) -> None:
-    here = fleet({"a": 1, "b": 1})
-    held = api.submit(job(1, ["RUNNING", "NODE_FAIL", "|", "RUNNING"], tenant="llm", retries=1), here, store=store)
+    here = build_fleet({"a": 1, "b": 1})
+    held = api.submit(
+        build_job(1, ["RUNNING", "NODE_FAIL", "|", "RUNNING"], tenant="llm", retries=1), here, store=store
+    )
     broker = Broker(store, here)
     broker.step()
     held.get_state()
@@ -102,9 +106,9 @@ def test_restarts_elsewhere_are_counted(store: Store) -> None:
 
 
 def test_shares_of_the_fleet_take_precedence() -> None:
-    here = fleet({"a": 4})
+    here = build_fleet({"a": 4})
     assert compute_shares(here) == {"llm": 0.75, "vision": 0.25}
-    said = fleet({"a": 4}, tenants=[{"name": "llm", "share": 1}, {"name": "vision", "share": 3}])
+    said = build_fleet({"a": 4}, tenants=[{"name": "llm", "share": 1}, {"name": "vision", "share": 3}])
     assert compute_shares(said) == {"llm": 0.25, "vision": 0.75}
     waiting = [record(1, tenant="llm"), record(2, tenant="vision"), record(3, tenant="vision")]
     order = compute_fair_share_order(

@@ -32,7 +32,7 @@ _KINDS = {
 }
 
 
-def list_of(path: str, items: list[dict[str, Any]], start: str = "") -> dict[str, Any]:
+def build_list(path: str, items: list[dict[str, Any]], start: str = "") -> dict[str, Any]:
     """A page of the objects at a path, as an API server sends it."""
     more = {"continue": start} if start else {}
     return {"kind": f"{_KINDS[path.rpartition('/')[2]]}List", "metadata": more, "items": items}
@@ -43,15 +43,15 @@ def is_list(path: str) -> bool:
     return path.rpartition("/")[2] in _KINDS
 
 
-def job_of(body: dict[str, Any]) -> dict[str, Any]:
+def find_job(body: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = body["spec"]["replicatedJobs"][0]["template"]["spec"]
     return found
 
 
-def main_of(body: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = job_of(body)["template"]["spec"]["containers"][0]
+def find_main_container(body: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = find_job(body)["template"]["spec"]["containers"][0]
     return found
 
 
-def env_of(body: dict[str, Any]) -> dict[str, str]:
-    return {item["name"]: item.get("value", "") for item in main_of(body)["env"]}
+def read_env(body: dict[str, Any]) -> dict[str, str]:
+    return {item["name"]: item.get("value", "") for item in find_main_container(body)["env"]}

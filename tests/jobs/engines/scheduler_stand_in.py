@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jobs.engines.kubernetes_jobs import is_list, list_of
+from jobs.engines.kubernetes_jobs import build_list, is_list
 
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.submission import compute_spec_digest
@@ -76,7 +76,7 @@ class Scheduler(http.server.BaseHTTPRequestHandler):
         elif place in self.objects:
             self.answer(200, self.objects[place])
         elif is_list(place):
-            self.answer(200, list_of(place, [one for path, one in self.objects.items() if path.startswith(place)]))
+            self.answer(200, build_list(place, [one for path, one in self.objects.items() if path.startswith(place)]))
         else:
             self.answer(404, build_status(404, "NotFound", "there is none"))
 

@@ -1,4 +1,4 @@
-"""What every engine does alike: the same questions to each.
+"""The contract of engines: the same tests for each.
 
 ``SUPERCLOUD_TEST_ENGINES`` names others than the fake, the local and a stand-in for Slurm, each as ``ENGINE`` or
 ``ENGINE=VIA``, with spaces between them: ``slurm=ssh:login``. The tests against real parts run this file so.
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from jobs.waiting import end_everything, eventually
+from jobs.waiting import end_everything, wait_for
 
 from supercloud.jobs.engines.base import (
     CarriesDigests,
@@ -115,8 +115,8 @@ def key() -> str:
     return f"k{secrets.token_hex(6)}"
 
 
-def a_job(engine: Engine, what: str) -> JobSpec:
-    """The same wish, as each engine can be told it."""
+def build_job(engine: Engine, what: str) -> JobSpec:
+    """The same job, in the form that each engine supports."""
     words = {"fine": ["sh", "-c", "echo hello"], "bad": ["sh", "-c", "exit 3"], "long": ["sleep", "60"]}[what]
     if isinstance(engine, FakeEngine):
         ends = {"fine": "COMPLETED:0", "bad": "FAILED:3"}
@@ -124,11 +124,11 @@ def a_job(engine: Engine, what: str) -> JobSpec:
     return JobSpec.model_validate({"name": "job", "command": words, "accelerators": {"count": 2}})
 
 
-def submitted(engine: Engine, what: str, key: str, at: Placement = AT) -> str:
-    return engine.submit(engine.prepare(a_job(engine, what), at, key))
+def submit(engine: Engine, what: str, key: str, at: Placement = AT) -> str:
+    return engine.submit(engine.prepare(build_job(engine, what), at, key))
 
 
-def reaches(engine: Engine, ref: str, *states: State) -> Callable[[], Status | None]:
+def build_poll(engine: Engine, ref: str, *states: State) -> Callable[[], Status | None]:
     def look() -> Status | None:
         status = engine.poll([ref]).get(ref)
         return status if status and status.state in states else None
@@ -136,42 +136,42 @@ def reaches(engine: Engine, ref: str, *states: State) -> Callable[[], Status | N
     return look
 
 
-def test_preparing_is_pure_and_readable(engine: Engine, tmp_path: Path, key: str) -> None:
-    one, other = (engine.prepare(a_job(engine, "fine"), AT, key) for _ in range(2))
+def test_prepare_is_pure_and_readable(engine: Engine, tmp_path: Path, key: str) -> None:
+    one, other = (engine.prepare(build_job(engine, "fine"), AT, key) for _ in range(2))
     assert one == other and str(one) == str(other)
     assert type(one).from_json(one.to_json()) == one
-    assert a_job(engine, "fine").command[-1].split()[0] in str(one)  # type: ignore[index]
+    assert build_job(engine, "fine").command[-1].split()[0] in str(one)  # type: ignore[index]
     assert not [path for path in tmp_path.iterdir() if path.name != "state"]
 
 
 def test_a_job_completes(engine: Engine, key: str) -> None:
-    ref = submitted(engine, "fine", key)
-    status = eventually(reaches(engine, ref, State.COMPLETED), PATIENCE)
+    ref = submit(engine, "fine", key)
+    status = wait_for(build_poll(engine, ref, State.COMPLETED), PATIENCE)
     assert status.exit_code == 0 and status.attempt <= 1
 
 
 def test_a_job_fails_with_its_code(engine: Engine, key: str) -> None:
-    ref = submitted(engine, "bad", key)
-    assert eventually(reaches(engine, ref, State.FAILED), PATIENCE).exit_code == 3
+    ref = submit(engine, "bad", key)
+    assert wait_for(build_poll(engine, ref, State.FAILED), PATIENCE).exit_code == 3
 
 
 @pytest.mark.slow
 def test_a_job_is_cancelled(engine: Engine, key: str) -> None:
-    ref = submitted(engine, "long", key)
-    eventually(reaches(engine, ref, State.RUNNING), PATIENCE)
+    ref = submit(engine, "long", key)
+    wait_for(build_poll(engine, ref, State.RUNNING), PATIENCE)
     engine.cancel(ref)
-    eventually(reaches(engine, ref, State.CANCELLED), PATIENCE)
+    wait_for(build_poll(engine, ref, State.CANCELLED), PATIENCE)
     engine.cancel(ref)
     assert engine.poll([ref])[ref].state is State.CANCELLED
 
 
-def test_what_has_not_begun_is_taken_back(engine: Engine, key: str) -> None:
+def test_a_job_that_has_not_started_is_recalled(engine: Engine, key: str) -> None:
     assert isinstance(engine, RecallsJobs)
-    runs, waits = submitted(engine, "long", f"{key}a"), submitted(engine, "fine", f"{key}b", LATER)
-    eventually(reaches(engine, runs, State.RUNNING), PATIENCE)
+    runs, waits = submit(engine, "long", f"{key}a"), submit(engine, "fine", f"{key}b", LATER)
+    wait_for(build_poll(engine, runs, State.RUNNING), PATIENCE)
     for ref in (runs, waits):
         engine.recall(ref)
-    ended = eventually(reaches(engine, waits, State.CANCELLED), PATIENCE)
+    ended = wait_for(build_poll(engine, waits, State.CANCELLED), PATIENCE)
     assert ended.started is None or ended.started >= ended.ended
     assert engine.poll([runs])[runs].state is State.RUNNING
     engine.cancel(runs)
@@ -181,44 +181,46 @@ def test_what_has_not_begun_is_taken_back(engine: Engine, key: str) -> None:
 def test_a_job_starts_at_its_begin_time(engine: Engine, key: str) -> None:
     """Where the time has come it begins no later than whatever comes next."""
     at, delay = time.time(), max(1.0, engine.poll_interval)
-    ref = submitted(engine, "fine", f"{key}a", replace(AT, begin=delay))
+    ref = submit(engine, "fine", f"{key}a", replace(AT, begin=delay))
     assert engine.poll([ref])[ref].reason == "its start time has not come"
-    eventually(lambda: time.time() > at + delay)
-    submitted(engine, "fine", f"{key}b")
-    status = eventually(reaches(engine, ref, State.COMPLETED), PATIENCE)
+    wait_for(lambda: time.time() > at + delay)
+    submit(engine, "fine", f"{key}b")
+    status = wait_for(build_poll(engine, ref, State.COMPLETED), PATIENCE)
     assert status.started is None or status.started >= at + delay - 1  # Slurm counts whole seconds
 
 
-def test_many_are_asked_for_at_once_and_strangers_left_out(engine: Engine, key: str) -> None:
-    refs = [submitted(engine, "fine", f"{key}{n}") for n in range(3)]
+def test_many_jobs_are_polled_together_without_unknown_references(engine: Engine, key: str) -> None:
+    refs = [submit(engine, "fine", f"{key}{n}") for n in range(3)]
     assert set(engine.poll([*refs, "4711"])) == set(refs)
     assert not engine.poll([])
 
 
 def test_a_key_finds_its_job(engine: Engine, key: str) -> None:
     assert isinstance(engine, FindsByKey)
-    submitted(engine, "fine", key)
+    submit(engine, "fine", key)
     answers = engine.find([key, "other"], time.time() - 10)
     assert answers["other"] is None
-    again = answers[key] or submitted(engine, "fine", key)  # found, or safe to repeat
+    again = answers[key] or submit(engine, "fine", key)  # found, or safe to repeat
     assert list(engine.poll([again])) == [again]
 
 
-def test_a_job_says_which_spec_it_was_submitted_for(engine: Engine, key: str) -> None:
+def test_a_job_carries_the_digest_of_its_spec(engine: Engine, key: str) -> None:
     assert isinstance(engine, FindsByKey) and isinstance(engine, CarriesDigests)
     digest, since = compute_spec_digest("{}"), time.time() - 10
-    told = replace(engine.prepare(a_job(engine, "fine"), AT, key), spec=digest)
-    untold = replace(engine.prepare(a_job(engine, "fine"), AT, f"{key}b"), spec="")
+    told = replace(engine.prepare(build_job(engine, "fine"), AT, key), spec=digest)
+    untold = replace(engine.prepare(build_job(engine, "fine"), AT, f"{key}b"), spec="")
     refs = [engine.submit(told), engine.submit(untold)]
     assert list(engine.find([key, f"{key}b"], since).values()) == refs
     assert engine.find_digests(refs, since) == {refs[0]: digest}
 
 
-def test_a_job_is_found_and_ended_for_the_record_that_it_was_submitted_for(engine: Engine, key: str) -> None:
+def test_a_job_is_found_and_ended_only_for_its_record(engine: Engine, key: str) -> None:
     """Another record has the same key and spec in another store, or in this one after it has forgotten a job."""
     assert isinstance(engine, FindsSubmitted) and isinstance(engine, EndsStarts)
     since, earlier = time.time() - 10, f"{key}b"
-    mine = replace(engine.prepare(a_job(engine, "long"), AT, key), recorded=since + 1, spec=compute_spec_digest("{}"))
+    mine = replace(
+        engine.prepare(build_job(engine, "long"), AT, key), recorded=since + 1, spec=compute_spec_digest("{}")
+    )
     other = replace(mine, recorded=since + 2)
     assert engine.find_submitted([mine.identity], since) == {key: SubmittedJob(None)}
     ref = engine.submit(mine)
@@ -226,40 +228,40 @@ def test_a_job_is_found_and_ended_for_the_record_that_it_was_submitted_for(engin
     found = engine.find_submitted([other.identity], since)[key]
     assert found.ref is None and len(found.others) == 1
     # an earlier version wrote no digest of the record
-    engine.submit(replace(engine.prepare(a_job(engine, "fine"), AT, earlier), spec=mine.spec))
+    engine.submit(replace(engine.prepare(build_job(engine, "fine"), AT, earlier), spec=mine.spec))
     found = engine.find_submitted([mine.identity._replace(key=earlier)], since)[earlier]
     assert found.ref is None and len(found.others) == 1
     for gone, identity in ((ref, other.identity), (ref, mine.identity._replace(key=earlier)), ("4711", other.identity)):
         engine.end_start(gone, identity)
-    eventually(reaches(engine, ref, State.RUNNING), PATIENCE)
+    wait_for(build_poll(engine, ref, State.RUNNING), PATIENCE)
     engine.end_start(ref, mine.identity)
-    eventually(reaches(engine, ref, State.CANCELLED), PATIENCE)
+    wait_for(build_poll(engine, ref, State.CANCELLED), PATIENCE)
 
 
-def test_a_reference_that_belongs_to_another_job_now_is_not_ours(engine: Engine, key: str) -> None:
+def test_a_reference_reused_by_another_job_is_unknown(engine: Engine, key: str) -> None:
     """The scheduler has counted from the beginning again, or another store has an object of the same name."""
     if not isinstance(engine, DistinguishesJobs):
         pytest.skip("its references belong to one job for ever")
     there = replace(
-        engine.prepare(a_job(engine, "long"), AT, key), recorded=time.time(), spec=compute_spec_digest("{}")
+        engine.prepare(build_job(engine, "long"), AT, key), recorded=time.time(), spec=compute_spec_digest("{}")
     )
     ours = replace(there, recorded=there.recorded - 3600)
     ref = engine.submit(there)
-    eventually(reaches(engine, ref, State.RUNNING), PATIENCE)
+    wait_for(build_poll(engine, ref, State.RUNNING), PATIENCE)
     status = engine.poll_jobs([(ref, ours.identity)])[ref, ours.identity]
     assert status.state is State.UNKNOWN and "for another job" in status.reason
     engine.cancel_job(ref, ours.identity)
     assert engine.poll_jobs([(ref, there.identity)])[ref, there.identity].state is State.RUNNING
     engine.cancel_job(ref, there.identity)
-    eventually(reaches(engine, ref, State.CANCELLED), PATIENCE)
+    wait_for(build_poll(engine, ref, State.CANCELLED), PATIENCE)
 
 
 @pytest.mark.slow
-def test_logs_are_read_from_where_one_is(engine: Engine, key: str) -> None:
+def test_logs_are_read_from_an_offset(engine: Engine, key: str) -> None:
     assert isinstance(engine, StreamsLogs)
     assert engine.read_log(key, 0) == b""
-    ref = submitted(engine, "fine", key)
-    eventually(reaches(engine, ref, State.COMPLETED), PATIENCE)
-    text = eventually(lambda: engine.read_log(key, 0))
+    ref = submit(engine, "fine", key)
+    wait_for(build_poll(engine, ref, State.COMPLETED), PATIENCE)
+    text = wait_for(lambda: engine.read_log(key, 0))
     assert text.endswith(b"\n")
     assert engine.read_log(key, 2) == text[2:] and engine.read_log(key, len(text)) == b""

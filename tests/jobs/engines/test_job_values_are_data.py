@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from jobs.engines.kubernetes_jobs import PLAN
-from test_values_are_data import fields, planted, takes, texts
+from test_values_are_data import iter_texts, list_fields, plant_text, takes
 
 from supercloud.jobs.engines.batch.runner import SshRunner
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
@@ -36,7 +36,7 @@ AT = Placement("c", "train", 1, 8, 8, "h100", request=SlurmRequest("h100", "batc
 KEY = "key"
 
 
-def canary_of(about: Any) -> str | None:
+def find_canary(about: Any) -> str | None:
     return next((value for value in CANARIES if takes(about, value)), None)
 
 
@@ -54,11 +54,11 @@ def make_job(sandbox: Path, **more: Any) -> JobSpec:
     } | more
     schema = JobSpec.model_json_schema()
     done = []
-    for where, about in texts(schema, schema["$defs"]):
-        value = canary_of(about)
+    for where, about in iter_texts(schema, schema["$defs"]):
+        value = find_canary(about)
         if where == ("image",) and "image" not in more:
             continue
-        if value and where[0] not in ("command", "script", "workdir", "after") and planted(data, where, value):
+        if value and where[0] not in ("command", "script", "workdir", "after") and plant_text(data, where, value):
             done.append(where)
     assert {("env", "*"), ("secrets", "[]", "name")} <= set(done), done
     folder = sandbox / "work"
@@ -90,11 +90,11 @@ def run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def parses(text: str) -> bool:
+def is_valid_shell(text: str) -> bool:
     return subprocess.run(["bash", "-n"], input=text.encode(), capture_output=True).returncode == 0
 
 
-def test_a_canary_that_is_not_quoted_would_be_seen(run: Run) -> None:
+def test_a_canary_that_is_not_quoted_is_detected(run: Run) -> None:
     with pytest.raises(AssertionError, match="was run"):
         run(["bash", "-c", f"echo {CANARIES[3]}"])
 
@@ -105,24 +105,24 @@ RETRIED = {"retries": 1, "retry_rules": [{"exit_codes": [3], "action": "retry"}]
 @pytest.mark.parametrize(
     "more", [{}, RETRIED, {"array": 2}, {"image": "x"}], ids=["plain", "retried", "array", "image"]
 )
-def test_the_batch_script_of_slurm(more: dict[str, Any], run: Run, tmp_path: Path) -> None:
+def test_the_batch_script_of_slurm_quotes_all_values(more: dict[str, Any], run: Run, tmp_path: Path) -> None:
     job = make_job(tmp_path, **more)
     engine = SlurmEngine(Connection(engine="slurm"), tmp_path / "state")
     submission = engine.prepare(job, AT, KEY)
-    assert parses(submission.stdin)
+    assert is_valid_shell(submission.stdin)
     secrets = tmp_path / "secrets"
     (secrets / job.secrets[0].name.strip("/")).parent.mkdir(parents=True, exist_ok=True)
     (secrets / job.secrets[0].name).write_text("hidden")
     (secrets / job.secrets[0].name).chmod(0o600)
     done = run(["bash", "-s"], submission.stdin, SUPERCLOUD_SECRETS=str(secrets), SLURM_ARRAY_TASK_ID="1")
-    if "image" not in more:  # there is nothing here that runs images, which the script says
+    if "image" not in more:  # no container runtime is installed, which the script reports
         assert done.stdout.split("\0")[:-1] == list(CANARIES), done.stderr
     else:
         assert done.returncode == 78, done.stderr
     assert all("\n" not in word for word in submission.argv), "sbatch gets each option in one line"
 
 
-def test_what_is_run_by_ssh(run: Run, tmp_path: Path) -> None:
+def test_commands_over_ssh_quote_all_values(run: Run, tmp_path: Path) -> None:
     """The remote shell reads one word, from which it gets exactly the words that were meant."""
     engine = SlurmEngine(Connection(engine="slurm", via="ssh:login"), tmp_path / "state")
     submission = engine.prepare(make_job(tmp_path), AT, KEY)
@@ -133,7 +133,7 @@ def test_what_is_run_by_ssh(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_pods_of_kubernetes(run: Run, tmp_path: Path) -> None:
+def test_pods_of_kubernetes_quote_all_values(run: Run, tmp_path: Path) -> None:
     plan = resolve(loads(PLAN))
     job = make_job(tmp_path, image="x", tenant="llm")
     small = {"name": "job", "command": ["x"], "accelerators": {"type": "h100", "count": 8}, "tenant": "llm"}
@@ -149,7 +149,7 @@ def test_the_pods_of_kubernetes(run: Run, tmp_path: Path) -> None:
     assert done.stdout.split("\0")[:-1] == list(CANARIES), done.stderr
 
 
-def test_the_runner_of_this_machine(run: Run, tmp_path: Path) -> None:
+def test_the_local_engine_quotes_all_values(run: Run, tmp_path: Path) -> None:
     from supercloud.jobs.engines import local
 
     job = make_job(tmp_path, secrets=[{"env": "SECRET", "name": "x"}])
@@ -165,13 +165,13 @@ def test_the_runner_of_this_machine(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_fleet_has_no_text_that_a_program_takes_for_an_option(tmp_path: Path) -> None:
-    """How a cluster is reached is all that a fleet has run: its host stands behind ``--``, and is a word by itself."""
+def test_no_text_of_a_fleet_is_read_as_an_option(tmp_path: Path) -> None:
+    """The connection is the only value of a fleet in a command: its host follows ``--`` as a separate argument."""
     for host in ("-oProxyCommand=id", "a b", "a;id", "$(id)", "a\nb"):
         with pytest.raises(ValueError):
             engine = SlurmEngine(Connection(engine="slurm", via=f"ssh:{host}"), tmp_path)
             engine.require_reachable()
-    planted_texts = {value for place, value in fields(FleetSpec) if place[-1] == "via"}
+    planted_texts = {value for place, value in list_fields(FleetSpec) if place[-1] == "via"}
     assert all(value.startswith("https://") for value in planted_texts), "an address is opened, and no shell reads it"
     plan, context = resolve(loads(PLAN)), CANARIES[1]
     job = JobSpec(name="job", command=("x",), image="x", tenant="llm")

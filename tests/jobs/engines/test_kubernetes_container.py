@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jobs.engines.kubernetes_jobs import main_of
+from jobs.engines.kubernetes_jobs import find_main_container
 
 from supercloud.jobs.engines.kubernetes.container import (
     _MULTI_TASK_SCRIPT,
@@ -20,7 +20,7 @@ from supercloud.jobs.engines.kubernetes.container import (
 )
 
 
-def expanded(text: str, known: dict[str, str]) -> str:
+def expand(text: str, known: dict[str, str]) -> str:
     """What the kubelet makes of a text: its rules, in the words of the API's documentation."""
     out, at = "", 0
     while at < len(text):
@@ -35,8 +35,8 @@ def expanded(text: str, known: dict[str, str]) -> str:
 
 @pytest.mark.slow
 @given(st.text(st.sampled_from("$()ab{}`'\" \\;|&"), max_size=30))
-def test_no_text_is_filled_in_by_the_kubelet(text: str) -> None:
-    assert expanded(escape_dollars(text), {"a": "FILLED", "b": "FILLED"}) == text
+def test_no_text_is_expanded_by_the_kubelet(text: str) -> None:
+    assert expand(escape_dollars(text), {"a": "FILLED", "b": "FILLED"}) == text
 
 
 def run(shell: str, argv: list[str], **env: str) -> subprocess.CompletedProcess[str]:
@@ -44,7 +44,7 @@ def run(shell: str, argv: list[str], **env: str) -> subprocess.CompletedProcess[
     return subprocess.run(["sh", "-c", shell, "sh", *argv], env=told | env, capture_output=True, text=True, timeout=180)
 
 
-def test_a_program_gets_its_words_as_they_are() -> None:
+def test_a_program_gets_its_arguments_unchanged() -> None:
     said = "$(touch /hacked) 'quoted' \"twice\" \\ ; exit 1"
     script = 'echo "$RANK $LOCAL_RANK $SUPERCLOUD_EPOCH $1"'
     done = run(_START_SCRIPT + _SINGLE_TASK_SCRIPT, ["sh", "-c", script, "sh", said])
@@ -52,19 +52,22 @@ def test_a_program_gets_its_words_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("starts, epoch", [("", "10003"), ("1", "10003"), ("4", "10006")])
-def test_an_epoch_counts_launches_restarts_and_what_its_queue_resumed(starts: str, epoch: str) -> None:
+def test_an_epoch_counts_launches_restarts_and_resumptions(starts: str, epoch: str) -> None:
     done = run(_START_SCRIPT + _SINGLE_TASK_SCRIPT, ["sh", "-c", "echo $SUPERCLOUD_EPOCH"], SUPERCLOUD_STARTS=starts)
     assert done.stdout == f"{epoch}\n"
 
 
 @pytest.mark.slow
-def test_what_commits_checkpoints_is_brought_along(made: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
-    env = {item["name"]: item.get("value", "") for item in main_of(made(checkpoint={"path": "/scratch/a"}))["env"]}
+def test_pods_get_the_checkpoint_helper(made: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    env = {
+        item["name"]: item.get("value", "")
+        for item in find_main_container(made(checkpoint={"path": "/scratch/a"}))["env"]
+    }
     assert env["SUPERCLOUD_COMMIT"].startswith("/dev/shm/")
     said = {
         "SUPERCLOUD_COMMIT": str(tmp_path / "commit"),
         "SUPERCLOUD_CHECKPOINT": str(tmp_path / "saved"),
-        "SUPERCLOUD_COMMIT_TEXT": expanded(env["SUPERCLOUD_COMMIT_TEXT"], env),
+        "SUPERCLOUD_COMMIT_TEXT": expand(env["SUPERCLOUD_COMMIT_TEXT"], env),
     }
     script = 'echo state >"$1/new"; "$SUPERCLOUD_COMMIT" commit step "$1/new"; echo "${SUPERCLOUD_COMMIT_TEXT-none}"'
     done = run(_START_SCRIPT + _SINGLE_TASK_SCRIPT, ["sh", "-c", script, "sh", str(tmp_path)], **said)
@@ -85,7 +88,7 @@ def test_several_tasks_of_a_pod_end_together() -> None:
 
 
 @pytest.mark.slow
-def test_a_pod_that_is_ended_leaves_its_tasks_the_time_to_save(tmp_path: Path) -> None:
+def test_a_terminated_pod_gives_its_tasks_time_to_save(tmp_path: Path) -> None:
     """The shell of several tasks waits shorter here, and one of them needs many of its turns to save what it has."""
     (tmp_path / "sleep").write_text("#!/bin/sh\nexec /bin/sleep 0.05\n")
     (tmp_path / "sleep").chmod(0o755)

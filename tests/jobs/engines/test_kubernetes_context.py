@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jobs.engines.kubernetes_jobs import list_of
+from jobs.engines.kubernetes_jobs import build_list
 from jobs.engines.scheduler_stand_in import Scheduler, build_job
 
 from supercloud.errors import EngineConfigurationError, EngineError
@@ -145,9 +145,9 @@ def test_a_connection_keeps_what_it_specifies(servers: Servers, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    "body", [{}, {"items": None}, {"items": []}, {"kind": "Status", "items": []}, list_of("pods", [])]
+    "body", [{}, {"items": None}, {"items": []}, {"kind": "Status", "items": []}, build_list("pods", [])]
 )
-def test_an_answer_that_is_no_list_of_jobs_is_an_outage(
+def test_a_response_that_is_not_a_list_of_jobs_is_an_outage(
     job: Job, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Scheduler, "do_GET", lambda handler: handler.answer(200, body))

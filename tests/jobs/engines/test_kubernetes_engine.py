@@ -1,4 +1,4 @@
-"""Handing over, finding, ending and reading of jobs, against an API server in memory that keeps its few rules."""
+"""Submission, lookup, cancellation and logs of jobs, against an API server in memory with a few of the real rules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from jobs.engines.kubernetes_jobs import is_list, list_of
+from jobs.engines.kubernetes_jobs import build_list, is_list
 
 from supercloud.errors import EngineConfigurationError, EngineError
 from supercloud.jobs.engines.base import SubmissionUnknownError
@@ -32,7 +32,7 @@ SETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/llm/jobsets"
 
 
 class Memory:
-    """Objects by path; names are taken once, and a deletion may say which version it means."""
+    """Objects by path; names are unique, and a deletion can specify the version."""
 
     def __init__(self) -> None:
         self.objects: dict[str, dict[str, Any]] = {}
@@ -73,7 +73,7 @@ class Memory:
             return 200, there
         found = [item for place, item in sorted(self.objects.items()) if place.startswith(f"{path}/")]
         if found or method == "GET" and is_list(path):
-            return 200, list_of(path, found)
+            return 200, build_list(path, found)
         return 404, {"reason": "NotFound", "message": "there is none"}
 
 
@@ -87,22 +87,22 @@ def engine(server: Memory, tmp_path: Path) -> KubernetesEngine:
     return KubernetesEngine(Connection(engine="kubernetes"), tmp_path, server)
 
 
-def prepared(engine: KubernetesEngine, key: str = "k", **fields: Any) -> Submission:
+def prepare(engine: KubernetesEngine, key: str = "k", **fields: Any) -> Submission:
     said = {"name": "job", "command": ["x"], "image": "a/b:1", "tenant": "llm", "accelerators": {"count": 8}}
     return engine.prepare(JobSpec.model_validate(said | fields), AT, key)
 
 
-def test_submitting_twice_makes_one(engine: KubernetesEngine, server: Memory, tmp_path: Path) -> None:
-    one = engine.submit(prepared(engine))
-    other = KubernetesEngine(Connection(engine="kubernetes"), tmp_path / "elsewhere", server).submit(prepared(engine))
+def test_submitting_twice_creates_one_object(engine: KubernetesEngine, server: Memory, tmp_path: Path) -> None:
+    one = engine.submit(prepare(engine))
+    other = KubernetesEngine(Connection(engine="kubernetes"), tmp_path / "elsewhere", server).submit(prepare(engine))
     assert one == other and len(server.objects) == 1
-    assert engine.submit(prepared(engine, "k2")) != one
+    assert engine.submit(prepare(engine, "k2")) != one
 
 
-def test_an_object_of_another_job_is_not_ours(engine: KubernetesEngine, server: Memory) -> None:
-    monday = prepared(engine, command=["monday"])
+def test_an_object_of_another_job_is_not_used(engine: KubernetesEngine, server: Memory) -> None:
+    monday = prepare(engine, command=["monday"])
     ref = engine.submit(monday)
-    for other in (prepared(engine, command=["tuesday"]), replace(monday, recorded=1.7e9)):
+    for other in (prepare(engine, command=["tuesday"]), replace(monday, recorded=1.7e9)):
         with pytest.raises(
             EngineError, match="already exists, for another job.*kubectl delete --namespace llm jobsets"
         ):
@@ -110,16 +110,16 @@ def test_an_object_of_another_job_is_not_ours(engine: KubernetesEngine, server: 
         assert engine.find(["k"], time.time()) == {"k": None}, "what is there is not ours"
     assert engine.submit(monday) == ref and engine.find(["k"], time.time()) == {"k": ref}
     [there] = server.objects.values()
-    del there["metadata"]["annotations"]  # somebody else's
+    del there["metadata"]["annotations"]  # of another user
     with pytest.raises(EngineError, match="for another job"):
         engine.submit(monday)
-    engine.submit(prepared(engine, "array", array=2))
+    engine.submit(prepare(engine, "array", array=2))
     with pytest.raises(EngineError, match="for another job"):
-        engine.submit(prepared(engine, "array", array=2, command=["tuesday"]))
+        engine.submit(prepare(engine, "array", array=2, command=["tuesday"]))
 
 
-def test_an_array_is_an_object_a_task(engine: KubernetesEngine, server: Memory) -> None:
-    ref = engine.submit(prepared(engine, array=4))
+def test_an_array_has_one_object_per_task(engine: KubernetesEngine, server: Memory) -> None:
+    ref = engine.submit(prepare(engine, array=4))
     names = sorted(place.rpartition("/")[2] for place in server.objects)
     assert [name[-2:] for name in names] == ["-0", "-1", "-2", "-3"]
     assert engine.poll([ref])[ref].state is State.QUEUED
@@ -136,17 +136,17 @@ def test_an_array_is_an_object_a_task(engine: KubernetesEngine, server: Memory) 
         (401, "kubectl auth whoami"),
     ],
 )
-def test_a_refusal_says_what_next(engine: KubernetesEngine, server: Memory, code: int, said: str) -> None:
+def test_a_refusal_has_a_next_step(engine: KubernetesEngine, server: Memory, code: int, said: str) -> None:
     server.fail = lambda method, path: (code, {"reason": "No", "message": "unknown field x"})
     with pytest.raises(EngineError, match=said) as refused:
-        engine.submit(prepared(engine))
+        engine.submit(prepare(engine))
     assert not isinstance(refused.value, SubmissionUnknownError)
 
 
-def test_a_key_is_looked_up_where_it_was_sent(
+def test_a_key_is_looked_up_on_the_server_of_its_submission(
     engine: KubernetesEngine, server: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ref = engine.submit(prepared(engine))
+    ref = engine.submit(prepare(engine))
     monkeypatch.setattr("time.time", lambda: 2e9)
     assert engine.find(["k", "other"], 2e9 - 10) == {"k": ref, "other": None}
     server.objects.clear()
@@ -156,7 +156,7 @@ def test_a_key_is_looked_up_where_it_was_sent(
 
 
 def test_only_a_waiting_job_is_recalled(engine: KubernetesEngine, server: Memory) -> None:
-    waits, runs = engine.submit(prepared(engine, "a")), engine.submit(prepared(engine, "b"))
+    waits, runs = engine.submit(prepare(engine, "a")), engine.submit(prepare(engine, "b"))
     place = next(place for place, item in server.objects.items() if item["metadata"]["uid"] == "u1")
     server.objects[place]["spec"]["suspend"] = False
     for ref in (waits, runs, waits):
@@ -165,15 +165,15 @@ def test_only_a_waiting_job_is_recalled(engine: KubernetesEngine, server: Memory
 
 
 def test_a_job_that_is_starting_is_not_recalled(engine: KubernetesEngine, server: Memory) -> None:
-    ref = engine.submit(prepared(engine))
+    ref = engine.submit(prepare(engine))
     ((place, item),) = server.objects.items()
 
-    def begins(method: str, path: str) -> None:
+    def start_meanwhile(method: str, path: str) -> None:
         if method == "DELETE":
             item["spec"]["suspend"] = False
             item["metadata"]["resourceVersion"] = "2"
 
-    server.fail = begins
+    server.fail = start_meanwhile
     engine.recall(ref)
     assert list(server.objects) == [place]
 
@@ -181,7 +181,7 @@ def test_a_job_that_is_starting_is_not_recalled(engine: KubernetesEngine, server
 def test_a_recall_that_always_conflicts_ends(
     engine: KubernetesEngine, server: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ref = engine.submit(prepared(engine))
+    ref = engine.submit(prepare(engine))
     conflict = {"reason": "Conflict", "message": "it changed"}
     server.fail = lambda method, path: (409, conflict) if method == "DELETE" else None
     pauses: list[float] = []
@@ -195,9 +195,9 @@ def test_a_recall_that_always_conflicts_ends(
 def test_a_list_that_changed_too_much_is_read_again(server: Memory) -> None:
     pages = iter(
         [
-            (200, list_of("pods", [{"n": 1}], "x")),
+            (200, build_list("pods", [{"n": 1}], "x")),
             (410, {"reason": "Expired"}),
-            (200, list_of("pods", [{"n": 1}, {"n": 2}])),
+            (200, build_list("pods", [{"n": 1}, {"n": 2}])),
         ]
     )
     server.fail = lambda method, path: next(pages)
@@ -208,19 +208,19 @@ def test_a_list_that_changed_too_much_is_read_again(server: Memory) -> None:
 
 
 def test_a_list_without_an_end_is_an_error(server: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    server.fail = lambda method, path: (200, list_of("pods", [], "again"))
+    server.fail = lambda method, path: (200, build_list("pods", [], "again"))
     with pytest.raises(EngineError, match="the same continue token again: again"):
         list(ApiClient(server).iter_items("/api/v1/pods"))
     monkeypatch.setattr("supercloud.jobs.engines.kubernetes.api._MAX_PAGES", 7)
     server.requests.clear()
-    server.fail = lambda method, path: (200, list_of("pods", [], str(len(server.requests))))
+    server.fail = lambda method, path: (200, build_list("pods", [], str(len(server.requests))))
     with pytest.raises(EngineError, match="more than 7 pages"):
         list(ApiClient(server).iter_items("/api/v1/pods"))
     assert len(server.requests) == 7
 
 
-def test_a_log_grows_by_what_is_new_and_outlives_its_pods(engine: KubernetesEngine, server: Memory) -> None:
-    engine.submit(prepared(engine))
+def test_a_log_is_appended_and_remains_after_its_pods(engine: KubernetesEngine, server: Memory) -> None:
+    engine.submit(prepare(engine))
     pods = "/api/v1/namespaces/llm/pods"
     for name in ("a", "b"):
         meta = {"name": name, "namespace": "llm", "uid": name}
@@ -275,7 +275,7 @@ def test_errors_in_a_kubeconfig_are_reported(tmp_path: Path, clusters: str) -> N
         ClusterTransport(config_file=tmp_path / "config").send("GET", "/version", None, "")
 
 
-def test_a_client_that_is_not_there_or_does_not_load_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_or_broken_client_is_reported_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken(ModuleType):
         def __getattr__(self, name: str) -> Any:
             raise TypeError("not for this Python")
@@ -302,7 +302,7 @@ def write_plugin_config(path: Path, script: str) -> Path:
 PLUGIN_VERSION = "client.authentication.k8s.io/v1"
 
 
-def test_a_credential_plugin_that_does_not_end_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_credential_plugin_that_hangs_is_reported_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "_TIMEOUT", 0.05)
     config = write_plugin_config(tmp_path / "config", "sleep 1000 & sleep 1000")
     with pytest.raises(EngineError, match="the credential plugin sh of the kubeconfig did not end within 0.05 s"):

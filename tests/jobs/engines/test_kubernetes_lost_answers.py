@@ -44,9 +44,7 @@ ODD: list[tuple[int, Any]] = [
 
 
 @pytest.mark.parametrize("said", ODD, ids=range(len(ODD)))
-def test_an_object_that_was_created_and_answered_badly_is_found(
-    cluster: KubernetesEngine, said: tuple[int, Any]
-) -> None:
+def test_an_object_created_despite_an_error_response_is_found(cluster: KubernetesEngine, said: tuple[int, Any]) -> None:
     Scheduler.said = [said]
     with pytest.raises(SubmissionUnknownError):
         submit(cluster)
@@ -63,7 +61,7 @@ def test_an_object_that_was_created_and_answered_badly_is_found(
         (500, b"x"),
     ],
 )
-def test_a_refusal_after_a_try_that_broke_says_nothing_about_that_try(
+def test_a_refusal_after_a_lost_response_leaves_the_submission_unknown(
     cluster: KubernetesEngine, first: tuple[int, Any], then: tuple[int, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def keep_then_refuse(handler: Scheduler) -> None:
@@ -85,7 +83,7 @@ def test_a_refusal_after_a_try_that_broke_says_nothing_about_that_try(
         'admission webhook "mjobset.kb.io" denied the request: it cannot be decoded',
     ],
 )
-def test_what_a_webhook_kept_from_being_stored_is_a_refusal(cluster: KubernetesEngine, message: str) -> None:
+def test_a_rejection_by_a_webhook_is_a_refusal(cluster: KubernetesEngine, message: str) -> None:
     Scheduler.refusing, Scheduler.said = True, [(500, build_status(500, "InternalError", message))]
     with pytest.raises(EngineError, match="refused the job.*webhook") as caught:
         submit(cluster)
@@ -96,20 +94,20 @@ def fail_posts(monkeypatch: pytest.MonkeyPatch, answers: dict[str, tuple[int, An
     """Answer so in place of creating the objects whose names end so."""
 
     def send(engine_send: Callable[..., tuple[int, bytes]]) -> Callable[..., tuple[int, bytes]]:
-        def sent(pools: Any, method: str, url: str, body: bytes | None, headers: Any) -> tuple[int, bytes]:
+        def send_once(pools: Any, method: str, url: str, body: bytes | None, headers: Any) -> tuple[int, bytes]:
             name = json.loads(body)["metadata"]["name"] if method == "POST" and body else ""
             for ending, (code, said) in answers.items():
                 if name.endswith(ending):
                     return code, json.dumps(said).encode()
             return engine_send(pools, method, url, body, headers)
 
-        return sent
+        return send_once
 
     monkeypatch.setattr(connection, "send", send(connection.send))
 
 
 @pytest.mark.parametrize("refused", ["-0", "-1", "-2"])
-def test_of_an_array_that_is_refused_nothing_is_left(
+def test_a_refused_array_leaves_no_objects(
     cluster: KubernetesEngine, monkeypatch: pytest.MonkeyPatch, refused: str
 ) -> None:
     fail_posts(monkeypatch, {refused: (403, build_status(403, "Forbidden", "exceeded quota"))})
@@ -118,7 +116,7 @@ def test_of_an_array_that_is_refused_nothing_is_left(
     assert not isinstance(caught.value, SubmissionUnknownError) and not Scheduler.objects
 
 
-def test_the_last_object_of_an_array_is_there_only_with_all_others(
+def test_the_last_object_of_an_array_exists_only_with_all_others(
     cluster: KubernetesEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as broken:
@@ -132,10 +130,10 @@ def test_the_last_object_of_an_array_is_there_only_with_all_others(
     assert len(Scheduler.objects) == 4 and cluster.find(["k"], time.time()) == {"k": ref}
 
 
-def test_an_object_of_another_record_is_not_that_of_a_job_whose_submitter_was_killed(
+def test_an_object_of_another_record_is_not_found_after_the_submitter_was_killed(
     cluster: KubernetesEngine, address: str
 ) -> None:
-    """What lies here under the key is of a job that the store has forgotten."""
+    """The object with this key belongs to a job that the store has forgotten."""
     submit(cluster)
     again = replace(
         cluster.prepare(build_job(), KUBERNETES_AT, "k"), recorded=1795213999.5, spec=compute_spec_digest("{}")
@@ -147,7 +145,7 @@ def test_an_object_of_another_record_is_not_that_of_a_job_whose_submitter_was_ki
     assert len(Scheduler.objects) == 1
 
 
-def test_a_start_is_ended_only_where_its_objects_are_there(cluster: KubernetesEngine) -> None:
+def test_a_start_is_ended_only_if_its_objects_exist(cluster: KubernetesEngine) -> None:
     ref = submit(cluster)
     again = replace(
         cluster.prepare(build_job(), KUBERNETES_AT, "k"), recorded=1795213461.25, spec=compute_spec_digest("{}")

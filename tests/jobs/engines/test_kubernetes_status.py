@@ -9,7 +9,7 @@ from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from jobs.engines.kubernetes_jobs import list_of
+from jobs.engines.kubernetes_jobs import build_list
 
 from supercloud.jobs.engines.kubernetes.api import ApiClient
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
@@ -24,7 +24,7 @@ RECORDINGS = Path(__file__).resolve().parents[1] / "recordings"
 LISTS = ("jobsets", "workloads", "jobs", "pods", "nodes")
 
 
-def recorded(name: str) -> list[dict[str, Any]]:
+def read_recording(name: str) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = json.loads((RECORDINGS / f"kubernetes-{name}.json").read_text())["items"]
     return items
 
@@ -42,18 +42,18 @@ class Recorded:
         name = url.path.rpartition("/")[2]
         if name not in LISTS or "/vision/" not in url.path:
             return 404, b'{"reason": "NotFound", "message": "there is none"}'
-        items = recorded(name)
+        items = read_recording(name)
         if match := re.fullmatch(r"(\S+) in \((.*)\)", query.get("labelSelector", "")):
             items = [item for item in items if item["metadata"]["labels"].get(match[1]) in match[2].split(",")]
         start = int(query.get("continue", "0"))
         self.asked.append(name)
         more = str(start + 2) if start + 2 < len(items) else ""
-        return 200, json.dumps(list_of(name, items[start : start + 2], more)).encode()
+        return 200, json.dumps(build_list(name, items[start : start + 2], more)).encode()
 
 
 REFS = {
     item["metadata"]["annotations"]["supercloud.dev/name"]: f"jobset/vision/{item['metadata']['name']}/1795226340"
-    for item in recorded("jobsets")
+    for item in read_recording("jobsets")
 }
 QUOTA = "the quota of its tenant is in use: 128 more nvidia.com/gpu of pool train are needed"
 TAKEN = "preempted by a job of higher priority, or by one whose quota it had borrowed"
@@ -71,7 +71,7 @@ TAKEN = "preempted by a job of higher priority, or by one whose quota it had bor
         ("low", State.QUEUED, 2, None, f"{TAKEN}; {QUOTA}"),
     ],
 )
-def test_every_end_and_every_wait(
+def test_every_final_and_waiting_state_is_recognized(
     tmp_path: Path, name: str, state: State, attempt: int, code: int | None, reason: str
 ) -> None:
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, Recorded())
@@ -94,18 +94,20 @@ def test_every_end_and_every_wait(
         ("fine", "2", 2),
     ],
 )
-def test_an_attempt_is_what_its_programs_are_told(name: str, counted: str, attempt: int) -> None:
-    (item,) = (item for item in recorded("jobsets") if item["metadata"]["annotations"]["supercloud.dev/name"] == name)
+def test_an_attempt_has_the_number_that_its_programs_get(name: str, counted: str, attempt: int) -> None:
+    (item,) = (
+        item for item in read_recording("jobsets") if item["metadata"]["annotations"]["supercloud.dev/name"] == name
+    )
     item["metadata"]["annotations"]["supercloud.dev/starts"] = counted
     owned = [
         load
-        for load in recorded("workloads")
+        for load in read_recording("workloads")
         if load["metadata"]["labels"].get("kueue.x-k8s.io/job-uid") == item["metadata"]["uid"]
     ]
     assert build_status(item, owned[0] if owned else None, [], []).attempt == attempt
 
 
-def test_many_are_asked_for_with_few_questions(tmp_path: Path) -> None:
+def test_many_jobs_are_polled_with_few_requests(tmp_path: Path) -> None:
     transport = Recorded()
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, transport)
     strangers = ["4711", "jobset/vision/never-0/1", "pod/vision/x/1", "jobset/vision/x/y"]
@@ -125,12 +127,12 @@ class Older(Recorded):
         return super().send(method, path, body, kind)
 
 
-def test_an_older_kueue_is_asked_in_its_own_version(tmp_path: Path) -> None:
+def test_an_older_kueue_is_requested_with_its_api_version(tmp_path: Path) -> None:
     newer, older = (KubernetesEngine(Connection(engine="kubernetes"), tmp_path, kind()) for kind in (Recorded, Older))
     assert older.poll(list(REFS.values())) == newer.poll(list(REFS.values()))
 
 
-def vcjob(phase: str, retries: int = 0, count: int = 0) -> dict[str, Any]:
+def build_vcjob(phase: str, retries: int = 0, count: int = 0) -> dict[str, Any]:
     task = {"replicas": 4, "template": {"spec": {"nodeSelector": {"supercloud.dev/pool": "train"}}}}
     labels = {"supercloud.dev/job": "j"}
     return {
@@ -161,22 +163,22 @@ class Volcano:
     def send(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, bytes]:
         place = urlsplit(path).path
         items = self.lists.get(place.partition("/")[2].partition("/")[2])
-        return (404, b"404 page not found") if items is None else (200, json.dumps(list_of(place, items)).encode())
+        return (404, b"404 page not found") if items is None else (200, json.dumps(build_list(place, items)).encode())
 
 
 @pytest.mark.parametrize(
     "cluster, state, attempt, code, reason",
     [
-        (Volcano(vcjob("Pending"), said="4/4 tasks in gang unschedulable"), State.QUEUED, 1, None, "4/4 tasks"),
-        (Volcano(vcjob("Restarting", 2, 1)), State.QUEUED, 2, None, "restarting"),
-        (Volcano(vcjob("Running", 2, 2)), State.RUNNING, 3, None, ""),
-        (Volcano(vcjob("Terminated"), (143, 3)), State.FAILED, 1, 3, "ended with exit code 3"),
-        (Volcano(vcjob("Failed", 2, 3), (42,)), State.FAILED, 3, 42, "ended with exit code 42"),
-        (Volcano(vcjob("Failed", 0, 1), (143,)), State.NODE_FAIL, 1, None, "its pods were evicted: a node"),
-        (Volcano(vcjob("Completed")), State.COMPLETED, 1, 0, ""),
+        (Volcano(build_vcjob("Pending"), said="4/4 tasks in gang unschedulable"), State.QUEUED, 1, None, "4/4 tasks"),
+        (Volcano(build_vcjob("Restarting", 2, 1)), State.QUEUED, 2, None, "restarting"),
+        (Volcano(build_vcjob("Running", 2, 2)), State.RUNNING, 3, None, ""),
+        (Volcano(build_vcjob("Terminated"), (143, 3)), State.FAILED, 1, 3, "ended with exit code 3"),
+        (Volcano(build_vcjob("Failed", 2, 3), (42,)), State.FAILED, 3, 42, "ended with exit code 42"),
+        (Volcano(build_vcjob("Failed", 0, 1), (143,)), State.NODE_FAIL, 1, None, "its pods were evicted: a node"),
+        (Volcano(build_vcjob("Completed")), State.COMPLETED, 1, 0, ""),
     ],
 )
-def test_every_end_under_volcano(
+def test_every_final_state_of_volcano_is_recognized(
     tmp_path: Path, cluster: Volcano, state: State, attempt: int, code: int | None, reason: str
 ) -> None:
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, cluster)
@@ -187,7 +189,7 @@ def test_every_end_under_volcano(
     assert [(item.partition, item.nodes) for item in engine.list_waiting_jobs()] == ([("train", 4)] if waits else [])
 
 
-def test_what_is_gone_before_its_time_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_object_that_is_missing_early_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, Recorded())
     monkeypatch.setattr("time.time", lambda: 1795226340.0)
     young, old = "jobset/vision/gone-1/1795226000", "jobset/vision/gone-1/1700000000"
@@ -195,27 +197,30 @@ def test_what_is_gone_before_its_time_was_deleted(tmp_path: Path, monkeypatch: p
     assert engine.poll([young])[young].state is State.CANCELLED
 
 
-def test_nodes_with_what_is_on_them() -> None:
-    nodes = {node.host: node for node in iter_node_states(recorded("nodes"), recorded("pods"), {"nvidia.com/gpu"})}
+def test_nodes_are_listed_with_their_usage() -> None:
+    nodes = {
+        node.host: node
+        for node in iter_node_states(read_recording("nodes"), read_recording("pods"), {"nvidia.com/gpu"})
+    }
     (busy,) = [node for node in nodes.values() if node.in_use]
     assert (busy.in_use, busy.state) == (8, "up") and busy.busy_until
     assert nodes["nvl-0001"].in_use == 0 and nodes["nvl-0001"].busy_until is None
 
 
-def test_nodes_that_take_no_work() -> None:
-    good, taken_out, down = (json.loads(json.dumps(recorded("nodes")[0])) for _ in range(3))
+def test_unschedulable_nodes_are_recognized() -> None:
+    good, taken_out, down = (json.loads(json.dumps(read_recording("nodes")[0])) for _ in range(3))
     taken_out["spec"]["taints"] = [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]
     down["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
     assert [node.state for node in iter_node_states([good, taken_out, down], [], ())] == ["up", "drained", "down"]
 
 
-def test_what_waits_is_summed_by_pool() -> None:
-    assert [(item.partition, item.nodes, item.jobs) for item in list_waiting_workloads(recorded("workloads"))] == [
-        ("train", 64, 1)
-    ]
+def test_waiting_workloads_are_summed_by_pool() -> None:
+    assert [
+        (item.partition, item.nodes, item.jobs) for item in list_waiting_workloads(read_recording("workloads"))
+    ] == [("train", 64, 1)]
 
 
-def waiting(message: str, **more: Any) -> dict[str, Any]:
+def build_waiting_workload(message: str, **more: Any) -> dict[str, Any]:
     reserved = {"type": "QuotaReserved", "status": "False", "reason": "Pending", "message": message}
     return {"spec": {"active": True}, "status": {"conditions": [reserved]}} | more
 
@@ -250,17 +255,19 @@ PREFIX = "couldn't assign flavors to pod set workers: "
         ("ClusterQueue llm is inactive", "Kueue reports: ClusterQueue llm is inactive"),
     ],
 )
-def test_what_kueue_says_as_a_sentence(message: str, sentence: str) -> None:
-    assert describe_workload(waiting(message), "su") == sentence
+def test_messages_of_kueue_are_described(message: str, sentence: str) -> None:
+    assert describe_workload(build_waiting_workload(message), "su") == sentence
 
 
-def test_who_holds_it() -> None:
+def test_the_reason_why_a_workload_waits_is_described() -> None:
     assert describe_workload(None) == "not yet processed by Kueue"
-    assert describe_workload(waiting("", spec={"active": False})).endswith("deactivated by an administrator")
+    assert describe_workload(build_waiting_workload("", spec={"active": False})).endswith(
+        "deactivated by an administrator"
+    )
     assert describe_workload({"spec": {}, "status": {}}) == "it waits in the queue"
 
 
-def test_why_a_pod_does_not_run() -> None:
+def test_the_reason_why_a_pod_does_not_run_is_described() -> None:
     state = {"waiting": {"reason": "ImagePullBackOff", "message": "manifest unknown"}}
     broken = {"status": {"containerStatuses": [{"state": state}]}}
     unplaced = {"status": {"conditions": [{"type": "PodScheduled", "reason": "Unschedulable", "message": "0/4"}]}}
@@ -270,7 +277,7 @@ def test_why_a_pod_does_not_run() -> None:
 
 
 @pytest.mark.parametrize("word", KINDS)
-def test_a_later_object_with_the_name_of_a_job_has_no_status_of_it(word: str) -> None:
+def test_a_later_object_with_the_name_of_a_job_is_not_its_status(word: str) -> None:
     created = "2026-11-21T00:00:00Z"
     meta = {"name": "job-1", "uid": "u", "creationTimestamp": created, "labels": {}}
     item = {"metadata": meta, "spec": {"tasks": []}}

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from jobs.namespaces import are_allowed
-from jobs.waiting import eventually, stop_agent
+from jobs.waiting import stop_agent, wait_for
 
 from supercloud.errors import EngineError, JobFailedError, StoreError
 from supercloud.jobs import api
@@ -52,17 +52,17 @@ def run(job: JobSpec, plan: Plan, store: Store) -> api.Job:
     return held
 
 
-def place_of(held: api.Job, store: Store, attempt: int = 1, rank: int = 0) -> runs.Run:
+def get_place(held: api.Job, store: Store, attempt: int = 1, rank: int = 0) -> runs.Run:
     return runs.Run(store.folder / "local", held.key, attempt, rank)
 
 
-def process_of(held: api.Job, store: Store, attempt: int = 1) -> ProcessId:
-    process = eventually(place_of(held, store, attempt).read_process)
+def get_process(held: api.Job, store: Store, attempt: int = 1) -> ProcessId:
+    process = wait_for(get_place(held, store, attempt).read_process)
     assert isinstance(process, ProcessId)
     return process
 
 
-def test_arguments_arrive_as_they_are(job: Make, plan: Plan, store: Store, tmp_path: Path) -> None:
+def test_arguments_are_passed_unchanged(job: Make, plan: Plan, store: Store, tmp_path: Path) -> None:
     nasty = ["$(touch x)", "`touch x`", "a b", "'", '"', ";touch x", "\n", "*", "\\", "", "-n", "é"]
     show = "import sys, json, os; print(json.dumps(sys.argv[1:] + [os.environ['A']]))"
     command = [sys.executable, "-c", show, *nasty]
@@ -72,7 +72,7 @@ def test_arguments_arrive_as_they_are(job: Make, plan: Plan, store: Store, tmp_p
 
 
 @pytest.mark.parametrize("builtin", ["eval", "exit", "cd", ":", "trap"])
-def test_words_of_the_shell_are_no_programs(job: Make, plan: Plan, store: Store, builtin: str) -> None:
+def test_shell_builtins_are_not_programs(job: Make, plan: Plan, store: Store, builtin: str) -> None:
     held = run(job([builtin, "touch x"]), plan, store)
     assert (held.record.state, held.record.exit_code) == (State.FAILED, 127)
     assert "not found" in "".join(held.logs())
@@ -99,71 +99,75 @@ def test_one_task_that_fails_ends_the_others(job: Make, plan: Plan, store: Store
         held.result(20)
 
 
-def test_time_limits_end_everything(job: Make, plan: Plan, store: Store) -> None:
+def test_a_time_limit_ends_all_processes(job: Make, plan: Plan, store: Store) -> None:
     stubborn = "trap '' TERM; (setsid sleep 61 &) ; sleep 61"
     held = run(job(["sh", "-c", stubborn], time_limit="300 ms"), plan, store)
     assert (held.record.state, held.record.exit_code) == (State.TIMEOUT, None)
-    place = place_of(held, store)
-    eventually(lambda: not runs.signal_all(place.folder, held.key, 1, 0))  # not even what left the session is there
+    place = get_place(held, store)
+    wait_for(lambda: not runs.signal_all(place.folder, held.key, 1, 0))  # not even what left the session is there
 
 
-def test_cancel_ends_everything(job: Make, plan: Plan, store: Store) -> None:
+def test_cancel_ends_all_processes(job: Make, plan: Plan, store: Store) -> None:
     held = api.submit(job(["sh", "-c", "sleep 62 & sleep 62"]), plan, engine="local", store=store)
-    process_of(held, store)
+    get_process(held, store)
     held.cancel()
     assert held.wait(10) is State.CANCELLED
-    eventually(lambda: not runs.signal_all(store.folder / "local", held.key, 1, 0))
+    wait_for(lambda: not runs.signal_all(store.folder / "local", held.key, 1, 0))
 
 
-def test_what_a_program_leaves_behind_is_ended(job: Make, plan: Plan, store: Store) -> None:
+def test_remaining_processes_of_a_program_are_ended(job: Make, plan: Plan, store: Store) -> None:
     held = run(job(["sh", "-c", "sleep 63 & exit 0"]), plan, store)
     assert held.record.state is State.COMPLETED
-    eventually(lambda: not runs.signal_all(store.folder / "local", held.key, 1, 0))  # the kernel takes a moment
+    wait_for(lambda: not runs.signal_all(store.folder / "local", held.key, 1, 0))  # the kernel takes a moment
 
 
 def test_a_waiting_job_is_cancelled_without_having_run(job: Make, plan: Plan, store: Store) -> None:
     whole = {"type": "h100", "count": 8}
     first = api.submit(job(["sleep", "64"], accelerators=whole), plan, engine="local", store=store)
-    process_of(first, store)
+    get_process(first, store)
     second = api.submit(job(accelerators=whole), plan, engine="local", store=store)
     assert second.get_state() is State.QUEUED
     second.cancel()
     assert second.wait(10) is State.CANCELLED and "before it started" in second.record.reason
-    assert not place_of(second, store).task_folder.exists()
+    assert not get_place(second, store).task_folder.exists()
     first.cancel()
 
 
-def test_a_killed_agent_changes_nothing(job: Make, plan: Plan, store: Store, tmp_path: Path) -> None:
+def test_a_killed_agent_does_not_affect_running_jobs(job: Make, plan: Plan, store: Store, tmp_path: Path) -> None:
     held = api.submit(job(["sh", "-c", "echo begun; sleep 0.5; echo done"]), plan, engine="local", store=store)
-    process_of(held, store)
+    get_process(held, store)
     assert stop_agent(store.folder)
     assert held.wait(10) is State.COMPLETED
     assert "".join(held.logs()) == "begun\ndone\n"
 
 
-def test_a_job_that_ended_while_nobody_looked(job: Make, plan: Plan, store: Store) -> None:
+def test_a_job_that_ended_without_an_agent_has_its_exit_code(job: Make, plan: Plan, store: Store) -> None:
     held = api.submit(job(["sh", "-c", "sleep 0.2; exit 5"]), plan, engine="local", store=store)
-    process = process_of(held, store)
+    process = get_process(held, store)
     assert stop_agent(store.folder)
-    eventually(lambda: not process.is_alive)
+    wait_for(lambda: not process.is_alive)
     assert held.wait(10) is State.FAILED and held.record.exit_code == 5
 
 
 @pytest.mark.parametrize("agent", ["lives", "was killed"])
 @pytest.mark.parametrize("retries, end, attempts", [(0, State.NODE_FAIL, 1), (1, State.COMPLETED, 2)])
-def test_a_lost_job(job: Make, plan: Plan, store: Store, retries: int, end: State, attempts: int, agent: str) -> None:
+def test_a_lost_job_is_restarted_or_fails(
+    job: Make, plan: Plan, store: Store, retries: int, end: State, attempts: int, agent: str
+) -> None:
     text = 'echo $SUPERCLOUD_EPOCH; test "$SUPERCLOUD_EPOCH" = 2 || sleep 65'
     held = api.submit(job(["sh", "-c", text], retries=retries), plan, engine="local", store=store)
-    process = process_of(held, store)
+    process = get_process(held, store)
     if agent == "was killed":
         stop_agent(store.folder)
-    os.kill(process.pid, signal.SIGKILL)  # its wrapper: the program itself is left, and must not go on beside the next
+    os.kill(
+        process.pid, signal.SIGKILL
+    )  # its wrapper: the program itself is left, and must not run together with the next
     assert held.wait(10) is end
     assert held.record.attempt == attempts
     assert not runs.signal_all(store.folder / "local", held.key, 1, 0)
 
 
-def test_a_claim_is_for_one(tmp_path: Path) -> None:
+def test_a_claim_has_one_owner(tmp_path: Path) -> None:
     run = runs.Run(tmp_path, "k", 1, 0)
     out = tmp_path / "out"
     children = [run.spawn(["sh", "-c", f"echo x >>{out}"], "/", dict(os.environ)) for _ in range(8)]
@@ -172,7 +176,7 @@ def test_a_claim_is_for_one(tmp_path: Path) -> None:
     assert out.read_text() == "x\n" and run.read_exit_code() == 0
 
 
-def test_a_blocked_task_never_starts(tmp_path: Path) -> None:
+def test_a_blocked_task_is_never_started(tmp_path: Path) -> None:
     run = runs.Run(tmp_path, "k", 1, 0)
     run.block_start()
     run.spawn(["touch", str(tmp_path / "x")], "/", dict(os.environ)).wait()
@@ -181,13 +185,13 @@ def test_a_blocked_task_never_starts(tmp_path: Path) -> None:
     assert not runs.has_leftover_processes([run])
 
 
-def test_a_folder_that_is_not_there(job: Make, plan: Plan, store: Store) -> None:
+def test_a_missing_work_folder_fails_the_job(job: Make, plan: Plan, store: Store) -> None:
     held = run(job(workdir="/nowhere/at/all"), plan, store)
     assert (held.record.state, held.record.exit_code) == (State.FAILED, 126)
     assert "/nowhere/at/all" in "".join(held.logs())
 
 
-def test_too_much_for_one_command_line(job: Make, plan: Plan, store: Store) -> None:
+def test_arguments_beyond_the_limit_of_a_command_line_fail_the_job(job: Make, plan: Plan, store: Store) -> None:
     held = run(job(["true", *["x" * 100_000] * 40]), plan, store)
     assert held.record.state is State.FAILED and "could not be started" in held.record.reason
 
@@ -195,11 +199,11 @@ def test_too_much_for_one_command_line(job: Make, plan: Plan, store: Store) -> N
 def test_an_idle_agent_exits(job: Make, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LocalEngine, "idle_timeout", 0.1)
     run(job(), plan, store)
-    eventually(lambda: not stop_agent(store.folder, 0))
+    wait_for(lambda: not stop_agent(store.folder, 0))
     assert run(job(), plan, store).record.state is State.COMPLETED, "the next job finds another"
 
 
-def test_one_agent(job: Make, plan: Plan, store: Store) -> None:
+def test_only_one_agent_runs(job: Make, plan: Plan, store: Store) -> None:
     program = f"""
 import sys
 from pathlib import Path
@@ -221,7 +225,7 @@ def _read(path: Path) -> bytes:
         return b""
 
 
-def test_more_than_this_machine_can_play(job: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_larger_than_the_machine_is_rejected(job: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = LocalEngine(Connection(engine="local"), tmp_path)
     with pytest.raises(EngineError, match="at most 256"):
         engine.prepare(job(), Placement("c", "p", 300, 8, 8), "k")
@@ -230,7 +234,7 @@ def test_more_than_this_machine_can_play(job: Make, tmp_path: Path, monkeypatch:
         engine.prepare(job(), Placement("c", "p", 1, 8, 8), "k")
 
 
-def a_task(ref: int, nodes: int = 1, each: int = 0, held: tuple[int, ...] = (), **more: Any) -> Task:
+def build_task(ref: int, nodes: int = 1, each: int = 0, held: tuple[int, ...] = (), **more: Any) -> Task:
     settings = {"nodes": nodes, "accelerators_per_node": each, "node_accelerators": 8}
     return Task(
         ref,
@@ -250,15 +254,19 @@ def a_task(ref: int, nodes: int = 1, each: int = 0, held: tuple[int, ...] = (), 
     )
 
 
-def test_slots_go_to_those_who_came_first() -> None:
+def test_slots_are_leased_in_order_of_submission() -> None:
     places = slots.Capacity(8, False, 4)
-    running = [a_task(1, 1, 4, (0, 1, 2, 3))]
-    waiting = [a_task(2, 1, 2), a_task(3, 1, 4), a_task(4, 1, 1), a_task(5)]
+    running = [build_task(1, 1, 4, (0, 1, 2, 3))]
+    waiting = [build_task(2, 1, 2), build_task(3, 1, 4), build_task(4, 1, 1), build_task(5)]
     leases, hopeless = slots.lease_slots(running, waiting, places)
     assert [(task.ref, given) for task, given in leases] == [(2, [4, 5]), (5, [])], "4 must not overtake 3 for ever"
     assert not hopeless
-    assert [task.ref for task, _ in slots.lease_slots([], [a_task(6, 1, 16), a_task(7, 4, 8)], places)[1]] == [6]
-    assert slots.lease_slots([], [a_task(7, 4, 8)], places)[0][0][1] == list(range(8)), "four nodes share what there is"
+    assert [task.ref for task, _ in slots.lease_slots([], [build_task(6, 1, 16), build_task(7, 4, 8)], places)[1]] == [
+        6
+    ]
+    assert slots.lease_slots([], [build_task(7, 4, 8)], places)[0][0][1] == list(range(8)), (
+        "four nodes share what there is"
+    )
 
 
 def test_real_accelerators_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,7 +274,7 @@ def test_real_accelerators_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert slots.count_real_accelerators() == 2
     monkeypatch.setenv("SUPERCLOUD_ACCELERATORS", "5")
     assert slots.count_real_accelerators() == 5
-    assert slots.compute_capacity([a_task(1, 2, 8)]) == slots.Capacity(5, False, max(4, 2 * (os.cpu_count() or 1)))
+    assert slots.compute_capacity([build_task(1, 2, 8)]) == slots.Capacity(5, False, max(4, 2 * (os.cpu_count() or 1)))
 
 
 def test_real_accelerators_are_leased(job: Make, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,7 +286,7 @@ def test_real_accelerators_are_leased(job: Make, plan: Plan, store: Store, monke
     assert sorted("".join(one.logs()) for one in held) in (["0,1\n", "0,1\n", "2,3\n"], ["0,1\n", "2,3\n", "2,3\n"])
 
 
-def test_a_queue_takes_a_key_once(tmp_path: Path) -> None:
+def test_a_queue_accepts_a_key_once(tmp_path: Path) -> None:
     queue = Queue(tmp_path)
     assert queue.add(Submission("k", ("x",))) == queue.add(Submission("k", ("x",))) == "1"
     for other in (Submission("k", ("y",)), Submission("k", ("x",), recorded=1.0)):
@@ -288,7 +296,7 @@ def test_a_queue_takes_a_key_once(tmp_path: Path) -> None:
     queue.close()
 
 
-def test_the_wrapper_is_good_shell() -> None:
+def test_the_wrapper_passes_shellcheck() -> None:
     shellcheck = Path(sysconfig.get_path("scripts")) / "shellcheck"
     done = subprocess.run([shellcheck, runs._WRAPPER_SCRIPT], text=True, capture_output=True)
     assert done.returncode == 0, done.stdout
@@ -306,7 +314,7 @@ def test_processes_are_distinguished() -> None:
     assert ProcessId.parse("nonsense") is None
 
 
-def test_a_time_limit_ignores_a_clock_that_jumps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_time_limit_is_independent_of_the_wall_clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     queue = Queue(tmp_path)
     ref = int(queue.add(Submission("k", ("true",), settings={"time_limit": 60})))
     queue.record_start(ref, (), False)
@@ -322,8 +330,8 @@ def test_a_time_limit_ignores_a_clock_that_jumps(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.skipif(not are_allowed(), reason="this system gives no namespaces")
-def test_a_program_that_ends_on_a_full_disk_leaves_its_exit_code(tmp_path: Path) -> None:
-    """In a small file system of its own, which the program fills before it ends."""
+def test_the_exit_code_of_a_program_is_recorded_on_a_full_disk(tmp_path: Path) -> None:
+    """In a separate small file system, which the program fills before it ends."""
     script = """
     mount -t tmpfs -o size=64k tmpfs "$1" && mkdir "$1/task" || exit 99
     sh "$2" "$1/task" "$1/log" "$1" - sh -c 'cat /dev/zero >fill 2>/dev/null; exit 3' </dev/null
@@ -338,7 +346,7 @@ def test_a_program_that_ends_on_a_full_disk_leaves_its_exit_code(tmp_path: Path)
     assert (done.stdout.split(), done.stderr) == (["3"], "")
 
 
-def test_a_queue_that_could_not_be_written_is_opened_anew_when_its_jobs_are_looked_at(
+def test_a_queue_that_could_not_be_written_is_reopened_at_the_next_poll(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An engine is kept for as long as its process lives: one that was opened on a full disk does not stay so."""

@@ -19,10 +19,10 @@ def test_a_queued_job_is_not_refused_if_no_agent_can_be_started(
 ) -> None:
     engine = local.LocalEngine(Connection(engine="local"), tmp_path)
 
-    def no_process(*_: Any) -> None:
+    def refuse_process(*_: Any) -> None:
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
-    monkeypatch.setattr(local, "ensure_agent", no_process)
+    monkeypatch.setattr(local, "ensure_agent", refuse_process)
     with pytest.raises(SubmissionUnknownError, match="temporarily unavailable"):
         engine.submit(engine.prepare(build_job(image=None), SLURM_AT, "k"))
     assert engine.find(["k"], 0.0) == {"k": "1"}

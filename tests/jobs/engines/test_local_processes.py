@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jobs.waiting import eventually
+from jobs.waiting import wait_for
 
 from supercloud.jobs import api
 from supercloud.jobs.engines.local.agent import Agent
@@ -55,10 +55,10 @@ def find_sleep(run: Run) -> list[int]:
 @pytest.mark.parametrize("how", CLEARED)
 def test_a_program_without_its_environment_is_cancelled(job: Make, plan: Plan, store: Store, how: str) -> None:
     held = api.submit(job(CLEARED[how]), plan, engine="local", store=store)
-    sleeping = eventually(lambda: find_sleep(Run(store.folder / "local", held.key, 1, 0)))
+    sleeping = wait_for(lambda: find_sleep(Run(store.folder / "local", held.key, 1, 0)))
     held.cancel()
     assert held.wait(30) is State.CANCELLED
-    eventually(lambda: not any(map(is_sleep, sleeping)))
+    wait_for(lambda: not any(map(is_sleep, sleeping)))
 
 
 @pytest.mark.parametrize("limit", ["time_limit", "deadline"])
@@ -75,7 +75,7 @@ def test_a_wrapper_that_waits_for_a_lost_program_is_ended(tmp_path: Path, monkey
     ref = agent.queue.add(Submission("a", ("sleep", "62"), env={"PATH": os.environ["PATH"]}, settings=settings))
     (task,) = agent.start_tasks([])
     (run,) = agent.list_runs(task)
-    eventually(lambda: find_sleep(run))
+    wait_for(lambda: find_sleep(run))
     monkeypatch.setattr(agent, "signal_task", lambda task, number: 0)  # as if its program could not be found
     agent.queue.cancel(ref)
     agent.queue.record_termination(task.ref, State.CANCELLED, "cancelled")
@@ -86,7 +86,7 @@ def test_a_wrapper_that_waits_for_a_lost_program_is_ended(tmp_path: Path, monkey
     assert status.state is State.CANCELLED and not find_sleep(run)
 
 
-def test_what_a_session_has_left_is_found_and_agents_are_not(tmp_path: Path) -> None:
+def test_remaining_processes_of_a_session_are_found_but_not_agents(tmp_path: Path) -> None:
     """An agent that a job has started runs the jobs of others."""
     text = "sleep 62 & env SUPERCLOUD_AGENT=x sh -c 'sleep 62 & echo $! $$; exec sleep 62' & wait"
     env = {name: value for name, value in os.environ.items() if name != AGENT_VARIABLE}
@@ -106,7 +106,7 @@ def test_what_a_session_has_left_is_found_and_agents_are_not(tmp_path: Path) -> 
         leader.wait()
         assert len(find_related([process], []) - separate) == 1
         assert signal_all(tmp_path, "a", 1, signal.SIGKILL) == 1
-        eventually(lambda: find_related([process], []) == separate)
+        wait_for(lambda: find_related([process], []) == separate)
     finally:
         for pid in find_related([process], []):
             os.kill(pid, signal.SIGKILL)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jobs.waiting import eventually
+from jobs.waiting import wait_for
 
 from supercloud.errors import EngineError, InputError
 from supercloud.jobs import api
@@ -35,33 +35,33 @@ def submit(job: Make, plan: Plan, store: Store) -> Callable[..., api.Job]:
     return lambda text, **fields: api.submit(job(["sh", "-c", text], **fields), plan, engine="local", store=store)
 
 
-def said(held: api.Job) -> list[str]:
+def read_log_lines(held: api.Job) -> list[str]:
     return sorted("".join(held.logs()).split("\n")[:-1])
 
 
-def test_an_array_runs_as_often_as_it_says(submit: Callable[..., api.Job]) -> None:
+def test_an_array_runs_each_task_once(submit: Callable[..., api.Job]) -> None:
     held = submit('echo "$SUPERCLOUD_ARRAY_INDEX of $SUPERCLOUD_ARRAY_COUNT at $MASTER_PORT"', array=5)
     assert held.result(30).exit_code == 0
-    lines = said(held)
+    lines = read_log_lines(held)
     assert [line.split(" at ")[0] for line in lines] == [f"{index} of 5" for index in range(5)]
     assert len({line.split(" at ")[1] for line in lines}) == 5, "each has a port of its own"
     bad = submit("exit $SUPERCLOUD_ARRAY_INDEX", array=3)
     assert bad.wait(30) is State.FAILED and bad.record.reason.startswith("2 of 3 tasks: ended with exit code")
 
 
-def test_an_array_is_cancelled_whole(submit: Callable[..., api.Job], store: Store) -> None:
+def test_all_tasks_of_an_array_are_cancelled(submit: Callable[..., api.Job], store: Store) -> None:
     held = submit("sleep 60", array=30)
-    eventually(lambda: held.get_state() is State.RUNNING)
+    wait_for(lambda: held.get_state() is State.RUNNING)
     held.cancel()
     assert held.wait(30) is State.CANCELLED
 
 
-def test_arrays_have_an_end(submit: Callable[..., api.Job]) -> None:
+def test_the_size_of_an_array_is_limited(submit: Callable[..., api.Job]) -> None:
     with pytest.raises(EngineError, match="at most 10000"):
         submit("true", array=10_001)
 
 
-def test_one_after_the_other(submit: Callable[..., api.Job], tmp_path: Path) -> None:
+def test_dependent_jobs_run_in_order(submit: Callable[..., api.Job], tmp_path: Path) -> None:
     first = submit(f"sleep 0.3; echo one >>{tmp_path}/order", name="first")
     array = submit(f"echo many >>{tmp_path}/order", array=3, after=["first"], name="array")
     last = submit(f"echo last >>{tmp_path}/order", after=["array", str(first.id)])
@@ -81,7 +81,7 @@ def test_a_job_that_depends_on_a_failed_job_never_starts(submit: Callable[..., a
         submit("true", after=["nobody"])
 
 
-def test_engines_do_not_wait_for_each_other(
+def test_a_dependency_on_a_job_of_another_engine_is_rejected(
     submit: Callable[..., api.Job], job: Make, plan: Plan, store: Store
 ) -> None:
     here = submit("sleep 5", name="here")
@@ -90,17 +90,17 @@ def test_engines_do_not_wait_for_each_other(
     here.cancel()
 
 
-def test_another_try_by_exit_code(submit: Callable[..., api.Job]) -> None:
+def test_jobs_are_retried_by_exit_code(submit: Callable[..., api.Job]) -> None:
     rules = [{"exit_codes": [7], "action": "fail"}, {"exit_codes": [7, 42], "action": "retry"}]
     text = 'echo $SUPERCLOUD_EPOCH; [ "$SUPERCLOUD_EPOCH" -ge 3 ] || exit 42; exit 7'
     held = submit(text, retries=9, retry_rules=rules)
     assert held.wait(30) is State.FAILED and held.record.exit_code == 7 and held.record.attempt == 3
-    assert said(held) == ["1", "2", "3"]
+    assert read_log_lines(held) == ["1", "2", "3"]
     tired = submit("exit 42", retries=2, retry_rules=rules)
     assert tired.wait(30) is State.FAILED and tired.record.attempt == 3
 
 
-def test_a_deadline_ends_what_runs_and_what_waits(submit: Callable[..., api.Job]) -> None:
+def test_a_deadline_ends_running_and_waiting_jobs(submit: Callable[..., api.Job]) -> None:
     start = time.monotonic()
     running = submit("sleep 60", deadline="3 s", accelerators={"count": 8})
     waiting = submit("true", deadline="1 s", accelerators={"count": 8})
@@ -109,7 +109,7 @@ def test_a_deadline_ends_what_runs_and_what_waits(submit: Callable[..., api.Job]
     assert time.monotonic() - start < 15
 
 
-def test_secrets_are_read_where_it_runs_and_kept_nowhere(
+def test_secrets_are_read_at_start_and_never_stored(
     submit: Callable[..., api.Job], store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "secrets"
@@ -175,7 +175,7 @@ def test_a_job_that_breaks_the_agent_fails_alone(tmp_path: Path, monkeypatch: py
     assert "cannot run it: ZeroDivisionError: no such number" in found[refs[0]].reason
 
 
-def test_text_that_no_program_can_get_fails_its_job(tmp_path: Path) -> None:
+def test_text_that_cannot_be_an_argument_fails_its_job(tmp_path: Path) -> None:
     folder = tmp_path / "local"
     agent = Agent(folder, open_pipe_in(folder), idle=0.0)
     settings = {"nodes": 1, "tasks_per_node": 1, "port": 1, "workdir": "/"}
@@ -191,7 +191,7 @@ def open_pipe_in(folder: Path) -> int:
     return open_pipe(folder)
 
 
-def test_an_image_needs_something_that_runs_it(
+def test_an_image_needs_a_container_runtime(
     submit: Callable[..., api.Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
@@ -204,7 +204,7 @@ def test_an_image_needs_something_that_runs_it(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     held = submit("echo inside", image="nvcr.io/pytorch:26.01")
     assert held.wait(20) is State.COMPLETED
-    assert said(held)[1] == "inside" and said(held)[0].startswith("exec --bind ")
+    assert read_log_lines(held)[1] == "inside" and read_log_lines(held)[0].startswith("exec --bind ")
 
 
 def test_a_job_is_recalled_only_before_it_starts(job: Make, tmp_path: Path) -> None:
@@ -231,10 +231,10 @@ def test_a_job_is_recalled_only_before_it_starts(job: Make, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("field, value", [("checkpoint", {"path": "/tmp/c"}), ("time_limit", "1 h")])
-def test_the_helper_is_there_when_it_is_needed(
+def test_the_checkpoint_helper_is_available_if_needed(
     submit: Callable[..., api.Job], tmp_path: Path, field: str, value: Any
 ) -> None:
     held = submit('[ -x "${SUPERCLOUD_COMMIT:-/nowhere}" ] && echo yes || echo no', **{field: value})
     assert held.wait(20) is State.COMPLETED
-    assert said(held) == (["yes"] if field == "checkpoint" else ["no"])
+    assert read_log_lines(held) == (["yes"] if field == "checkpoint" else ["no"])
     assert os.path.exists(tmp_path)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jobs.engines.kubernetes_jobs import list_of
+from jobs.engines.kubernetes_jobs import build_list
 
 from supercloud.errors import EngineError
 from supercloud.jobs import api
@@ -63,7 +63,7 @@ ODD = [
 
 
 class Server(http.server.BaseHTTPRequestHandler):
-    """Says to every question but the first one what it is told to."""
+    """Answers every request except the first with a given response."""
 
     body = b"{}"
     code = 200
@@ -104,7 +104,7 @@ def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     thread.join()
 
 
-def questions(engine: Any) -> list[Callable[[], Any]]:
+def list_questions(engine: Any) -> list[Callable[[], Any]]:
     """Everything that is asked of an engine."""
     ref = "1" if isinstance(engine, SlurmEngine) else "jobset/llm/a/1"
     return [
@@ -127,12 +127,12 @@ def ask(question: Callable[[], Any]) -> str:
 
 
 @pytest.mark.parametrize("body", ODD, ids=range(len(ODD)))
-def test_odd_answers_of_slurmrestd(address: str, body: bytes, tmp_path: Path) -> None:
+def test_invalid_responses_of_slurmrestd_are_errors(address: str, body: bytes, tmp_path: Path) -> None:
     engine = SlurmEngine(Connection(engine="slurm", via=address), tmp_path)
     Server.body = body
     for code in (200, 500):
         Server.code = code
-        for question in questions(engine):
+        for question in list_questions(engine):
             ask(question)
     Server.code = 200
     said = ask(engine.list_nodes), ask(lambda: engine.poll(["1"]))
@@ -141,25 +141,25 @@ def test_odd_answers_of_slurmrestd(address: str, body: bytes, tmp_path: Path) ->
     assert "closed the connection" in ask(engine.list_nodes)
 
 
-def test_an_odd_answer_names_address_field_and_value(address: str, tmp_path: Path) -> None:
+def test_an_invalid_response_is_reported_with_address_field_and_value(address: str, tmp_path: Path) -> None:
     Server.body = b'{"nodes": [{"name": "a"}, {"name": 7, "state": [1]}]}'
     said = ask(SlurmEngine(Connection(engine="slurm", via=address), tmp_path).list_nodes)
     assert f"GET {address}/slurm/" in said and "nodes[1].name is 7, not a text" in said and "nodes[1].state" in said
 
 
 @pytest.mark.slow
-def test_recorded_answers_with_something_wrong_in_them(address: str, tmp_path: Path) -> None:
+def test_recorded_responses_with_a_wrong_value_are_errors(address: str, tmp_path: Path) -> None:
     chance = random.Random(20261122)
     engine = SlurmEngine(Connection(engine="slurm", via=address), tmp_path)
     for name in ("jobs", "nodes", "accounts"):
         whole = json.loads((RECORDINGS / f"rest-{name}-26.05.json").read_text())
         for _ in range(60):
-            Server.body = json.dumps(with_something_odd(copy.deepcopy(whole), chance)).encode()
-            for question in questions(engine)[:4]:
+            Server.body = json.dumps(replace_one_value(copy.deepcopy(whole), chance)).encode()
+            for question in list_questions(engine)[:4]:
                 ask(question)
 
 
-def with_something_odd(value: Any, chance: random.Random) -> Any:
+def replace_one_value(value: Any, chance: random.Random) -> Any:
     """The same with one value, anywhere in it, of another type."""
     place = value
     while True:
@@ -173,13 +173,13 @@ def with_something_odd(value: Any, chance: random.Random) -> Any:
 
 
 @pytest.mark.parametrize("body", ODD, ids=range(len(ODD)))
-def test_odd_answers_of_kubernetes(body: bytes, tmp_path: Path) -> None:
+def test_invalid_responses_of_kubernetes_are_errors(body: bytes, tmp_path: Path) -> None:
     class Odd:
         def send(self, method: str, path: str, data: bytes | None, kind: str) -> tuple[int, bytes]:
             return 200, body
 
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, Odd())
-    for question in questions(engine):
+    for question in list_questions(engine):
         ask(question)
     assert "GET /api" in ask(engine.list_nodes) and "GET /apis" in ask(lambda: engine.poll(["jobset/llm/a/1"]))
     assert ask(lambda: engine.cancel("jobset/llm/a/1")), "it was not asked for"
@@ -211,7 +211,7 @@ ODD_JOBS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("odd", ODD_JOBS, ids=range(len(ODD_JOBS)))
-def test_numbers_and_texts_beyond_the_store_are_an_error_or_made_valid(
+def test_values_that_the_store_cannot_have_are_rejected_or_corrected(
     address: str, plan: Plan, store: Store, odd: dict[str, Any]
 ) -> None:
     Server.body = b'{"job_id": 7, "errors": []}'
@@ -232,7 +232,7 @@ def test_numbers_and_texts_beyond_the_store_are_an_error_or_made_valid(
     assert record.compute_run_time() < 1e12 and record.total_attempts < 2**33
 
 
-def test_an_answer_with_more_values_than_memory_holds_is_an_error(address: str, tmp_path: Path) -> None:
+def test_a_response_with_too_many_values_is_an_error(address: str, tmp_path: Path) -> None:
     """24 MiB of empty lists took 638 MiB; what is counted before it is read takes nothing."""
     Server.body = b'{"jobs":[],"x":[' + b"[]," * 2_100_000 + b"[]]}"
     engine = SlurmEngine(Connection(engine="slurm", via=address), tmp_path)
@@ -244,7 +244,7 @@ def test_an_answer_with_more_values_than_memory_holds_is_an_error(address: str, 
         tracemalloc.stop()
 
 
-def test_lines_of_commands_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_of_commands_is_read_line_by_line_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "_MAX_LINES", 3)
     assert list(answers.iter_lines("a\n\nb\u2028c\nd", "squeue")) == ["a", "b\u2028c", "d"]
     for read in (
@@ -259,7 +259,7 @@ def test_lines_of_commands_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) 
             read("x\n" * 4)
 
 
-def test_a_number_that_is_not_set_may_be_any(address: str, tmp_path: Path) -> None:
+def test_an_unset_number_can_have_any_value(address: str, tmp_path: Path) -> None:
     unset = {"set": False, "infinite": True, "number": 2**64 - 1}
     Server.body = json.dumps(
         {
@@ -280,7 +280,7 @@ def test_a_number_that_is_not_set_may_be_any(address: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("nodes", [{"alloc_cpus": HUGE}, {"tres_used": "gres/gpu=" + "9" * 5000, "tres": "gres/gpu=8"}])
-def test_a_node_that_counts_beyond_reason_is_an_error(address: str, tmp_path: Path, nodes: dict[str, Any]) -> None:
+def test_a_node_with_excessive_counts_is_an_error(address: str, tmp_path: Path, nodes: dict[str, Any]) -> None:
     Server.body = json.dumps({"nodes": [{"name": "a", "state": ["IDLE"]} | nodes]}).encode()
     assert ask(SlurmEngine(Connection(engine="slurm", via=address), tmp_path).list_nodes)
 
@@ -297,13 +297,13 @@ ODD_OBJECTS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("odd", ODD_OBJECTS, ids=range(len(ODD_OBJECTS)))
-def test_numbers_and_texts_of_kubernetes_are_an_error_or_made_valid(tmp_path: Path, odd: dict[str, Any]) -> None:
+def test_invalid_values_of_kubernetes_are_rejected_or_corrected(tmp_path: Path, odd: dict[str, Any]) -> None:
     class Odd:
         def send(self, method: str, path: str, data: bytes | None, kind: str) -> tuple[int, bytes]:
             item = {"spec": {"replicatedJobs": []}, **odd}
             item["metadata"] = {"name": "a", "uid": "u", "labels": {}, **odd.get("metadata", {})}
             place = path.partition("?")[0]
-            return 200, json.dumps(list_of(place, [item] if "/jobsets" in path else [])).encode()
+            return 200, json.dumps(build_list(place, [item] if "/jobsets" in path else [])).encode()
 
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, Odd())
     try:
@@ -324,14 +324,14 @@ def test_a_refusal_of_kubernetes_is_valid_text(tmp_path: Path) -> None:
     assert said.encode() == b"?x"
 
 
-def test_a_status_has_numbers_that_the_store_holds() -> None:
+def test_a_status_rejects_numbers_that_the_store_cannot_have() -> None:
     for odd in ({"attempt": HUGE}, {"exit_code": -HUGE}, {"started": 1e300}, {"ended": float("nan")}):
         with pytest.raises(EngineError, match="the (attempt|exit code|start|end) of a job is"):
             Status(State.FAILED, **odd)  # type: ignore[arg-type]
     assert Status(State.FAILED, reason="\ud800x\U0001f600").reason == "?x\U0001f600"
 
 
-def test_odd_answers_of_commands() -> None:
+def test_invalid_output_of_commands_is_an_error() -> None:
     with pytest.raises(EngineError, match="CPUAlloc of a is 'x'"):
         list(nodes.parse_nodes("NodeName=a CPUAlloc=x State=IDLE", {}))
     with pytest.raises(EngineError, match="not a list of nodes"):
@@ -353,7 +353,7 @@ def test_odd_answers_of_commands() -> None:
 
 
 @pytest.mark.parametrize("key", ["checkpoint", "ssh", "ref", "lock", "log", "runs", "queue.db"])
-def test_every_key_can_be_used_and_leaves_others_alone(key: str, plan: Plan, store: Store, address: str) -> None:
+def test_keys_equal_to_file_names_do_not_affect_other_jobs(key: str, plan: Plan, store: Store, address: str) -> None:
     Server.body = b'{"job_id": 7, "errors": []}'
     job = JobSpec.model_validate({"name": "job", "command": ["true"], "checkpoint": {"path": "/scratch/c"}})
     there = Connection(engine="slurm", via=address)
@@ -383,7 +383,7 @@ def test_proxies_of_the_environment_are_not_used(address: str, tmp_path: Path, m
     )
 
 
-def test_plain_http_beyond_this_machine_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_plain_http_to_other_machines_causes_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     web.warn_of_plaintext.cache_clear()
     with caplog.at_level(logging.WARNING):
         for address in ("http://127.0.0.1:6820", "http://localhost:1", "http://[::1]:1", "https://ctl1:6820"):

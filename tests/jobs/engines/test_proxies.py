@@ -37,7 +37,7 @@ JOBS = "/apis/batch/v1/namespaces/team/jobs"
 
 
 @contextlib.contextmanager
-def running(server: socketserver.BaseServer) -> Iterator[None]:
+def run_server(server: socketserver.BaseServer) -> Iterator[None]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
@@ -49,8 +49,8 @@ def running(server: socketserver.BaseServer) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def proxy(answer: Callable[[socket.socket], None]) -> Iterator[str]:
-    """A proxy that reads the head of each request and then does what it is told to; its address."""
+def run_proxy(answer: Callable[[socket.socket], None]) -> Iterator[str]:
+    """A proxy that reads the head of each request and then calls ``answer``; yields its address."""
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:
@@ -60,11 +60,11 @@ def proxy(answer: Callable[[socket.socket], None]) -> Iterator[str]:
                     head += more
                 answer(self.request)
 
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server, running(server):
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server, run_server(server):
         yield f"http://127.0.0.1:{server.server_address[1]}"
 
 
-def tunnel_to(port: int) -> Callable[[socket.socket], None]:
+def build_tunnel(port: int) -> Callable[[socket.socket], None]:
     """What a proxy does that lets everything through."""
 
     def copy(source: socket.socket, target: socket.socket) -> None:
@@ -108,7 +108,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
-def test_an_answer_that_is_lost_in_the_tunnel_of_a_proxy_leaves_the_job_unknown(
+def test_a_response_lost_in_the_tunnel_of_a_proxy_leaves_the_submission_unknown(
     taken: list[bytes], tmp_path: Path
 ) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
@@ -140,7 +140,7 @@ def test_an_answer_that_is_lost_in_the_tunnel_of_a_proxy_leaves_the_job_unknown(
     tls.load_cert_chain(certificate, key)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Taker) as server:
         server.socket = tls.wrap_socket(server.socket, server_side=True)
-        with running(server), proxy(tunnel_to(server.server_port)) as address:
+        with run_server(server), run_proxy(build_tunnel(server.server_port)) as address:
             config = tmp_path / "kubeconfig"
             write_kubeconfig(config, SERVER, **{"proxy-url": address, "certificate-authority": str(certificate)})
             with pytest.raises(SubmissionUnknownError, match="is unreachable"):
@@ -148,8 +148,8 @@ def test_an_answer_that_is_lost_in_the_tunnel_of_a_proxy_leaves_the_job_unknown(
     assert taken == [b'{"kind": "Job"}'] * 2
 
 
-def test_an_answer_that_is_lost_by_a_proxy_that_forwards_leaves_the_job_unknown(taken: list[bytes]) -> None:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Taker) as server, running(server):
+def test_a_response_lost_by_a_forwarding_proxy_leaves_the_submission_unknown(taken: list[bytes]) -> None:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Taker) as server, run_server(server):
         with (
             urllib3.ProxyManager(f"http://127.0.0.1:{server.server_port}") as pools,
             pytest.raises(SubmissionUnknownError),
@@ -208,7 +208,7 @@ BROKEN = [
 def test_nothing_is_sent_to_kubernetes_if_a_proxy_refuses_the_tunnel(
     taken: list[bytes], tmp_path: Path, answer: Callable[[socket.socket], None]
 ) -> None:
-    with proxy(answer) as address:
+    with run_proxy(answer) as address:
         write_kubeconfig(tmp_path / "kubeconfig", SERVER, **{"proxy-url": address})
         with pytest.raises(EngineError, match="is unreachable.*through the proxy") as caught:
             ApiClient(ClusterTransport(config_file=tmp_path / "kubeconfig")).post(JOBS, {"kind": "Job"})
@@ -221,7 +221,7 @@ def test_nothing_is_sent_to_slurmrestd_if_a_proxy_refuses_the_tunnel(
 ) -> None:
     monkeypatch.setenv("SLURM_JWT", "secret")
     monkeypatch.setenv(tokens.ADDRESS_VARIABLE, SLURM)
-    with proxy(answer) as address:
+    with run_proxy(answer) as address:
         monkeypatch.setenv(web.PROXY_VARIABLE, address)
         with pytest.raises(EngineError, match="is unreachable.*through the proxy") as caught:
             RestController(SLURM, tmp_path)._send(
@@ -231,7 +231,7 @@ def test_nothing_is_sent_to_slurmrestd_if_a_proxy_refuses_the_tunnel(
 
 
 class NoteAll(socketserver.BaseRequestHandler):
-    """Notes what comes first, and says nothing."""
+    """Records the first bytes, and sends nothing."""
 
     seen: list[bytes] = []
 
@@ -239,23 +239,23 @@ class NoteAll(socketserver.BaseRequestHandler):
         NoteAll.seen.append(self.request.recv(4096))
 
 
-def by_urllib(address: str, limits: ResponseLimits, patch: pytest.MonkeyPatch) -> None:
+def send_by_urllib(address: str, limits: ResponseLimits, patch: pytest.MonkeyPatch) -> None:
     patch.setenv(web.PROXY_VARIABLE, address)
     web.send(urllib.request.Request(SLURM, b"{}", method="POST"), 60, limits)
 
 
-def by_urllib3(address: str, limits: ResponseLimits, patch: pytest.MonkeyPatch) -> None:
+def send_by_urllib3(address: str, limits: ResponseLimits, patch: pytest.MonkeyPatch) -> None:
     with urllib3.ProxyManager(address) as pools:
         connection.send(pools, "POST", f"https://{HOST}{JOBS}", b"{}", {}, limits)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("send", [by_urllib, by_urllib3])
+@pytest.mark.parametrize("send", [send_by_urllib, send_by_urllib3])
 @pytest.mark.parametrize("before", [b"", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["tunnel", "TLS"])
-def test_a_connection_that_a_proxy_makes_byte_by_byte_ends_at_the_deadline(
+def test_a_slow_proxy_is_given_up_at_the_deadline(
     monkeypatch: pytest.MonkeyPatch, send: Callable[[str, ResponseLimits, pytest.MonkeyPatch], None], before: bytes
 ) -> None:
-    """Nothing was sent until then; a proxy that is let go on comes to the end of what it says."""
+    """Nothing was sent until then; the proxy ends when its response is complete."""
     ended: list[bool] = []
 
     def answer(client: socket.socket) -> None:
@@ -267,7 +267,7 @@ def test_a_connection_that_a_proxy_makes_byte_by_byte_ends_at_the_deadline(
             time.sleep(0.01)
         ended.append(True)
 
-    with proxy(answer) as address, pytest.raises((EngineError, urllib.error.URLError)) as caught:
+    with run_proxy(answer) as address, pytest.raises((EngineError, urllib.error.URLError)) as caught:
         send(address, ResponseLimits(1000, 0.3), monkeypatch)
     assert "no connection after 0.3 s, through the proxy" in str(caught.value)
     assert not isinstance(caught.value, SubmissionUnknownError) and not ended
@@ -276,7 +276,7 @@ def test_a_connection_that_a_proxy_makes_byte_by_byte_ends_at_the_deadline(
 def test_a_proxy_of_https_gets_no_password_in_plain_text(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """http.client would speak plain HTTP to it: slurmrestd is not reached that way, and Kubernetes is, over TLS."""
     seen: list[bytes] = []
-    with socketserver.TCPServer(("127.0.0.1", 0), NoteAll) as server, running(server):
+    with socketserver.TCPServer(("127.0.0.1", 0), NoteAll) as server, run_server(server):
         monkeypatch.setattr(NoteAll, "seen", seen)
         address = f"127.0.0.1:{server.server_address[1]}"
         monkeypatch.setattr(connection, "_RETRY_DELAYS", ())

@@ -26,13 +26,13 @@ SHELLCHECK = Path(sysconfig.get_path("scripts")) / "shellcheck"
 Make = Callable[..., JobSpec]
 
 
-def argv(job: JobSpec, plan: Plan) -> tuple[str, ...]:
+def build_argv(job: JobSpec, plan: Plan) -> tuple[str, ...]:
     at = place(job, plan)
     assert isinstance(at, Placement)
     return commands.build_sbatch(job, at, "k", "/state/100%/log")
 
 
-def test_a_training_job(job: Make, plan: Plan) -> None:
+def test_a_training_job_has_all_options_of_sbatch(job: Make, plan: Plan) -> None:
     asked = job(
         accelerators={"type": "h100", "count": 64},
         time_limit="25 h",
@@ -42,7 +42,7 @@ def test_a_training_job(job: Make, plan: Plan) -> None:
         workdir="/scratch",
         place={"near": "leaf"},
     )
-    assert argv(asked, plan) == (
+    assert build_argv(asked, plan) == (
         "sbatch",
         "--parsable",
         "--job-name=job",
@@ -65,20 +65,20 @@ def test_a_training_job(job: Make, plan: Plan) -> None:
 
 
 def test_options_that_are_not_requested_are_omitted(job: Make, plan: Plan) -> None:
-    small = argv(job(accelerators={"type": "h100", "count": 2}), plan)
+    small = build_argv(job(accelerators={"type": "h100", "count": 2}), plan)
     for option in ("--exclusive", "--time", "--account", "--switches", "--nodelist", "--chdir", "--segment"):
         assert not any(item.startswith(option) for item in small)
     assert "--no-requeue" in small
-    several = argv(job(accelerators={"type": "h100", "count": 16}), plan)
+    several = build_argv(job(accelerators={"type": "h100", "count": 16}), plan)
     assert "--switches=1@0-00:05:00" in several, "a preference does not wait for ever"
 
 
-def test_pinned_nodes(job: Make, plan: Plan) -> None:
+def test_pinned_nodes_are_a_node_list(job: Make, plan: Plan) -> None:
     pinned = job(accelerators={"type": "h100", "count": 16}, place={"nodes": ["train-[0001-0002]"]})
-    assert "--nodelist=train-0001,train-0002" in argv(pinned, plan)
+    assert "--nodelist=train-0001,train-0002" in build_argv(pinned, plan)
 
 
-def test_accelerators_slurm_cannot_count(job: Make, tmp_path: Path) -> None:
+def test_accelerators_without_a_slurm_name_are_rejected(job: Make, tmp_path: Path) -> None:
     at = Placement("c", "p", 1, 8, 8, "cerebras-wse-3")
     with pytest.raises(EngineError, match="no Slurm name for cerebras-wse-3"):
         SlurmEngine(Connection(engine="slurm"), tmp_path).prepare(job(), at, "k")
@@ -122,7 +122,7 @@ def test_no_text_of_a_job_is_read_by_a_shell(
     assert not list(folder.iterdir())
 
 
-def test_a_script_of_the_users_own(job: Make) -> None:
+def test_a_script_of_the_user_is_submitted_unchanged(job: Make) -> None:
     at = Placement("c", "p", 2, 8, 8, "h100-sxm", request=SlurmRequest("h100"))
     text = render_script(job(script="#!/bin/bash -e\necho $A\n", env={"A": "b c"}), at, "k", "/state")
     assert text.startswith("#!/bin/bash -e\n# job job, key k")
@@ -130,14 +130,14 @@ def test_a_script_of_the_users_own(job: Make) -> None:
     assert render_script(job(script="true"), at, "k", "/state").startswith("#!/bin/bash\n")
 
 
-def test_scripts_are_good_shell(job: Make) -> None:
+def test_batch_scripts_pass_shellcheck(job: Make) -> None:
     at = Placement("c", "p", 2, 8, 8, "h100-sxm", request=SlurmRequest("h100"))
     asked = job(["echo", "a b"], env={"A": "it's"}, checkpoint={"path": "/s", "every": "20 min"})
     text = render_script(asked, at, "k", "/state")
     assert "export SUPERCLOUD_CHECKPOINT_SECONDS=1200" in text
     task = shlex.split(text[text.index("srun") :])
     for shell, part in (("bash", text), ("sh", task[task.index("-c") + 1])):
-        # what stands in single quotes is meant for the step, and is checked by itself
+        # text in single quotes is for the step, and is checked separately
         command = [SHELLCHECK, "-s", shell, "-e", "SC2016", "-"]
         done = subprocess.run(command, input=part, text=True, capture_output=True)
         assert done.returncode == 0, done.stdout

@@ -1,4 +1,4 @@
-"""Programs and scripts in images: the real batch script in a real bash, with stand-ins for what a cluster may have."""
+"""Programs and scripts in images: the batch script in a real bash, with stand-ins for the runtimes of a cluster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Make = Callable[..., JobSpec]
 AT = Placement("c", "p", 2, 8, 8, "h100-sxm", request=SlurmRequest("h100"))
 IMAGE: dict[str, Any] = {"image": "nvcr.io/nvidia/pytorch:26.01-py3", "workdir": "/", "checkpoint": {"path": "/tmp"}}
 
-# Runs the command of a step here, after its options; with pyxis it says so in its help.
+# Runs the command of a step here, after its options; with pyxis its help shows it.
 SRUN = """\
 #!/bin/sh
 if [ "$1" = --help ]; then
@@ -51,7 +51,7 @@ esac
 
 @pytest.fixture
 def ran(tmp_path: Path) -> Callable[..., tuple[str, list[str]]]:
-    """Runs a batch script where these programs are; what it printed, and what those were told."""
+    """Run a batch script with these programs installed; returns its output and their arguments."""
 
     def run(text: str, *programs: str, code: int = 0) -> tuple[str, list[str]]:
         folder = tmp_path / "-".join(("bin", *programs))
@@ -86,7 +86,7 @@ read -r line && echo "fed: $line"
 
 
 @pytest.mark.parametrize("programs", [("pyxis",), ("apptainer",), ("enroot",)])
-def test_a_program_and_a_script(job: Make, ran: Callable[..., Any], programs: tuple[str, ...]) -> None:
+def test_programs_and_scripts_run_in_a_container(job: Make, ran: Callable[..., Any], programs: tuple[str, ...]) -> None:
     said, _ = ran(render_script(job(["echo", "it's $A", "b"], **IMAGE), AT, "k", HOME), *programs)
     assert said == "it's $A b\n"
     asked = job(script=SCRIPT, env={"A": "a  b"}, **IMAGE)
@@ -117,12 +117,12 @@ def test_apptainer_and_enroot_get_the_same_options(job: Make, ran: Callable[...,
         assert f"--mount {mount}" in started
 
 
-def test_a_cluster_without_any_says_so(job: Make, ran: Callable[..., Any]) -> None:
+def test_a_node_without_a_container_runtime_is_an_error(job: Make, ran: Callable[..., Any]) -> None:
     said, _ = ran(render_script(job(["true"], **IMAGE), AT, "k", HOME), code=78)
     assert "no pyxis, apptainer, singularity or enroot" in said
 
 
-def test_a_bundle_is_for_slurm_itself(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
+def test_an_oci_bundle_is_passed_to_slurm(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "bundle").mkdir()
     (tmp_path / "bundle/config.json").write_text("{}")
     _, told = ran(render_script(job(["true"], image=f"{tmp_path}/bundle"), AT, "k", HOME), "pyxis")
@@ -130,14 +130,14 @@ def test_a_bundle_is_for_slurm_itself(job: Make, ran: Callable[..., Any], tmp_pa
 
 
 @pytest.mark.parametrize("wish", [{}, {"retries": 2, "retry_rules": [{"exit_codes": [5], "action": "retry"}]}])
-def test_exit_codes_come_out(job: Make, ran: Callable[..., Any], wish: dict[str, Any]) -> None:
+def test_exit_codes_are_passed_through_containers(job: Make, ran: Callable[..., Any], wish: dict[str, Any]) -> None:
     ran(render_script(job(script="exit 9", **IMAGE, **wish), AT, "k", HOME), "pyxis", code=9)
     ran(render_script(job(["sh", "-c", "exit 4"], **IMAGE, **wish), AT, "k", HOME), "apptainer", code=4)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("home", ["'/state/with space'", HOME])
-def test_batch_scripts_are_good_shell(job: Make, home: str) -> None:
+def test_batch_scripts_with_images_pass_shellcheck(job: Make, home: str) -> None:
     retried = {"retries": 3, "retry_rules": [{"exit_codes": [42], "action": "retry"}]}
     for asked in (job(["echo", "a"], **IMAGE, **retried), job(script=SCRIPT, **IMAGE), job(["a"], image="/a b/c.sqsh")):
         text = render_script(asked, AT, "k", home, change_folder=True)
@@ -146,7 +146,7 @@ def test_batch_scripts_are_good_shell(job: Make, home: str) -> None:
         assert done.returncode == 0, done.stdout
 
 
-def test_a_script_may_hold_what_ends_it() -> None:
+def test_a_script_can_have_its_end_marker() -> None:
     body = "cat <<END_OF_SCRIPT\nhello\nEND_OF_SCRIPT\n"
     _, document = build_script_feed(body)
     assert document == f"<<'END_OF_SCRIPT_'\n{body}END_OF_SCRIPT_\n"
@@ -162,7 +162,7 @@ def test_a_script_may_hold_what_ends_it() -> None:
         ("localhost:5000/a/b", "localhost:5000#a/b"),
     ],
 )
-def test_images_as_pyxis_calls_them(image: str, name: str) -> None:
+def test_images_have_the_format_of_pyxis(image: str, name: str) -> None:
     assert format_image(image) == name
 
 
@@ -177,5 +177,5 @@ def test_images_as_pyxis_calls_them(image: str, name: str) -> None:
         ("#!", ()),
     ],
 )
-def test_what_runs_a_script(first: str, words: tuple[str, ...]) -> None:
+def test_the_interpreter_of_a_script_is_read(first: str, words: tuple[str, ...]) -> None:
     assert parse_shebang(f"{first}\ntrue\n") == words

@@ -95,7 +95,7 @@ def test_a_job_whose_answer_was_lost_is_not_the_job_of_another_record(
 
 
 class Queue:
-    """A controller and its commands: jobs as number -> state, all of one key; it forgets and ends what it is told."""
+    """A controller and its commands: jobs as number -> state, all of one key; it forgets and ends the given ones."""
 
     def __init__(self, jobs: dict[int, str], comment: str = f"supercloud:k:{16 * 'a'}:{16 * 'b'}"):
         self.jobs, self.comment, self.forgotten = jobs, comment, dict[int, str]()
@@ -126,7 +126,7 @@ class Queue:
 
 
 class Amnesiac:
-    """Slurm without accounts, whose controller forgets at once; whoever runs sbatch is killed."""
+    """Slurm without accounting, whose controller forgets immediately; the caller of sbatch is killed."""
 
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
         if "sbatch" in argv:
@@ -137,7 +137,7 @@ class Amnesiac:
 
 
 @pytest.mark.slow
-def test_the_record_of_a_job_whose_submitter_was_killed_says_what_is_known_of_it(
+def test_the_record_of_a_job_whose_submitter_was_killed_has_the_known_status(
     tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Also where Slurm never can say whether it has the job; time is counted from the end of its sbatch."""
@@ -166,7 +166,7 @@ def test_the_record_of_a_job_whose_submitter_was_killed_says_what_is_known_of_it
         assert store.get(1).state is State.SUBMITTING
 
 
-def submitted_twice(address: str, plan: Plan, store: Store) -> Job:
+def submit_twice(address: str, plan: Plan, store: Store) -> Job:
     """A job whose first submission got no answer, and which was submitted again when its time was up."""
     Scheduler.refusing, Scheduler.said = True, [LOST]
     with pytest.raises(SubmissionUnknownError):
@@ -178,11 +178,11 @@ def submitted_twice(address: str, plan: Plan, store: Store) -> Job:
 
 
 @pytest.mark.parametrize("is_forgotten", [False, True])
-def test_a_job_that_ended_while_another_of_its_key_lives_says_so_and_cancel_ends_the_other(
+def test_a_live_copy_of_an_ended_job_is_reported_and_cancelled(
     address: str, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch, is_forgotten: bool
 ) -> None:
     """Whether the controller still lists the one that ended or only the accounts know it."""
-    first = submitted_twice(address, plan, store)
+    first = submit_twice(address, plan, store)
     queue = Queue({1: "COMPLETED", 2: "RUNNING", 3: "PENDING"}, Scheduler.jobs[0]["comment"])
     if is_forgotten:
         queue.forgotten = {1: queue.jobs.pop(1)}
@@ -194,7 +194,7 @@ def test_a_job_that_ended_while_another_of_its_key_lives_says_so_and_cancel_ends
     assert first.cancel() is State.COMPLETED
     assert (queue.jobs[2], queue.jobs[3]) == ("CANCELLED", "CANCELLED")
     assert [event.note for event in first.list_events()][-1].startswith("cancellation of slurm job 3, a copy of job 1")
-    queue.comment = f"supercloud:k:{16 * '0'}:{16 * '0'}"  # the jobs of somebody who used the key for another spec
+    queue.comment = f"supercloud:k:{16 * '0'}:{16 * '0'}"  # jobs of a user with the same key for another spec
     queue.jobs = {5: "RUNNING"}
     first.cancel()
     assert queue.jobs == {5: "RUNNING"}
@@ -202,7 +202,7 @@ def test_a_job_that_ended_while_another_of_its_key_lives_says_so_and_cancel_ends
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kept", [3, 2], ids=["another store", "an earlier version"])
-def test_cancel_ends_no_job_of_the_same_key_and_spec_that_it_did_not_submit(
+def test_cancel_ends_only_jobs_of_its_own_store(
     address: str,
     plan: Plan,
     store: Store,
@@ -211,8 +211,8 @@ def test_cancel_ends_no_job_of_the_same_key_and_spec_that_it_did_not_submit(
     caplog: pytest.LogCaptureFixture,
     kept: int,
 ) -> None:
-    """A runner of CI that is set up for every run has a store of its own, and may use the same key every night."""
-    mine = submitted_twice(address, plan, store)
+    """A runner of CI that is set up for every run has a separate store, and may use the same key every night."""
+    mine = submit_twice(address, plan, store)
     with Store(tmp_path / "other") as other:
         theirs = api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=other)
         [own, comment] = [one["comment"] for one in Scheduler.jobs]

@@ -38,12 +38,12 @@ class Says:
         return self.answers[name]
 
 
-def recorded(name: str) -> CommandResult:
+def read_recording(name: str) -> CommandResult:
     _, *lines, last = (RECORDINGS / name).read_text().splitlines()
     return CommandResult(int(last.removeprefix("# rc=")), "\n".join(lines) + "\n")
 
 
-def engine(folder: Path, **answers: CommandResult) -> SlurmEngine:
+def open_engine(folder: Path, **answers: CommandResult) -> SlurmEngine:
     return SlurmEngine(Connection(engine="slurm"), folder, Says(**answers))
 
 
@@ -51,16 +51,18 @@ FAILED = "sbatch: error: Batch job submission failed:"
 DOWN = CommandResult(1, "", "squeue: error: x\nslurm_load_jobs error: Unable to contact slurm controller\n")
 
 
-def test_the_queue_is_asked_first(tmp_path: Path) -> None:
+def test_the_queue_is_read_before_accounting(tmp_path: Path) -> None:
     lost, gone = (
-        select_latest(parse_jobs(recorded("queue-22.05.txt").stdout))[key] for key in ("lost", "lost-for-good")
+        select_latest(parse_jobs(read_recording("queue-22.05.txt").stdout))[key] for key in ("lost", "lost-for-good")
     )
-    both = engine(tmp_path, squeue=recorded("queue-lost-22.05.txt"), sacct=recorded("accounts-22.05.txt"))
+    both = open_engine(
+        tmp_path, squeue=read_recording("queue-lost-22.05.txt"), sacct=read_recording("accounts-22.05.txt")
+    )
     assert both.poll([lost])[lost].attempt == 2
     assert both.runner.asked == ["squeue"]  # type: ignore[attr-defined]
-    forgotten = engine(tmp_path, squeue=CommandResult(0, ""), sacct=recorded("accounts-22.05.txt"))
+    forgotten = open_engine(tmp_path, squeue=CommandResult(0, ""), sacct=read_recording("accounts-22.05.txt"))
     assert forgotten.poll([lost, gone])[gone].state is State.NODE_FAIL
-    without = engine(
+    without = open_engine(
         tmp_path, squeue=CommandResult(0, ""), sacct=CommandResult(1, "", "Slurm accounting storage is disabled")
     )
     assert without.poll([gone]) == {}
@@ -68,7 +70,7 @@ def test_the_queue_is_asked_first(tmp_path: Path) -> None:
 
 def test_a_controller_that_is_down_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="does not respond.*Unable to contact"):
-        engine(tmp_path, squeue=DOWN).poll(["4"])
+        open_engine(tmp_path, squeue=DOWN).poll(["4"])
 
 
 @pytest.mark.parametrize(
@@ -113,23 +115,23 @@ def test_a_controller_that_is_down_is_an_error(tmp_path: Path) -> None:
         (CommandResult(200, "", f"{FAILED} Invalid qos specification\n"), EngineError, "Invalid qos"),
     ],
 )
-def test_refused_is_not_unsure(
+def test_a_refusal_is_not_an_unknown_submission(
     tmp_path: Path, job: Callable[..., JobSpec], answer: CommandResult, error: type[Exception], text: str
 ) -> None:
-    refused = engine(tmp_path, sbatch=answer)
+    refused = open_engine(tmp_path, sbatch=answer)
     with pytest.raises(error, match=text) as caught:
         refused.submit(refused.prepare(job(), AT, "k"))
     assert type(caught.value) is error
 
 
-def test_looking_for_a_key(tmp_path: Path) -> None:
+def test_a_key_is_looked_up_in_queue_and_accounting(tmp_path: Path) -> None:
     now, long_ago = time.time(), time.time() - 7200
     key, other = "ok", "nobody"
-    queue, accounts = recorded("queue-22.05.txt"), recorded("found-22.05.txt")
+    queue, accounts = read_recording("queue-22.05.txt"), read_recording("found-22.05.txt")
     off, nothing = CommandResult(1, "", "Slurm accounting storage is disabled"), CommandResult(0, "")
-    assert engine(tmp_path, squeue=nothing, sacct=accounts).find([key, other], long_ago) == {key: "1", other: None}
-    assert engine(tmp_path, squeue=queue, sacct=nothing).find([key, other], now) == {key: "1", other: None}
-    set_back = engine(tmp_path, squeue=queue, sacct=nothing).find([key, other], now + 7200)
+    assert open_engine(tmp_path, squeue=nothing, sacct=accounts).find([key, other], long_ago) == {key: "1", other: None}
+    assert open_engine(tmp_path, squeue=queue, sacct=nothing).find([key, other], now) == {key: "1", other: None}
+    set_back = open_engine(tmp_path, squeue=queue, sacct=nothing).find([key, other], now + 7200)
     assert set_back == {key: "1"}, "how long ago the other was submitted nobody knows"
     for age, left, answers in (
         (300, now, {key: "1", other: None}),
@@ -137,22 +139,24 @@ def test_looking_for_a_key(tmp_path: Path) -> None:
         (90, now - 60, {key: "1"}),
     ):
         settings = CommandResult(0, f"MaxJobCount             = 10000\nMinJobAge               = {age} sec\n")
-        here = engine(tmp_path, squeue=queue, sacct=off, scontrol=settings)
+        here = open_engine(tmp_path, squeue=queue, sacct=off, scontrol=settings)
         assert here.find([key, other], left) == answers, "where nobody keeps accounts: as long as it is remembered"
     with pytest.raises(EngineError):
-        engine(tmp_path, squeue=DOWN).find([key], now)
+        open_engine(tmp_path, squeue=DOWN).find([key], now)
 
 
 def test_a_job_that_the_controller_has_forgotten_is_ended(tmp_path: Path) -> None:
     gone = CommandResult(1, "", "scancel: error: Kill job error on job id 5: Invalid job id specified\n")
-    engine(tmp_path, scancel=gone, squeue=CommandResult(0, "")).cancel("5")
+    open_engine(tmp_path, scancel=gone, squeue=CommandResult(0, "")).cancel("5")
     with pytest.raises(EngineError, match="Slurm does not respond"):
-        engine(tmp_path, scancel=DOWN).cancel("5")
+        open_engine(tmp_path, scancel=DOWN).cancel("5")
 
 
-def test_a_submission_on_its_way_is_not_repeated(tmp_path: Path, job: Callable[..., JobSpec]) -> None:
-    """The lock is held by whoever has the script open: sbatch, also when its parent was killed."""
-    looking = engine(tmp_path, sbatch=CommandResult(0, "5\n"), squeue=CommandResult(0, ""), sacct=CommandResult(0, ""))
+def test_a_submission_in_progress_is_not_repeated(tmp_path: Path, job: Callable[..., JobSpec]) -> None:
+    """The lock is held by the process with the open script: sbatch, even if its parent was killed."""
+    looking = open_engine(
+        tmp_path, sbatch=CommandResult(0, "5\n"), squeue=CommandResult(0, ""), sacct=CommandResult(0, "")
+    )
     looking.submit(looking.prepare(job(), AT, "k"))
     with open(tmp_path / "slurm/k/script", "rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -160,17 +164,17 @@ def test_a_submission_on_its_way_is_not_repeated(tmp_path: Path, job: Callable[.
     assert looking.find(["k"], time.time()) == {"k": None}
 
 
-def test_running_commands_here(tmp_path: Path) -> None:
+def test_local_commands_return_code_and_output(tmp_path: Path) -> None:
     assert LocalRunner(SLURM).run(["sh", "-c", "echo a; echo b >&2; exit 3"]) == CommandResult(3, "a\n", "b\n")
     with pytest.raises(EngineError, match="nosuchcommand not found on this machine"):
         LocalRunner(SLURM).run(["nosuchcommand"])
 
 
 @pytest.mark.parametrize("comment, is_ours", [("supercloud:ok", True), ("supercloud:other", False), ("", True)])
-def test_accounts_are_compared_with_the_job(tmp_path: Path, comment: str, is_ours: bool) -> None:
+def test_accounting_records_are_matched_with_the_job(tmp_path: Path, comment: str, is_ours: bool) -> None:
     """A record without a comment counts by its ID."""
     accounts = CommandResult(0, f"7|COMPLETED|0:0|1795213461|1795213462|None||sbatch --comment={comment}\n")
     ours = ("7", JobIdentity("ok", "a" * 16, "b" * 16))
-    status = engine(tmp_path, squeue=CommandResult(0, ""), sacct=accounts).poll_jobs([ours])[ours]
+    status = open_engine(tmp_path, squeue=CommandResult(0, ""), sacct=accounts).poll_jobs([ours])[ours]
     assert status.state is (State.COMPLETED if is_ours else State.UNKNOWN)
     assert ("Slurm now uses ID 7 for another job" in status.reason) is not is_ours

@@ -94,7 +94,7 @@ REFUSED: list[tuple[int, Any, str]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("said", BROKEN, ids=range(len(BROKEN)))
-def test_a_job_that_slurmrestd_took_and_answered_badly_is_found(rest: SlurmEngine, said: tuple[int, Any]) -> None:
+def test_a_job_accepted_by_slurmrestd_with_an_error_response_is_found(rest: SlurmEngine, said: tuple[int, Any]) -> None:
     Scheduler.said = [said]
     with pytest.raises(SubmissionUnknownError):
         submit(rest)
@@ -112,7 +112,7 @@ def test_a_refusal_by_slurmrestd_is_not_an_unknown_submission(
 
 
 def test_an_accepted_job_that_has_to_wait_is_not_refused(rest: SlurmEngine) -> None:
-    """Slurmctld gives the number of the job and an error that says why it cannot begin."""
+    """Slurmctld responds with the job ID and an error with the reason why it cannot start."""
     body = build_slurm_error(2068, "Required node not available (down, drained or reserved)") | {"job_id": 1}
     for code in (200, 500):
         Scheduler.said = [(code, body)]
@@ -132,7 +132,7 @@ def test_communication_errors_are_distinguished_from_refusals() -> None:
 
 
 class Sbatch:
-    """Keeps the job of sbatch, and then says what it is told to."""
+    """Keeps the job of sbatch, and then prints a given answer."""
 
     def __init__(self, said: CommandResult):
         self.said, self.comment = said, ""
@@ -155,7 +155,7 @@ class Sbatch:
     ],
     ids=range(3),
 )
-def test_a_job_that_sbatch_submitted_before_it_failed_is_found(tmp_path: Path, said: CommandResult) -> None:
+def test_a_job_submitted_by_a_failing_sbatch_is_found(tmp_path: Path, said: CommandResult) -> None:
     engine = SlurmEngine(Connection(engine="slurm"), tmp_path, Sbatch(said))
     with pytest.raises(SubmissionUnknownError):
         submit(engine)
@@ -171,10 +171,10 @@ def test_a_job_whose_answer_was_lost_runs_once(address: str, plan: Plan, store: 
     assert (store.get(1).ref, store.get(1).state, len(Scheduler.jobs)) == ("1", State.QUEUED, 1)
 
 
-def test_a_job_that_the_controller_may_still_take_is_not_submitted_again_before_its_time_is_up(
+def test_a_submission_without_an_answer_is_not_repeated_before_its_time_limit(
     address: str, plan: Plan, store: Store
 ) -> None:
-    """The answer is lost, and the queue does not list the job yet: it is looked for, and handed over once, later."""
+    """The answer is lost, and the queue does not list the job yet: it is looked up, and submitted once, later."""
     Scheduler.refusing, Scheduler.said = True, [LOST]
     with pytest.raises(SubmissionUnknownError):
         api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
@@ -187,7 +187,7 @@ def test_a_job_that_the_controller_may_still_take_is_not_submitted_again_before_
     assert (store.get(1).ref, store.get(1).reason, len(Scheduler.jobs)) == ("1", "", 1)
 
 
-def test_a_job_of_which_slurm_cannot_say_whether_it_was_there_is_not_submitted_again(
+def test_a_job_that_slurm_cannot_look_up_is_not_submitted_again(
     address: str, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without accounts, once the controller may have forgotten it."""
@@ -204,7 +204,7 @@ def test_a_job_of_which_slurm_cannot_say_whether_it_was_there_is_not_submitted_a
     assert not Scheduler.jobs and store.get(1).state is State.SUBMITTING
 
 
-def test_a_job_that_appears_while_it_is_looked_for_runs_once(address: str, plan: Plan, store: Store) -> None:
+def test_a_job_that_appears_during_the_lookup_runs_once(address: str, plan: Plan, store: Store) -> None:
     Scheduler.said = [LOST]
     with pytest.raises(SubmissionUnknownError):
         api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
@@ -215,9 +215,7 @@ def test_a_job_that_appears_while_it_is_looked_for_runs_once(address: str, plan:
     assert not reconcile(store) and (store.get(1).ref, len(Scheduler.jobs)) == ("1", 1)
 
 
-def test_a_job_that_has_the_number_of_ours_now_is_neither_ours_nor_cancelled(
-    address: str, plan: Plan, store: Store
-) -> None:
+def test_a_job_that_reuses_an_id_is_neither_polled_nor_cancelled(address: str, plan: Plan, store: Store) -> None:
     """The controller has lost its state, and has given the number to a job of another store."""
     ours = api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     prefix = Scheduler.jobs[0]["comment"].rpartition(":")[0]

@@ -38,19 +38,19 @@ EXIT_CODES = {"22.05": None, "26.05": 3}  # 22.05 writes 0 for all that ended wi
 RELEASES = pytest.mark.parametrize("release", ["22.05", "26.05"])
 
 
-def recorded(name: str, release: str = "26.05") -> Any:
+def read_recording(name: str, release: str = "26.05") -> Any:
     return json.loads((RECORDINGS / f"rest-{name}-{release}.json").read_text())
 
 
-def by_name(jobs: list[dict[str, Any]]) -> dict[str, str]:
+def list_ids_by_name(jobs: list[dict[str, Any]]) -> dict[str, str]:
     """Name of a job -> its id, or that of its array."""
     return {job["name"]: bodies.read_job_id(job) for job in jobs}
 
 
 @RELEASES
-def test_its_list_of_jobs(release: str) -> None:
-    jobs = recorded("jobs", release)["jobs"]
-    ids, found = by_name(jobs), bodies.parse_queue(jobs)
+def test_jobs_are_parsed_from_each_release(release: str) -> None:
+    jobs = read_recording("jobs", release)["jobs"]
+    ids, found = list_ids_by_name(jobs), bodies.parse_queue(jobs)
     assert [(task.state, task.exit_code) for task in found[ids["good"]]] == [(State.COMPLETED, 0)]
     assert [(task.state, task.exit_code) for task in found[ids["bad"]]] == [(State.FAILED, 3)]
     assert sorted(str(task.state) for task in found[ids["array"]]) == ["COMPLETED", "FAILED", "FAILED"]
@@ -63,9 +63,9 @@ def test_its_list_of_jobs(release: str) -> None:
 
 
 @RELEASES
-def test_its_accounts(release: str) -> None:
-    jobs = recorded("accounts", release)["jobs"]
-    ids, found = by_name(jobs), bodies.parse_accounts(jobs)
+def test_accounting_records_are_parsed_from_each_release(release: str) -> None:
+    jobs = read_recording("accounts", release)["jobs"]
+    ids, found = list_ids_by_name(jobs), bodies.parse_accounts(jobs)
     assert [(task.state, task.exit_code) for task in found[ids["bad"]]] == [(State.FAILED, EXIT_CODES[release])]
     assert len(found[ids["array"]]) == 3 and {ids["good"], ids["bad"]} <= set(
         copies.select_latest(bodies.parse_jobs(jobs)).values()
@@ -73,12 +73,12 @@ def test_its_accounts(release: str) -> None:
 
 
 @RELEASES
-def test_its_nodes(release: str) -> None:
-    states = sorted((node.state, node.in_use) for node in bodies.parse_nodes(recorded("nodes", release)["nodes"]))
+def test_nodes_are_parsed_from_each_release(release: str) -> None:
+    states = sorted((node.state, node.in_use) for node in bodies.parse_nodes(read_recording("nodes", release)["nodes"]))
     assert states == [("up", 0), ("up", 0), ("up", 0), ("up", 8)]
 
 
-def test_what_is_posted(job: Make) -> None:
+def test_a_submission_has_the_fields_of_the_release(job: Make) -> None:
     asked = job(accelerators={"count": 16}, time_limit="90 s", array=2, after=["7"], retries=1)
     body = bodies.build_submission(commands.build_sbatch(asked, AT, "k", "/s/k/log"), "#!/bin/bash\n", "v0.0.45")["job"]
     assert body["time_limit"] == {"set": True, "infinite": False, "number": 2}
@@ -89,7 +89,7 @@ def test_what_is_posted(job: Make) -> None:
         bodies.build_submission(("sbatch", "--exotic=1"), "", "v0.0.45")
 
 
-def test_what_is_posted_to_22_05(job: Make) -> None:
+def test_a_submission_to_22_05_has_its_fields(job: Make) -> None:
     asked = job(accelerators={"count": 16}, time_limit="90 s", array=2, after=["7"], retries=1)
     at = replace(AT, begin=90.0)
     body = bodies.build_submission(commands.build_sbatch(asked, at, "k", "/s/k/log"), "#!/bin/bash\n", "v0.0.38")
@@ -103,7 +103,7 @@ def test_what_is_posted_to_22_05(job: Make) -> None:
         bodies.build_submission(("sbatch", "--switches=1@1-00:00:00"), "", "v0.0.38")
 
 
-def test_a_node_of_22_05_that_is_drained_takes_no_work() -> None:
+def test_a_drained_node_of_22_05_is_not_schedulable() -> None:
     said = [
         {"name": "a", "state": "idle", "state_flags": ["DRAIN"]},
         {"name": "b", "state": "down"},
@@ -113,16 +113,23 @@ def test_a_node_of_22_05_that_is_drained_takes_no_work() -> None:
 
 
 def test_the_user_name_is_sent_with_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    def token(payload: object) -> str:
+    def format_token(payload: object) -> str:
         return f"e30.{base64.urlsafe_b64encode(json.dumps(payload).encode()).decode().rstrip('=')}.x"
 
     monkeypatch.setenv("LOGNAME", "ada")
-    assert tokens.read_user(token({"exp": 1, "sun": "grace"})) == "grace"
-    for odd in ("secret", "a.%%.c", token([]), token({"sun": 7}), token({"sun": "x\r\nHost: y"}), token({})):
+    assert tokens.read_user(format_token({"exp": 1, "sun": "grace"})) == "grace"
+    for odd in (
+        "secret",
+        "a.%%.c",
+        format_token([]),
+        format_token({"sun": 7}),
+        format_token({"sun": "x\r\nHost: y"}),
+        format_token({}),
+    ):
         assert tokens.read_user(odd) == "ada"
 
 
-def test_times_are_counted_from_now(job: Make) -> None:
+def test_relative_times_are_counted_from_now(job: Make) -> None:
     at = replace(AT, begin=90.0, request=SlurmRequest("h100", "batch", "llm", "normal", licenses="solver:2"))
     now = time.time()
     body = bodies.build_submission(commands.build_sbatch(job(deadline="1 h"), at, "k", "/l"), "", "v0.0.45")["job"]
@@ -138,7 +145,7 @@ class Server(http.server.BaseHTTPRequestHandler):
     refuse = hang = is_expired = complains = always_complains = stuck = False
     held: list[bool] = []
     accounting = True
-    said: str = ""  # by the accounts, beside their list
+    said: str = ""  # of accounting, in addition to its list
     accounted: list[dict[str, Any]] = []
 
     def log_message(self, *_: Any) -> None:
@@ -176,7 +183,7 @@ class Server(http.server.BaseHTTPRequestHandler):
             return
         body = body["job"]
         if Server.refuse:
-            self.answer(500, recorded("refused"))
+            self.answer(500, read_recording("refused"))
             return
         number = len(self.jobs) + 1
         self.jobs[number] = {
@@ -232,7 +239,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmEng
     thread.join()
 
 
-def test_a_job_is_taken_found_seen_and_ended(engine: SlurmEngine, job: Make) -> None:
+def test_a_job_is_submitted_found_polled_and_cancelled(engine: SlurmEngine, job: Make) -> None:
     ref = engine.submit(engine.prepare(job(), AT, "k"))
     assert engine.controller.data_format == "v0.0.42"  # type: ignore[attr-defined]
     assert engine.find(["k", "other"], time.time()) == {"k": ref, "other": None}
@@ -246,7 +253,7 @@ def test_a_job_is_taken_found_seen_and_ended(engine: SlurmEngine, job: Make) -> 
     assert engine.read_log("k", 0) == b""
 
 
-def test_jobs_say_which_spec_they_were_submitted_for(engine: SlurmEngine, job: Make) -> None:
+def test_jobs_carry_the_digest_of_their_spec(engine: SlurmEngine, job: Make) -> None:
     digest = compute_spec_digest("{}")
     ref = engine.submit(replace(engine.prepare(job(), AT, "k"), spec=digest))
     Server.accounted = [
@@ -261,7 +268,7 @@ def test_jobs_say_which_spec_they_were_submitted_for(engine: SlurmEngine, job: M
     assert engine.find_digests([ref, "50", "51"], time.time()) == {ref: digest, "50": digest[::-1]}
 
 
-def test_jobs_of_other_users_are_never_ours(engine: SlurmEngine, job: Make) -> None:
+def test_jobs_of_other_users_are_ignored(engine: SlurmEngine, job: Make) -> None:
     mallory = {"job_id": 666, "comment": "supercloud:nightly", "job_state": ["RUNNING"], "user_name": "mallory"}
     Server.jobs = {666: mallory}
     assert engine.find(["nightly"], time.time()) == {"nightly": None}
@@ -279,7 +286,7 @@ def test_jobs_of_other_users_are_never_ours(engine: SlurmEngine, job: Make) -> N
     assert engine.find(["nightly"], time.time()) == {"nightly": ref} and ref != "666"
 
 
-def test_a_job_without_the_name_of_its_user_is_told_by_the_number(engine: SlurmEngine) -> None:
+def test_a_job_without_a_user_name_is_identified_by_the_user_id(engine: SlurmEngine) -> None:
     ours = {"comment": "supercloud:k", "job_state": ["RUNNING"], "user_name": None, "user_id": os.getuid()}
     Server.jobs = {1: {**ours, "job_id": 1, "user_id": os.getuid() + 1}, 2: {**ours, "job_id": 2}}
     assert engine.find(["k"], time.time()) == {"k": "2"}
@@ -288,7 +295,7 @@ def test_a_job_without_the_name_of_its_user_is_told_by_the_number(engine: SlurmE
         engine.find(["k"], time.time())
 
 
-def array_of(*states: str) -> dict[int, dict[str, Any]]:
+def build_array(*states: str) -> dict[int, dict[str, Any]]:
     """The tasks of an array with the id 7, as the service lists them."""
     user = pwd.getpwuid(os.getuid()).pw_name
     like = {"array_job_id": 7, "comment": "supercloud:k", "state_reason": "Resources", "user_name": user}
@@ -296,34 +303,34 @@ def array_of(*states: str) -> dict[int, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("complains", [False, True])
-def test_the_rest_of_an_array_that_has_begun_is_released(engine: SlurmEngine, complains: bool) -> None:
-    Server.complains, Server.jobs = complains, array_of("PENDING", "RUNNING", "PENDING")
+def test_the_remaining_tasks_of_a_started_array_are_released(engine: SlurmEngine, complains: bool) -> None:
+    Server.complains, Server.jobs = complains, build_array("PENDING", "RUNNING", "PENDING")
     engine.recall("7/3")
     assert Server.held == [True, False]
     assert [job["state_reason"] for job in Server.jobs.values()] == ["Resources"] * 3
-    Server.jobs = array_of("PENDING", "PENDING")
+    Server.jobs = build_array("PENDING", "PENDING")
     engine.recall("7/2")
     assert Server.jobs[7]["job_state"] == ["CANCELLED"] and Server.held == [True, False, True]
 
 
-def test_what_is_not_released_is_an_error_with_what_to_do(engine: SlurmEngine) -> None:
-    Server.stuck, Server.jobs = True, array_of("PENDING", "RUNNING")
+def test_a_failed_release_is_an_error_with_a_next_step(engine: SlurmEngine) -> None:
+    Server.stuck, Server.jobs = True, build_array("PENDING", "RUNNING")
     with pytest.raises(EngineError, match="job 7 was held for a recall.*contact slurm.*scontrol release 7"):
         engine.recall("7/2")
 
 
 def test_another_job_of_the_key_does_not_hide_that_a_job_is_held(engine: SlurmEngine) -> None:
-    """Its reason then begins with the other's id; 22.05 says by the reason alone whether it could hold or release."""
-    other = array_of("PENDING")[7] | {"array_job_id": 0, "job_id": 90}
-    Server.always_complains, Server.jobs = True, array_of("PENDING") | {90: dict(other)}
+    """Its reason then begins with the other's id; 22.05 reports only by the reason whether it could hold or release."""
+    other = build_array("PENDING")[7] | {"array_job_id": 0, "job_id": 90}
+    Server.always_complains, Server.jobs = True, build_array("PENDING") | {90: dict(other)}
     engine.controller.recall("7")
     assert Server.jobs[7]["job_state"] == ["CANCELLED"] and Server.held == [True]
-    Server.stuck, Server.jobs = True, array_of("PENDING", "RUNNING") | {90: dict(other)}
+    Server.stuck, Server.jobs = True, build_array("PENDING", "RUNNING") | {90: dict(other)}
     with pytest.raises(EngineError, match="job 7 was held for a recall.*scontrol release 7"):
         engine.controller.recall("7/2")
 
 
-def test_a_job_whose_id_the_answer_does_not_say_hides_no_other_and_is_not_submitted_again(
+def test_a_job_without_an_id_hides_no_other_and_is_not_submitted_again(
     engine: SlurmEngine,
 ) -> None:
     identity = JobIdentity("k", 16 * "a", 16 * "b")
@@ -337,7 +344,7 @@ def test_a_job_whose_id_the_answer_does_not_say_hides_no_other_and_is_not_submit
     assert engine.find(["k", "other"], time.time()) == {"other": None}, "nobody can say which job of Slurm has the key"
 
 
-def test_an_error_of_the_accounts_is_not_an_empty_list(engine: SlurmEngine) -> None:
+def test_an_error_of_accounting_is_not_an_empty_list(engine: SlurmEngine) -> None:
     long_ago = time.time() - 9999
     Server.said = "Nothing found"
     assert engine.find(["k"], long_ago) == {"k": None}
@@ -352,7 +359,7 @@ def test_a_refusal_has_a_next_step(engine: SlurmEngine, job: Make) -> None:
     assert not isinstance(caught.value, SubmissionUnknownError)
 
 
-def test_silence_is_not_a_refusal(engine: SlurmEngine, job: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_response_is_not_a_refusal(engine: SlurmEngine, job: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     assert engine.controller.data_format  # type: ignore[attr-defined]
     Server.hang = True
     monkeypatch.setattr(rest, "_IDLE_TIMEOUT", 0.1)
@@ -369,13 +376,13 @@ def test_an_unreachable_service_is_reported(tmp_path: Path, monkeypatch: pytest.
         SlurmEngine(Connection(engine="slurm", via="http://127.0.0.1:1"), tmp_path).poll(["1"])
 
 
-def test_a_refused_token_is_reported_with_how_to_replace_it(engine: SlurmEngine) -> None:
+def test_a_rejected_token_is_reported_with_the_command_to_replace_it(engine: SlurmEngine) -> None:
     Server.is_expired = True
     with pytest.raises(EngineError, match="refused: .*401.*scontrol token.*SLURM_JWT"):
         engine.poll(["1"])
 
 
-def test_a_refused_token_is_not_an_answer_of_the_accounts(engine: SlurmEngine) -> None:
+def test_a_rejected_token_is_not_a_response_of_accounting(engine: SlurmEngine) -> None:
     assert engine.controller.read_accounts(["1"]) == [], "its data format is known now"
     Server.is_expired = True
     for ask in (lambda: engine.controller.read_accounts(["1"]), lambda: engine.controller.read_older_jobs(9999)):

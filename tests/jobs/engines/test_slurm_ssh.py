@@ -78,12 +78,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def engine(folder: Path, via: str = "ssh:login") -> SlurmEngine:
+def open_engine(folder: Path, via: str = "ssh:login") -> SlurmEngine:
     return SlurmEngine(Connection(engine="slurm", via=via), folder / "state")
 
 
-def test_a_job_goes_over_and_its_log_comes_back(home: Path, tmp_path: Path, job: Make) -> None:
-    far = engine(tmp_path)
+def test_a_job_is_submitted_over_ssh_and_its_log_is_read(home: Path, tmp_path: Path, job: Make) -> None:
+    far = open_engine(tmp_path)
     asked = job(["echo", "it's $(here)"], workdir="/scratch/a", checkpoint={"path": "/scratch/c"})
     prepared = far.prepare(asked, AT, "k")
     assert "--output=.supercloud/slurm/k/log" in prepared.argv and not any("chdir" in item for item in prepared.argv)
@@ -100,7 +100,7 @@ def test_a_job_goes_over_and_its_log_comes_back(home: Path, tmp_path: Path, job:
 
 
 def test_output_of_start_up_files_is_not_part_of_a_log(home: Path, tmp_path: Path, job: Make) -> None:
-    far = engine(tmp_path)
+    far = open_engine(tmp_path)
     far.submit(far.prepare(job(["true"]), AT, "k"))
     program = home.parent / "bin/ssh"
     program.write_text(program.read_text().replace("#!/bin/sh\n", "#!/bin/sh\necho Welcome to login\n", 1))
@@ -112,17 +112,17 @@ def test_output_of_start_up_files_is_not_part_of_a_log(home: Path, tmp_path: Pat
         far.read_log("k", 0)
 
 
-def test_a_key_is_submitted_once_whatever_happens(home: Path, tmp_path: Path, job: Make) -> None:
-    far = engine(tmp_path)
+def test_a_key_is_submitted_once(home: Path, tmp_path: Path, job: Make) -> None:
+    far = open_engine(tmp_path)
     prepared = far.prepare(job(), AT, "k")
     assert far.submit(prepared) == far.submit(prepared) == "41"
     assert far.find(["k", "other"], time.time()) == {"k": "41", "other": None}
     assert (home / "submitted").read_text().count("\n") == 1
 
 
-def test_an_answer_that_is_kept_there_is_that_of_one_record(home: Path, tmp_path: Path, job: Make) -> None:
+def test_a_stored_answer_belongs_to_one_record(home: Path, tmp_path: Path, job: Make) -> None:
     """Two stores may reach one home, and use one key."""
-    far = engine(tmp_path)
+    far = open_engine(tmp_path)
     mine = replace(far.prepare(job(), AT, "k"), recorded=time.time(), spec=compute_spec_digest("{}"))
     other = replace(mine, recorded=mine.recorded + 1)
     far.submit(mine)
@@ -135,11 +135,9 @@ def test_an_answer_that_is_kept_there_is_that_of_one_record(home: Path, tmp_path
 
 
 @pytest.mark.slow
-def test_an_sbatch_whose_answer_was_lost_is_not_run_again_before_somebody_looked(
-    home: Path, tmp_path: Path, job: Make
-) -> None:
-    """Whoever comes with the key, also from another store; a job that Slurm refused may be submitted again at once."""
-    far = engine(tmp_path)
+def test_a_lost_answer_of_sbatch_is_looked_up_before_a_retry(home: Path, tmp_path: Path, job: Make) -> None:
+    """For any submission with the key, also from another store; a refused job can be resubmitted immediately."""
+    far = open_engine(tmp_path)
     prepared, sbatch = far.prepare(job(), AT, "k"), tmp_path / "bin/sbatch"
     failed = "#!/bin/sh\necho x >>~/submitted; echo 'sbatch: error: Batch job submission failed: {}' >&2; exit 1\n"
     sbatch.write_text(failed.format("Socket timed out on send/recv operation"))
@@ -156,8 +154,8 @@ def test_an_sbatch_whose_answer_was_lost_is_not_run_again_before_somebody_looked
 
 
 @pytest.mark.slow
-def test_a_key_that_was_used_for_another_job_is_refused(home: Path, tmp_path: Path, job: Make) -> None:
-    far = engine(tmp_path)
+def test_a_key_of_another_job_is_rejected(home: Path, tmp_path: Path, job: Make) -> None:
+    far = open_engine(tmp_path)
     far.submit(monday := far.prepare(job(["monday"]), AT, "nightly"))
     tuesday = far.prepare(job(["tuesday"]), AT, "nightly")
     longer = far.prepare(job(["monday"], time_limit="2 h"), AT, "nightly")
@@ -173,7 +171,7 @@ def test_a_key_that_was_used_for_another_job_is_refused(home: Path, tmp_path: Pa
     assert far.submit(tuesday) == "42" and (home / "got").read_text() == tuesday.stdin
 
 
-def test_a_key_that_prune_has_freed_never_shows_the_result_of_the_job_before(
+def test_a_pruned_key_never_shows_the_result_of_the_earlier_job(
     home: Path, plan: Plan, store: Store, job: Make
 ) -> None:
     there = Connection(engine="slurm", via="ssh:login")
@@ -189,7 +187,7 @@ def test_a_key_that_prune_has_freed_never_shows_the_result_of_the_job_before(
 
 
 @pytest.mark.slow
-def test_a_job_is_not_found_under_the_id_of_one_that_had_its_key_before(
+def test_a_job_is_not_found_by_the_id_of_an_earlier_job_with_its_key(
     home: Path, tmp_path: Path, plan: Plan, store: Store, job: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The submitter dies before anything is sent: what the key has there, also in the queue, is the job of before."""
@@ -199,11 +197,11 @@ def test_a_job_is_not_found_under_the_id_of_one_that_had_its_key_before(
     prune(store, ended_before=3.0)
     (tmp_path / "bin/squeue").write_text("#!/bin/sh\necho '41|COMPLETED|None|0|0|1|2|supercloud:nightly|'\n")
 
-    def dies(self: SlurmEngine, submission: object) -> str:
+    def raise_unknown(self: SlurmEngine, submission: object) -> str:
         raise SubmissionUnknownError("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(SlurmEngine, "submit", dies)
+        patch.setattr(SlurmEngine, "submit", raise_unknown)
         with pytest.raises(SubmissionUnknownError):
             api.submit(job(["tuesday"]), plan, engine=there, key="nightly", store=store)
     over = time.monotonic() + SlurmEngine.late_arrival + 1  # else it may still arrive
@@ -212,8 +210,8 @@ def test_a_job_is_not_found_under_the_id_of_one_that_had_its_key_before(
     assert record.state is State.FAILED and record.ref is None
 
 
-def test_a_script_that_does_not_arrive_whole_is_not_submitted(home: Path, tmp_path: Path, job: Make) -> None:
-    far = engine(tmp_path)
+def test_an_incomplete_script_is_not_submitted(home: Path, tmp_path: Path, job: Make) -> None:
+    far = open_engine(tmp_path)
     assert isinstance(far.runner, SshRunner)
     whole, cut = far.runner.run, [True]
 
@@ -235,22 +233,22 @@ def test_a_script_that_does_not_arrive_whole_is_not_submitted(home: Path, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_submission_on_its_way_is_waited_for(
+def test_a_submission_in_progress_is_waited_for(
     home: Path, tmp_path: Path, job: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The submitter and its ssh are killed while sbatch runs there: nobody repeats it, and its answer is kept."""
+    """The submitter and its ssh are killed while sbatch runs there: it is not repeated, and its answer is kept."""
     monkeypatch.setenv("SLOW", "1")
-    prepared = engine(tmp_path).prepare(job(), AT, "k")
+    prepared = open_engine(tmp_path).prepare(job(), AT, "k")
     child = os.fork()
     if child == 0:
         os.setpgid(0, 0)
-        engine(tmp_path).submit(prepared)
+        open_engine(tmp_path).submit(prepared)
         os._exit(0)
     while not (home / "submitted").exists():
         time.sleep(0.01)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    far = engine(tmp_path)
+    far = open_engine(tmp_path)
     assert far.find(["k"], time.time()) == {}, "who knows"
     end = time.monotonic() + 10
     while not (found := far.find(["k"], time.time())) and time.monotonic() < end:
@@ -259,8 +257,8 @@ def test_a_submission_on_its_way_is_waited_for(
 
 
 @pytest.mark.slow
-def test_one_that_broke_off_is_asked_for_before_it_is_repeated(home: Path, tmp_path: Path, job: Make) -> None:
-    far = engine(tmp_path)
+def test_an_interrupted_submission_is_looked_up_before_a_retry(home: Path, tmp_path: Path, job: Make) -> None:
+    far = open_engine(tmp_path)
     prepared = far.prepare(job(), AT, "k")
     far.submit(prepared)
     folder = home / ".supercloud/slurm/k"
@@ -275,7 +273,7 @@ def test_one_that_broke_off_is_asked_for_before_it_is_repeated(home: Path, tmp_p
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(words=st.lists(NASTY, min_size=1, max_size=4))
-def test_no_word_is_read_by_a_shell_there(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
+def test_no_argument_is_read_by_the_remote_shell(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
     folder = tmp_path_factory.mktemp("there")
     argv = SshRunner("login", folder, SLURM).build_argv(
         [sys.executable, "-c", "import sys; print(sys.argv[1:])", *words]
@@ -292,7 +290,7 @@ def test_no_word_is_read_by_a_shell_there(tmp_path_factory: pytest.TempPathFacto
         assert done.stdout == f"{words}\n" and not list(folder.iterdir())
 
 
-def test_one_connection_serves_many_questions(home: Path, tmp_path: Path) -> None:
+def test_one_connection_is_used_for_many_commands(home: Path, tmp_path: Path) -> None:
     argv = SshRunner("me@login:2222", tmp_path / "ssh", SLURM).build_argv(["true"])
     text = " ".join(argv)
     for option in ("BatchMode=yes", "ControlMaster=auto", "ControlPersist=60", "-p 2222", "-- me@login"):
@@ -302,8 +300,10 @@ def test_one_connection_serves_many_questions(home: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("host, error", [("down", EngineError), ("broken", SubmissionUnknownError)])
-def test_not_reached_is_not_unsure(home: Path, tmp_path: Path, job: Make, host: str, error: type[EngineError]) -> None:
-    far = engine(tmp_path, f"ssh:{host}")
+def test_an_unreachable_host_is_not_an_unknown_submission(
+    home: Path, tmp_path: Path, job: Make, host: str, error: type[EngineError]
+) -> None:
+    far = open_engine(tmp_path, f"ssh:{host}")
     with pytest.raises(error, match=f"try: ssh {host} true") as caught:
         far.submit(far.prepare(job(), AT, "k"))
     assert type(caught.value) is error
@@ -311,10 +311,10 @@ def test_not_reached_is_not_unsure(home: Path, tmp_path: Path, job: Make, host: 
 
 def test_hosts_that_look_like_options_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="is not a host"):
-        engine(tmp_path, "ssh:-oX")
+        open_engine(tmp_path, "ssh:-oX")
 
 
-def test_the_texts_for_the_login_node_are_good_shell() -> None:
+def test_scripts_for_the_login_node_are_valid_shell() -> None:
     from supercloud.jobs.engines.batch import spool
 
     for text in (spool._SUBMIT_SCRIPT, spool._LIST_SCRIPT, spool._DISCARD_SCRIPT, spool._READ_SCRIPT):

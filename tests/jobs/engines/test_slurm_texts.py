@@ -17,16 +17,16 @@ from supercloud.jobs.store.status import Status
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 
 
-def recorded(name: str) -> tuple[str, str, int]:
+def read_recording(name: str) -> tuple[str, str, int]:
     """What was called, what it printed, how it ended."""
     first, *lines, last = (RECORDINGS / name).read_text().splitlines()
     return first.removeprefix("$ "), "\n".join(lines) + "\n", int(last.removeprefix("# rc="))
 
 
-def by_key(name: str, text: str) -> dict[str, list[Status]]:
+def parse_by_key(name: str, text: str) -> dict[str, list[Status]]:
     """Statuses in a listing by the key of the job; ids differ from one recording to the next."""
-    refs = select_latest(parse_jobs(recorded(f"found-{name}")[1])) | select_latest(
-        parse_jobs(recorded(f"queue-{name}")[1])
+    refs = select_latest(parse_jobs(read_recording(f"found-{name}")[1])) | select_latest(
+        parse_jobs(read_recording(f"queue-{name}")[1])
     )
     listed = texts.parse_queue(text) | texts.parse_accounts(text)
     return {key: listed[ref] for key, ref in refs.items() if ref in listed}
@@ -36,19 +36,19 @@ RELEASES = pytest.mark.parametrize("release", ["22.05", "26.05"])
 
 
 @RELEASES
-def test_recordings_are_of_the_commands_we_give(release: str) -> None:
+def test_recordings_are_of_the_commands_in_use(release: str) -> None:
     for name, argv in (("queue", build_squeue()), ("queue-lost", build_squeue()), ("found", build_sacct_history(3600))):
-        assert recorded(f"{name}-{release}.txt")[0] == shlex.join(argv)
-        assert recorded(f"{name}-{release}.txt")[2] == 0
-    said = recorded(f"accounts-{release}.txt")[0]
+        assert read_recording(f"{name}-{release}.txt")[0] == shlex.join(argv)
+        assert read_recording(f"{name}-{release}.txt")[2] == 0
+    said = read_recording(f"accounts-{release}.txt")[0]
     refs = next(word for word in shlex.split(said) if word.startswith("--jobs=")).removeprefix("--jobs=").split(",")
     # recorded before these fields were added, which the recording "found" has
     assert said == shlex.join(build_sacct(refs)).removesuffix(",Comment,SubmitLine")
 
 
 @RELEASES
-def test_the_queue(release: str) -> None:
-    tasks = by_key(f"{release}.txt", recorded(f"queue-{release}.txt")[1])
+def test_the_queue_is_parsed(release: str) -> None:
+    tasks = parse_by_key(f"{release}.txt", read_recording(f"queue-{release}.txt")[1])
     one = {key: items[0] for key, items in tasks.items() if len(items) == 1}
     assert {key: str(status.state) for key, status in one.items()} == {
         "ok": "COMPLETED",
@@ -79,18 +79,18 @@ def test_the_queue(release: str) -> None:
 
 @RELEASES
 def test_a_job_that_lost_its_node_waits_in_its_second_attempt(release: str) -> None:
-    tasks = by_key(f"{release}.txt", recorded(f"queue-lost-{release}.txt")[1])
+    tasks = parse_by_key(f"{release}.txt", read_recording(f"queue-lost-{release}.txt")[1])
     [lost], [gone], [waits] = tasks["lost"], tasks["lost-for-good"], tasks["waits"]
     assert (lost.state, lost.attempt) == (State.QUEUED, 2) and "requeued" in lost.reason
     assert (gone.state, gone.reason) == (State.NODE_FAIL, "a node of the job was lost")
     assert waits.reason == "nodes it needs are down, drained or reserved"
-    [later] = by_key(f"{release}.txt", recorded(f"accounts-{release}.txt")[1])["lost"]
+    [later] = parse_by_key(f"{release}.txt", read_recording(f"accounts-{release}.txt")[1])["lost"]
     assert later.state is State.UNKNOWN, "the accounts do not end it"
 
 
 @RELEASES
-def test_the_accounts(release: str) -> None:
-    tasks = by_key(f"{release}.txt", recorded(f"accounts-{release}.txt")[1])
+def test_accounting_records_are_parsed(release: str) -> None:
+    tasks = parse_by_key(f"{release}.txt", read_recording(f"accounts-{release}.txt")[1])
     ended = {key: (str(items[0].state), items[0].exit_code) for key, items in tasks.items() if items[0].state.is_final}
     assert ended.pop("array")[0] == "COMPLETED" and len(tasks["array"]) == 4
     assert ended == {
@@ -107,27 +107,29 @@ def test_the_accounts(release: str) -> None:
 
 @RELEASES
 def test_jobs_are_found_by_their_key(release: str) -> None:
-    queue, older = (select_latest(parse_jobs(recorded(f"{name}-{release}.txt")[1])) for name in ("queue", "found"))
+    queue, older = (
+        select_latest(parse_jobs(read_recording(f"{name}-{release}.txt")[1])) for name in ("queue", "found")
+    )
     assert len(queue) == 14
     assert older.items() <= queue.items() and {"ok", "lost", "licensed"} <= set(older)
-    runs = next(line for line in recorded(f"found-{release}.txt")[1].splitlines() if "lost-for-good" in line)
+    runs = next(line for line in read_recording(f"found-{release}.txt")[1].splitlines() if "lost-for-good" in line)
     assert "||sbatch" in runs, "of what has not ended the comment is in the submission line alone"
 
 
 @pytest.mark.parametrize("text, ref", [("7\n", "7"), ("7;pod\n", "7"), ("motd\n12\n", "12"), ("", None), ("ok", None)])
-def test_what_sbatch_prints(text: str, ref: str | None) -> None:
+def test_the_job_id_of_sbatch_is_parsed(text: str, ref: str | None) -> None:
     assert parse_job_id(text) == ref
 
 
 @pytest.mark.parametrize("path", sorted(RECORDINGS.glob("refused-*.txt")), ids=lambda path: path.stem)
 def test_refusals_have_a_next_step(path: Path) -> None:
-    _, text, code = recorded(path.name)
+    _, text, code = read_recording(path.name)
     assert code == 1
     assert "; " in describe_refusal(text) and "sbatch" not in describe_refusal(text)
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "|||||||", "x|RUNNING", "5|RUNNING", "slurm_load_jobs error"])
-def test_what_makes_no_sense_is_left_out(text: str) -> None:
+def test_invalid_lines_are_ignored(text: str) -> None:
     assert texts.parse_queue(text) == {} and select_latest(parse_jobs(text)) == {}
     assert texts.parse_accounts(text) == {}
 
@@ -151,7 +153,7 @@ def test_unlisted_states_are_unknown() -> None:
         ("None", 1, ""),
     ],
 )
-def test_reasons_of_waiting_jobs(reason: str, attempt: int, said: str) -> None:
+def test_reasons_of_waiting_jobs_are_described(reason: str, attempt: int, said: str) -> None:
     assert said in describe_state("PENDING", reason, None, attempt)
 
 
@@ -165,7 +167,7 @@ def test_reasons_of_waiting_jobs(reason: str, attempt: int, said: str) -> None:
         ("CANCELLED by 2000", State.CANCELLED),
     ],
 )
-def test_states_that_are_hard_to_bring_about(state: str, ours: State) -> None:
+def test_rare_states_are_parsed(state: str, ours: State) -> None:
     assert texts.parse_accounts(f"5|{state}|0:0|1|2|None")["5"][0].state is ours
 
 
@@ -182,7 +184,7 @@ def test_states_that_are_hard_to_bring_about(state: str, ours: State) -> None:
         ("0", "COMPLETED", 0),
     ],
 )
-def test_exit_codes(code: str, state: str, ours: int | None) -> None:
+def test_exit_codes_are_parsed(code: str, state: str, ours: int | None) -> None:
     assert texts.parse_accounts(f"5|{state}|{code}|1|2|None")["5"][0].exit_code == ours
 
 

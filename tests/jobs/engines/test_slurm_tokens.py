@@ -45,35 +45,37 @@ def keep(folder: Path, name: str, text: str) -> Path:
     return folder / name
 
 
-def token(address: str, state: Path) -> str:
+def read_token(address: str, state: Path) -> str:
     """What the engine of a connection to this address would send."""
     engine = SlurmEngine(Connection(engine="slurm", via=address), state)
     assert engine._rest
     return engine._rest.require_token()
 
 
-def test_each_host_has_a_secret_of_its_own(folder: Path, tmp_path: Path) -> None:
+def test_each_host_has_a_separate_secret(folder: Path, tmp_path: Path) -> None:
     keep(folder, "slurm-jwt@ctl-a", "for-a\n")
     keep(folder, "slurm-jwt@ctl-a:7000", "for-port\n")
-    assert token(A, tmp_path) == token("https://CTL-A", tmp_path) == "for-a"
-    assert token("https://ctl-a:7000", tmp_path) == "for-port"
+    assert read_token(A, tmp_path) == read_token("https://CTL-A", tmp_path) == "for-a"
+    assert read_token("https://ctl-a:7000", tmp_path) == "for-port"
     keep(folder, "slurm-jwt", "for-all")
     for address in (B, "https://evil:6820", "https://ctl-a.evil:6820"):
         with pytest.raises(EngineError, match="no token for slurmrestd at"):
-            token(address, tmp_path)
+            read_token(address, tmp_path)
     with pytest.raises(EngineError, match="is not the address of a slurmrestd"):
-        token("https://ctl-a@evil:6820", tmp_path)
+        read_token("https://ctl-a@evil:6820", tmp_path)
 
 
-def test_a_token_without_a_host_goes_only_where_the_user_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_without_a_host_is_sent_only_to_the_assigned_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SLURM_JWT", "plain")
     with pytest.raises(EngineError, match="SLURM_JWT is not used: it was not assigned to this address"):
-        token(A, tmp_path)
+        read_token(A, tmp_path)
     monkeypatch.setenv(tokens.ADDRESS_VARIABLE, A)
-    assert token(A, tmp_path) == "plain"
+    assert read_token(A, tmp_path) == "plain"
     for other in (B, "https://ctl-a:6821"):
         with pytest.raises(EngineError, match=f"SLURM_JWT is not used: it is only for {A}"):
-            token(other, tmp_path)
+            read_token(other, tmp_path)
 
 
 def test_the_address_named_last_on_the_command_line_has_the_token(
@@ -83,12 +85,12 @@ def test_the_address_named_last_on_the_command_line_has_the_token(
     monkeypatch.setenv("SUPERCLOUD_STATE", str(store.folder))
     for name, other in ((A, B), (B, A)):
         build_single_cluster_fleet(Cluster.from_plan(plan), Connection(engine="slurm", via=name))
-        assert token(name, store.folder) == "plain"
+        assert read_token(name, store.folder) == "plain"
         with pytest.raises(EngineError, match=f"it is only for {name}"):
-            token(other, store.folder)
+            read_token(other, store.folder)
 
 
-def test_an_error_without_a_token_names_what_was_looked_for(folder: Path, plan: Plan, store: Store) -> None:
+def test_a_missing_token_is_reported_with_all_sources(folder: Path, plan: Plan, store: Store) -> None:
     with pytest.raises(EngineError) as caught:
         api.submit(JOB, plan, engine=Connection(engine="slurm", via=A), store=store)
     for words in (
@@ -104,14 +106,14 @@ def test_an_error_without_a_token_names_what_was_looked_for(folder: Path, plan: 
     assert store.select() == [], "nothing is recorded"
     keep(folder, "slurm-jwt@ctl-a", "t").chmod(0o640)
     with pytest.raises(EngineError, match="is readable by other users.*chmod 600"):
-        token(A, store.folder)
+        read_token(A, store.folder)
 
 
 PLAIN = ["http://ctl-a:6820", "http://192.0.2.1:6820", "http://x.localhost:6820", "http://127.0.0.1.example:6820"]
 
 
 @pytest.mark.parametrize("address", PLAIN)
-def test_no_token_goes_over_plain_http_unless_the_user_asks_for_it(
+def test_tokens_are_sent_over_plain_http_only_if_the_user_allows_it(
     address: str, folder: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fleet file may name any address, also with the host that a token is kept for."""
@@ -124,21 +126,21 @@ def test_no_token_goes_over_plain_http_unless_the_user_asks_for_it(
     with pytest.raises(
         EngineError, match=rf"{address} is plain http.* https, .*ssh tunnel.*--via {address} or .*http:"
     ):
-        token(address, store.folder)
+        read_token(address, store.folder)
     tokens.bind_tokens(address, state)
     tokens.bind_tokens(B, state)
-    assert token(address, store.folder) == "of-host", "it was named once, and jobs there are still asked for"
+    assert read_token(address, store.folder) == "of-host", "it was named once, and jobs there are still asked for"
     (state / ".token-address").unlink()
     monkeypatch.setenv(tokens.ADDRESS_VARIABLE, address)
-    assert token(address, store.folder) == "of-host"
+    assert read_token(address, store.folder) == "of-host"
     monkeypatch.delenv(tokens.ADDRESS_VARIABLE)
     keep(folder, f"slurm-jwt@http:{host}", "for-plain")
-    assert token(address, store.folder) == "for-plain"
+    assert read_token(address, store.folder) == "for-plain"
 
 
 @pytest.fixture
 def services() -> Iterator[list[tuple[str, list[str]]]]:
-    """Two slurmrestds that know nobody: address and the tokens that came there."""
+    """Two slurmrestds that reject all users: address and the tokens that they got."""
     found: list[tuple[str, list[str]]] = []
     servers = []
     for _ in range(2):
@@ -189,18 +191,18 @@ def test_the_slurmrestds_of_a_fleet_do_not_get_the_same_token(
 
 
 @pytest.mark.parametrize("text", ["abc.def", "abc.def\n", "abc.def\r\n", "SLURM_JWT=abc.def\n"])
-def test_one_line_end_behind_a_token_is_no_part_of_it(
+def test_a_line_end_after_a_token_is_removed(
     text: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(tokens.ADDRESS_VARIABLE, B)
     monkeypatch.setenv("SLURM_JWT", text)
     (folder / "slurm-jwt@ctl-a").write_bytes(text.encode())
     (folder / "slurm-jwt@ctl-a").chmod(0o600)
-    assert token(A, tmp_path) == token(B, tmp_path) == "abc.def"
+    assert read_token(A, tmp_path) == read_token(B, tmp_path) == "abc.def"
 
 
 @pytest.mark.parametrize("text", ["abc.def\n\n", "abc\ndef", "abc.def\r\r", "abc\x00.def", "abc.d\u00e9f", "abc. def"])
-def test_a_token_that_is_no_header_is_an_error_without_it(
+def test_a_token_that_is_not_a_valid_header_is_an_error_that_does_not_show_it(
     text: str, folder: Path, plan: Plan, store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "slurm-jwt@ctl-a").write_bytes(text.encode())
@@ -215,7 +217,7 @@ def test_a_token_that_is_no_header_is_an_error_without_it(
     assert store.select() == [] and "abc" not in caplog.text
 
 
-def test_a_user_whose_name_is_no_header_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_name_that_is_not_a_valid_header_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGNAME", "a\nHost: evil")
     with pytest.raises(EngineError, match="the name of this process's user has a character .* at position 2"):
         tokens.read_user("no-claims")
@@ -228,7 +230,7 @@ def test_a_bearer_token_of_a_kubeconfig_is_never_quoted() -> None:
         assert "ab" not in str(caught.value).removeprefix("the header authorization").replace("printable", "")
 
 
-def test_a_secret_ends_with_one_line_end_at_most(folder: Path) -> None:
+def test_at_most_one_line_end_is_removed_from_a_secret(folder: Path) -> None:
     for name, text, value in (("a", "x\n", "x"), ("b", "x\r\n", "x"), ("c", "x\n\n", "x\n"), ("d", "x", "x")):
         keep(folder, name, "").write_bytes(text.encode())
         assert secrets.read_secrets({"V": name}) == {"V": value}

@@ -27,24 +27,24 @@ Make = Callable[..., JobSpec]
 AT = Placement("c", "p", 2, 8, 8, "h100-sxm", request=SlurmRequest("h100"))
 
 
-def argv(job: JobSpec, at: Placement = AT) -> tuple[str, ...]:
+def build_argv(job: JobSpec, at: Placement = AT) -> tuple[str, ...]:
     return commands.build_sbatch(job, at, "k", "/state/k/log")
 
 
-def test_options(job: Make) -> None:
+def test_job_fields_become_options_of_sbatch(job: Make) -> None:
     asked = job(array=4, after=["17", "9/4"], deadline="2 h")
     assert {
         "--array=0-3",
         "--dependency=afterok:17:9",
         "--kill-on-invalid-dep=yes",
         "--deadline=now+7200seconds",
-    } <= set(argv(asked))
+    } <= set(build_argv(asked))
     part = Placement("c", "p", 1, 2, 8, "h100-sxm", slice="shard", request=SlurmRequest("shard"))
-    assert "--gres=shard:2" in argv(job(), part) and not any("gpus" in item for item in argv(job(), part))
+    assert "--gres=shard:2" in build_argv(job(), part) and not any("gpus" in item for item in build_argv(job(), part))
     cut = Placement("c", "p", 1, 2, 8, "h100-sxm", slice="mig", request=SlurmRequest("1g.10gb"))
-    assert "--gpus-per-node=1g.10gb:2" in argv(job(), cut)
-    assert "--begin=now+90seconds" in argv(job(), Placement("c", "p", 1, 0, begin=89.5))
-    assert "--licenses=mesher:1,solver:2" in argv(
+    assert "--gpus-per-node=1g.10gb:2" in build_argv(job(), cut)
+    assert "--begin=now+90seconds" in build_argv(job(), Placement("c", "p", 1, 0, begin=89.5))
+    assert "--licenses=mesher:1,solver:2" in build_argv(
         job(), Placement("c", "p", 1, 0, request=SlurmRequest(licenses="mesher:1,solver:2"))
     )
 
@@ -67,7 +67,7 @@ WISHES: dict[str, dict[str, Any]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("wish", WISHES)
 @pytest.mark.parametrize("home", ["/state/with space", "$HOME/.supercloud/slurm"])
-def test_scripts_are_good_shell(job: Make, wish: str, home: str) -> None:
+def test_batch_scripts_pass_shellcheck(job: Make, wish: str, home: str) -> None:
     for asked in (job(["echo", "a"], **WISHES[wish]), job(script="echo a", **WISHES[wish])):
         text = render_script(asked, AT, "k", home, change_folder=True)
         for shell in ("bash", "sh"):
@@ -94,8 +94,8 @@ srun() {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first, told", [("exit 42", 42), ("exit 7", 7), ("kill -9 $$", 137), ("kill -USR1 $$", 138)])
-def test_the_code_of_the_task_that_failed_first_is_told(job: Make, tmp_path: Path, first: str, told: int) -> None:
-    """Slurm ends the others, and srun tells the highest code: that of those it ended."""
+def test_the_exit_code_of_the_first_failed_task_is_reported(job: Make, tmp_path: Path, first: str, told: int) -> None:
+    """Slurm ends the others, and srun reports the highest code: that of the ended ones."""
     program = ["sh", "-c", f'[ "$RANK" = 1 ] || {{ {first}; }}; sleep 20']
     asked = job(program, retries=1, retry_rules=[{"exit_codes": [42], "action": "retry"}])
     (tmp_path / "k").mkdir()
@@ -108,8 +108,8 @@ def test_the_code_of_the_task_that_failed_first_is_told(job: Make, tmp_path: Pat
     assert not list((tmp_path / "k").iterdir()), "nothing is left"
 
 
-def test_a_task_that_is_told_to_end_leaves_no_code(job: Make, tmp_path: Path) -> None:
-    """It may go on after a signal, to write a checkpoint, and ends as it likes."""
+def test_a_terminated_task_leaves_no_exit_code(job: Make, tmp_path: Path) -> None:
+    """It may continue after a signal, to write a checkpoint, and exit with any code."""
     asked = job(["sh", "-c", "trap 'sleep 0.2; echo saved; exit 5' TERM USR1; kill -TERM $PPID $$; sleep 1 & wait"])
     (tmp_path / "k").mkdir()
     task = shlex.split(
@@ -126,7 +126,7 @@ def test_a_later_launch_has_later_epochs(job: Make) -> None:
 
 
 @pytest.mark.parametrize("code, restarts, asked", [(0, 0, False), (42, 0, True), (42, 3, False), (41, 0, False)])
-def test_slurm_is_asked_to_put_it_back(job: Make, tmp_path: Path, code: int, restarts: int, asked: bool) -> None:
+def test_a_job_is_requeued_by_exit_code(job: Make, tmp_path: Path, code: int, restarts: int, asked: bool) -> None:
     text = render_script(job(script=f"exit {code}", **WISHES["retries"]), AT, "k", str(tmp_path))
     stand_in = f'scontrol() {{ [ "$1" != requeue ] || echo "$2" >>{tmp_path}/asked; }}\nsleep() {{ :; }}\n'
     done = subprocess.run(
@@ -146,7 +146,7 @@ NodeName=cpu-1 CPUAlloc=3 State=MIXED ThreadsPerCore=2 CfgTRES=cpu=96,mem=1G All
 """  # noqa: E501
 
 
-def test_what_is_free() -> None:
+def test_free_nodes_and_end_times_are_parsed() -> None:
     until = nodes.parse_ends("1795213461|t-[0001-0002]\n1795213999|t-0002,cpu-1\nNONE|t-0004\n")
     assert until == {"t-0001": 1795213461.0, "t-0002": 1795213999.0, "cpu-1": 1795213999.0}
     assert list(nodes.parse_nodes(SHOWN, until)) == [
@@ -158,7 +158,7 @@ def test_what_is_free() -> None:
     ]
 
 
-def test_what_waits() -> None:
+def test_waiting_jobs_are_parsed() -> None:
     said = "batch|4|Resources\nbatch,short|2|Priority\nbatch|9|Dependency\nbatch|9|JobHeldUser\n"
     assert nodes.parse_waiting_jobs(said) == [WaitingJobs("batch", 6, 2), WaitingJobs("short", 2, 1)]
 
@@ -173,23 +173,23 @@ class Lists:
         return CommandResult(0, self.queue if "squeue" in argv else self.accounts)
 
 
-def row(ref: str, state: str, code: int = 0) -> str:
+def format_row(ref: str, state: str, code: int = 0) -> str:
     return f"{ref}|{state}|None|0|{code}|1795213461|1795213462|supercloud:k|\n"
 
 
-def test_arrays_are_seen_as_one(tmp_path: Path) -> None:
+def test_an_array_has_one_state(tmp_path: Path) -> None:
     def poll(queue: str, accounts: str = "") -> State | None:
         engine = SlurmEngine(Connection(engine="slurm"), tmp_path, Lists(queue, accounts))  # type: ignore[arg-type]
         found = engine.poll(["9/3"])
         return found["9/3"].state if found else None
 
-    assert poll(row("9", "PENDING")) is State.QUEUED
-    assert poll(row("9", "RUNNING") + row("9", "PENDING")) is State.RUNNING
-    assert poll(row("9", "COMPLETED") * 3) is State.COMPLETED
-    assert poll(row("9", "COMPLETED") * 2 + row("9", "FAILED", 768)) is State.FAILED
+    assert poll(format_row("9", "PENDING")) is State.QUEUED
+    assert poll(format_row("9", "RUNNING") + format_row("9", "PENDING")) is State.RUNNING
+    assert poll(format_row("9", "COMPLETED") * 3) is State.COMPLETED
+    assert poll(format_row("9", "COMPLETED") * 2 + format_row("9", "FAILED", 768)) is State.FAILED
     forgotten = "".join(f"9_{n}|COMPLETED|0:0|1795213461|1795213462|None\n" for n in range(3))
-    assert poll(row("9", "COMPLETED"), forgotten) is State.COMPLETED, "the queue has forgotten two of them"
-    assert poll(row("9", "COMPLETED")) is None, "and so have the accounts"
+    assert poll(format_row("9", "COMPLETED"), forgotten) is State.COMPLETED, "the queue has forgotten two of them"
+    assert poll(format_row("9", "COMPLETED")) is None, "and so have the accounts"
 
 
 def test_only_a_waiting_job_is_recalled(tmp_path: Path) -> None:

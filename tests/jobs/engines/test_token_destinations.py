@@ -36,7 +36,7 @@ def test_the_token_of_a_kubeconfig_is_not_sent_in_plain_text(tmp_path: Path, mon
 
 
 def test_a_proxy_of_the_environment_is_not_used(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At an address where nobody answers: the stand-in would take the request as a proxy does."""
+    """At an address without a server: the stand-in would take the request as a proxy does."""
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.setenv(name, address)
     write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
@@ -47,14 +47,14 @@ def test_a_proxy_of_the_environment_is_not_used(address: str, tmp_path: Path, mo
 
 
 @pytest.mark.parametrize("named", ["kubeconfig", "SUPERCLOUD_PROXY"])
-def test_a_proxy_that_is_asked_for_is_used_but_sees_no_token(
+def test_a_configured_proxy_is_used_but_gets_no_token(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
 ) -> None:
     asked = {"proxy-url": address} if named == "kubeconfig" else {}
     if not asked:
         monkeypatch.setenv("SUPERCLOUD_PROXY", address)
     write_kubeconfig(tmp_path / "kubeconfig", "https://cluster.example", **asked)
-    with pytest.raises(EngineError, match="Tunnel connection failed: 501"):  # what the stand-in says to CONNECT
+    with pytest.raises(EngineError, match="Tunnel connection failed: 501"):  # the response of the stand-in to CONNECT
         KubernetesEngine(Connection(engine="kubernetes"), tmp_path).list_nodes()
     write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1" if asked else "http://192.0.2.1:1", **asked)
     with pytest.raises(EngineError, match="plain http through a proxy: the token is not sent"):
@@ -71,7 +71,7 @@ def test_a_proxy_that_refuses_a_tunnel_leaves_no_socket_open(address: str, monke
     assert not [frame for frame in frames if "response" in frame.f_locals]
 
 
-def test_a_proxy_of_the_variable_gets_nothing_that_is_for_this_machine(
+def test_requests_to_this_machine_use_no_proxy(
     address: str, rest: SlurmEngine, cluster: KubernetesEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An ssh tunnel ends here, and the token in it is in no network: a proxy elsewhere would read it."""
@@ -84,7 +84,7 @@ def test_a_proxy_of_the_variable_gets_nothing_that_is_for_this_machine(
 def test_a_token_is_not_sent_to_an_ambiguous_host(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Urllib takes what follows the sign @ for the host of this one, and urllib3 what stands before the backslash."""
+    """For urllib the host is the text after the @, for urllib3 the text before the backslash."""
     write_kubeconfig(tmp_path / "kubeconfig", address.replace("127.0.0.1", "localhost\\@127.0.0.1"))
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
     with pytest.raises(EngineError, match="plain http to an ambiguous host"):
@@ -137,7 +137,7 @@ def test_a_token_is_not_sent_without_https(address: str, tmp_path: Path, server:
         ("http://127.0.0.1;a@evil", "", True),
     ],
 )
-def test_an_address_is_plaintext_unless_it_is_certainly_not(there: str, proxy: str, plain: bool) -> None:
+def test_an_address_is_plaintext_unless_it_is_surely_encrypted(there: str, proxy: str, plain: bool) -> None:
     assert web.is_plaintext(there, proxy) is plain
 
 

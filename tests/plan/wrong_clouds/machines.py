@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plan.clouds import BLOCK, KUBERNETES, OHIO, RESERVED, TWO, pool, slurm
+from plan.clouds import BLOCK, KUBERNETES, OHIO, RESERVED, TWO, build_pool, build_slurm
 
 CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     (
@@ -12,14 +12,14 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "pools[0].machine",
         "P6-B300",
-        {"site": OHIO, "pools": [pool(machine="p6-b300.48xlarge")]},
+        {"site": OHIO, "pools": [build_pool(machine="p6-b300.48xlarge")]},
     ),
     (
         "cloud-machine-region",
         "note",
         "pools[0].machine",
         "unknown",
-        {"pools": [pool(machine="p6e-gb200.36xlarge", nodes=18, capacity=[BLOCK])]},
+        {"pools": [build_pool(machine="p6e-gb200.36xlarge", nodes=18, capacity=[BLOCK])]},
     ),
     (
         "cloud-zone",
@@ -47,29 +47,35 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "pools[0].capacity[0].kind",
         "flex-start",
-        {"pools": [pool(capacity=[{"kind": "flex-start"}])]},
+        {"pools": [build_pool(capacity=[{"kind": "flex-start"}])]},
     ),
     (
         "cloud-capacity-kind",
         "error",
         "pools[0].capacity[0].kind",
         "spot",
-        {"pools": [pool(machine="trn2u.48xlarge", capacity=[{"kind": "spot"}])]},
+        {"pools": [build_pool(machine="trn2u.48xlarge", capacity=[{"kind": "spot"}])]},
     ),
-    ("cloud-capacity-kind", "error", "pools[0].capacity", "on demand", {"pools": [pool(machine="trn2u.48xlarge")]}),
+    (
+        "cloud-capacity-kind",
+        "error",
+        "pools[0].capacity",
+        "on demand",
+        {"pools": [build_pool(machine="trn2u.48xlarge")]},
+    ),
     (
         "cloud-capacity-id",
         "error",
         "pools[0].capacity[0].id",
         "my-reservation",
-        {"pools": [pool(capacity=[RESERVED | {"id": "my-reservation"}])]},
+        {"pools": [build_pool(capacity=[RESERVED | {"id": "my-reservation"}])]},
     ),
     (
         "cloud-capacity-id",
         "error",
         "pools[0].capacity[1].id",
         "duplicate",
-        {"pools": [pool(capacity=[RESERVED, RESERVED])]},
+        {"pools": [build_pool(capacity=[RESERVED, RESERVED])]},
     ),
     (
         "cloud-capacity-id",
@@ -78,7 +84,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "eu-west-1",
         {
             "pools": [
-                pool(
+                build_pool(
                     capacity=[
                         {"kind": "reservation-group", "id": "arn:aws:resource-groups:eu-west-1:123456789012:group/odcr"}
                     ]
@@ -91,7 +97,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "pools[0].capacity[0].zone",
         "us-east-1c",
-        {"pools": [pool(capacity=[RESERVED | {"zone": "us-east-1c"}])]},
+        {"pools": [build_pool(capacity=[RESERVED | {"zone": "us-east-1c"}])]},
     ),
     (
         "cloud-capacity-zone",
@@ -100,7 +106,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "us-east-1b",
         {
             "site": TWO,
-            "pools": [pool(capacity=[RESERVED, RESERVED | {"id": "cr-1123456789abcdef0", "zone": "us-east-1b"}])],
+            "pools": [build_pool(capacity=[RESERVED, RESERVED | {"id": "cr-1123456789abcdef0", "zone": "us-east-1b"}])],
         },
     ),
     (
@@ -108,21 +114,21 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "pools[0].nodes",
         "20 nodes",
-        {"pools": [pool(machine="p6e-gb200.36xlarge", nodes=20, capacity=[BLOCK])]},
+        {"pools": [build_pool(machine="p6e-gb200.36xlarge", nodes=20, capacity=[BLOCK])]},
     ),
     (
         "cloud-domain",
         "error",
         "pools[0].domain",
         "not of 12",
-        {"pools": [pool(machine="p6e-gb200.36xlarge", nodes=24, domain=12, capacity=[BLOCK])]},
+        {"pools": [build_pool(machine="p6e-gb200.36xlarge", nodes=24, domain=12, capacity=[BLOCK])]},
     ),
     (
         "cloud-domain",
         "error",
         "pools[0].initial",
         "4 initial nodes",
-        {"pools": [pool(machine="p6e-gb200.36xlarge", nodes=18, initial=4, capacity=[BLOCK])]},
+        {"pools": [build_pool(machine="p6e-gb200.36xlarge", nodes=18, initial=4, capacity=[BLOCK])]},
     ),
     (
         "cloud-fabric-kind",
@@ -131,36 +137,48 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "EC2 has no InfiniBand",
         {"fabrics": [{"name": "compute", "kind": "infiniband"}]},
     ),
-    ("cloud-fabric-zones", "error", "pools[0].zones", "2 zones", {"pools": [pool(zones=["us-east-1a", "us-east-1b"])]}),
-    ("cloud-fabric-unused", "warning", "pools[0].fabrics", "32", {"pools": [pool(fabrics=[])], "fabrics": []}),
+    (
+        "cloud-fabric-zones",
+        "error",
+        "pools[0].zones",
+        "2 zones",
+        {"pools": [build_pool(zones=["us-east-1a", "us-east-1b"])]},
+    ),
+    ("cloud-fabric-unused", "warning", "pools[0].fabrics", "32", {"pools": [build_pool(fabrics=[])], "fabrics": []}),
     (
         "cloud-placement",
         "error",
         "pools[0].placement",
         "UltraCluster",
-        {"pools": [pool(capacity=[BLOCK], placement="cluster")]},
+        {"pools": [build_pool(capacity=[BLOCK], placement="cluster")]},
     ),
     (
         "cloud-placement",
         "error",
         "pools[0].placement",
         "p6e-gb200",
-        {"pools": [pool(machine="p6e-gb200.36xlarge", nodes=18, capacity=[BLOCK], placement="cluster")]},
+        {"pools": [build_pool(machine="p6e-gb200.36xlarge", nodes=18, capacity=[BLOCK], placement="cluster")]},
     ),
     (
         "cloud-placement",
         "error",
         "pools[0].placement",
         "one zone",
-        {"site": TWO, "pools": [pool(machine="m6i.8xlarge", fabrics=[], placement="cluster")], "fabrics": []},
+        {"site": TWO, "pools": [build_pool(machine="m6i.8xlarge", fabrics=[], placement="cluster")], "fabrics": []},
     ),
-    ("cloud-placement-missing", "warning", "pools[0].placement", "on-demand", {"pools": [pool(placement="none")]}),
+    (
+        "cloud-placement-missing",
+        "warning",
+        "pools[0].placement",
+        "on-demand",
+        {"pools": [build_pool(placement="none")]},
+    ),
     (
         "cloud-image",
         "error",
         "site.images.slurm-intel-x86",
         "slurm-intel-x86",
-        {"pools": [pool(machine="dl1.24xlarge", fabrics=[])], "fabrics": []},
+        {"pools": [build_pool(machine="dl1.24xlarge", fabrics=[])], "fabrics": []},
     ),
     (
         "cloud-image",
@@ -169,37 +187,37 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "no machine",
         {"site": TWO | {"images": {"slurm-nvidia-arm": "ami-0"}}},
     ),
-    ("cloud-arch", "error", "scheduler.machine", "aarch64", {"scheduler": slurm(machine="m7g.2xlarge")}),
+    ("cloud-arch", "error", "scheduler.machine", "aarch64", {"scheduler": build_slurm(machine="m7g.2xlarge")}),
     (
         "cloud-arch",
         "warning",
         "pools",
         "aarch64",
-        {"pools": [pool(), {"name": "arm", "machine": "m7g.16xlarge", "nodes": 1}]},
+        {"pools": [build_pool(), {"name": "arm", "machine": "m7g.16xlarge", "nodes": 1}]},
     ),
     (
         "cloud-controller-memory",
         "error",
         "scheduler.machine",
         "8 GiB",
-        {"scheduler": slurm(machine="m6i.large"), "pools": [pool(nodes=300)]},
+        {"scheduler": build_slurm(machine="m6i.large"), "pools": [build_pool(nodes=300)]},
     ),
     (
         "cloud-spot-price",
         "note",
         "pools[0].capacity[0].max_price",
         "55.04",
-        {"pools": [pool(capacity=[{"kind": "spot", "max_price": "60 USD/h"}])]},
+        {"pools": [build_pool(capacity=[{"kind": "spot", "max_price": "60 USD/h"}])]},
     ),
     (
         "cloud-spot-price",
         "error",
         "pools[0].capacity[0].max_price",
         "0 USD/h",
-        {"pools": [pool(capacity=[{"kind": "spot", "max_price": "0 USD/h"}])]},
+        {"pools": [build_pool(capacity=[{"kind": "spot", "max_price": "0 USD/h"}])]},
     ),
-    ("cloud-disk", "error", "pools[0].disk", "100 TiB", {"pools": [pool(disk="100 TiB")]}),
-    ("cloud-disk", "error", "scheduler.login.disk", "1 PiB", {"scheduler": slurm(login={"disk": "1 PiB"})}),
+    ("cloud-disk", "error", "pools[0].disk", "100 TiB", {"pools": [build_pool(disk="100 TiB")]}),
+    ("cloud-disk", "error", "scheduler.login.disk", "1 PiB", {"scheduler": build_slurm(login={"disk": "1 PiB"})}),
     (
         "cloud-capacity-shared",
         "error",
@@ -207,7 +225,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "a reservation of m6i.large",
         {
             "pools": [
-                pool(capacity=[RESERVED]),
+                build_pool(capacity=[RESERVED]),
                 {"name": "b", "machine": "m6i.large", "nodes": 1, "capacity": [RESERVED]},
             ]
         },
@@ -217,7 +235,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "pools[1].capacity[0].id",
         "a capacity-block of p5.48xlarge",
-        {"pools": [pool(capacity=[RESERVED]), pool(name="b", capacity=[BLOCK])]},
+        {"pools": [build_pool(capacity=[RESERVED]), build_pool(name="b", capacity=[BLOCK])]},
     ),
     (
         "cloud-capacity-zone-missing",
@@ -226,7 +244,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "us-east-1a",
         {
             "site": {"kind": "aws", "region": "us-east-1"},
-            "pools": [pool(capacity=[{"kind": "reservation", "id": "cr-0123456789abcdef0"}])],
+            "pools": [build_pool(capacity=[{"kind": "reservation", "id": "cr-0123456789abcdef0"}])],
         },
     ),
     (
@@ -234,7 +252,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "warning",
         "pools[0].capacity",
         "at most 64",
-        {"pools": [pool(nodes=65, capacity=[BLOCK])]},
+        {"pools": [build_pool(nodes=65, capacity=[BLOCK])]},
     ),
     (
         "cloud-managed-nodes",
@@ -255,20 +273,24 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "pools[0].local",
         "nodeadm",
-        {"scheduler": KUBERNETES, "site": TWO, "pools": [pool(local="/scratch")]},
+        {"scheduler": KUBERNETES, "site": TWO, "pools": [build_pool(local="/scratch")]},
     ),
     (
         "cloud-spot-limit",
         "error",
         "pools[0].capacity[0].max_price",
         "would not be enforced",
-        {"scheduler": KUBERNETES, "site": TWO, "pools": [pool(capacity=[{"kind": "spot", "max_price": "40 USD/h"}])]},
+        {
+            "scheduler": KUBERNETES,
+            "site": TWO,
+            "pools": [build_pool(capacity=[{"kind": "spot", "max_price": "40 USD/h"}])],
+        },
     ),
     (
         "cloud-capacity-unused",
         "note",
         "pools[0].capacity",
         "train-on-demand stays empty",
-        {"scheduler": KUBERNETES, "site": TWO, "pools": [pool(capacity=[RESERVED, {"kind": "on-demand"}])]},
+        {"scheduler": KUBERNETES, "site": TWO, "pools": [build_pool(capacity=[RESERVED, {"kind": "on-demand"}])]},
     ),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plan.clouds import EFS, KUBERNETES, NFS, TWO, existing, lustre, pool, slurm
+from plan.clouds import EFS, KUBERNETES, NFS, TWO, build_existing_network, build_lustre, build_pool, build_slurm
 
 CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     ("cloud-network-private", "error", "network.cidr", "192.169.0.0/16", {"network": {"cidr": "192.169.0.0/16"}}),
@@ -68,7 +68,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         {
             "site": TWO,
             "scheduler": KUBERNETES,
-            "pools": [pool(nodes=64, zones=["us-east-1a"])],
+            "pools": [build_pool(nodes=64, zones=["us-east-1a"])],
             "network": {"cidr": "10.0.0.0/20", "cidrs": ["10.1.0.0/20"]},
         },
     ),
@@ -77,7 +77,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "network",
         "251",
-        {"pools": [pool(nodes=300)], "network": {"blocks": {"private": ["10.0.0.0/24"]}}},
+        {"pools": [build_pool(nodes=300)], "network": {"blocks": {"private": ["10.0.0.0/24"]}}},
     ),
     (
         "cloud-network-ranges",
@@ -134,42 +134,42 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "network.subnets",
         "the control plane requires private subnets in 2 zones",
-        {"scheduler": KUBERNETES, "network": existing("us-east-1a")},
+        {"scheduler": KUBERNETES, "network": build_existing_network("us-east-1a")},
     ),
     (
         "cloud-subnet-zones",
         "error",
         "network.subnets",
         "2 zones, one is declared",  # two subnets, and both in one zone
-        {"scheduler": KUBERNETES, "network": existing("us-east-1a", "us-east-1a")},
+        {"scheduler": KUBERNETES, "network": build_existing_network("us-east-1a", "us-east-1a")},
     ),
     (
         "cloud-subnet-zones",
         "error",
         "network.subnets",
         "database (rds)",
-        {"scheduler": slurm(managed_database=True), "network": existing("us-east-1a")},
+        {"scheduler": build_slurm(managed_database=True), "network": build_existing_network("us-east-1a")},
     ),
     (
         "cloud-subnet-zones",
         "error",
         "network.subnets",
         "MULTI_AZ_1",
-        {"storage": [NFS | {"deployment": "MULTI_AZ_1"}], "network": existing("us-east-1a")},
+        {"storage": [NFS | {"deployment": "MULTI_AZ_1"}], "network": build_existing_network("us-east-1a")},
     ),
     (
         "cloud-subnet-zones",
         "error",
         "network.subnets",
         "the private subnets are in us-east-1b",
-        {"network": existing("us-east-1b")},
+        {"network": build_existing_network("us-east-1b")},
     ),
     (
         "cloud-subnet-zones",
         "warning",
         "network.subnets",
         "one address per zone",
-        {"storage": [EFS], "network": existing(None, None)},
+        {"storage": [EFS], "network": build_existing_network(None, None)},
     ),
     (
         "cloud-network-conflict",
@@ -190,7 +190,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "network.access[1]",
         "duplicate",
-        {"scheduler": slurm(login={"public": True}), "network": {"access": ["192.0.2.0/24", "192.0.2.0/24"]}},
+        {"scheduler": build_slurm(login={"public": True}), "network": {"access": ["192.0.2.0/24", "192.0.2.0/24"]}},
     ),
     (
         "cloud-access",
@@ -219,7 +219,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "warning",
         "network.access[0]",
         "whole internet",
-        {"scheduler": slurm(login={"public": True}), "network": {"access": ["0.0.0.0/0"]}},
+        {"scheduler": build_slurm(login={"public": True}), "network": {"access": ["0.0.0.0/0"]}},
     ),
     ("cloud-access", "warning", "network.access", "no machine", {"network": {"access": ["198.51.100.0/24"]}}),
     (
@@ -227,17 +227,17 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "scheduler",
         "isolated",
-        {"scheduler": slurm(login={"public": True}), "network": {"isolated": True}},
+        {"scheduler": build_slurm(login={"public": True}), "network": {"isolated": True}},
     ),
     ("cloud-access", "note", "network.access", "API", {"site": TWO, "scheduler": KUBERNETES}),
-    ("cloud-access", "note", "network.access", "login", {"scheduler": slurm(login={"public": True})}),
+    ("cloud-access", "note", "network.access", "login", {"scheduler": build_slurm(login={"public": True})}),
     (
         "cloud-security-rules",
         "error",
         "network.access",
         "61 rules",
         {
-            "scheduler": slurm(login={"public": True}),
+            "scheduler": build_slurm(login={"public": True}),
             "network": {"access": [f"198.51.100.{number}/32" for number in range(61)]},
         },
     ),
@@ -246,7 +246,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "storage",
         "61 rules for machines",
-        {"storage": [lustre(name=f"s{number}", mount=f"/fs{number}") for number in range(20)]},
+        {"storage": [build_lustre(name=f"s{number}", mount=f"/fs{number}") for number in range(20)]},
     ),
     (
         "cloud-isolation",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plan.clouds import KUBERNETES, TWO, WEKA, lustre, pool, slurm
+from plan.clouds import KUBERNETES, TWO, WEKA, build_lustre, build_pool, build_slurm
 
 CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     ("cloud-metadata-hops", "warning", "site.metadata_hops", "2 hops", {"site": TWO | {"metadata_hops": 2}}),
@@ -22,7 +22,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "placement",
         {
             "site": {"kind": "onprem", "location": "stockholm"},
-            "pools": [pool(machine="dgx-h100", fabrics=[], placement="cluster")],
+            "pools": [build_pool(machine="dgx-h100", fabrics=[], placement="cluster")],
             "fabrics": [],
         },
     ),
@@ -39,21 +39,21 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "warning",
         "storage[0].protection",
         "protection",
-        {"storage": [lustre(protection={"data": 8, "parity": 2})]},
+        {"storage": [build_lustre(protection={"data": 8, "parity": 2})]},
     ),
     (
         "cloud-fields",
         "warning",
         "scheduler.controllers[0].address",
         "address",
-        {"scheduler": slurm(controllers=[{"name": "ctl1", "address": "10.0.0.9"}])},
+        {"scheduler": build_slurm(controllers=[{"name": "ctl1", "address": "10.0.0.9"}])},
     ),
     (
         "slurm-option-reserved",
         "error",
         "scheduler.options.ResumeProgram",
         "ResumeProgram",
-        {"scheduler": slurm(options={"ResumeProgram": "/bin/true"})},
+        {"scheduler": build_slurm(options={"ResumeProgram": "/bin/true"})},
     ),
     ("cloud-tags", "error", "tags.aws:x", "aws:", {"tags": {"aws:x": "1"}}),
     ("cloud-tags", "error", "tags.k", "256", {"tags": {"k": "v" * 300}}),
@@ -72,7 +72,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
             "site": {"kind": "aws", "region": "cn-north-1"},
             "budget": "1 USD",
             "fabrics": [],
-            "pools": [pool(machine="g4dn.xlarge", fabrics=[])],
+            "pools": [build_pool(machine="g4dn.xlarge", fabrics=[])],
         },
     ),
     (
@@ -103,14 +103,14 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "scheduler.controllers[0].name",
         "duplicate name login: a login",
-        {"scheduler": slurm(controllers=[{"name": "login"}])},
+        {"scheduler": build_slurm(controllers=[{"name": "login"}])},
     ),
     (
         "cloud-name-clash",
         "error",
         "storage[0].name",
         "a server of ctl",
-        {"scheduler": slurm(controllers=[{"name": "ctl-2"}]), "storage": [WEKA | {"name": "ctl"}]},
+        {"scheduler": build_slurm(controllers=[{"name": "ctl-2"}]), "storage": [WEKA | {"name": "ctl"}]},
     ),
     (
         "cloud-name-clash",
@@ -131,7 +131,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "warning",
         "pools[0].nodes",
         "450",
-        {"site": TWO, "scheduler": KUBERNETES, "pools": [pool(nodes=500)]},
+        {"site": TWO, "scheduler": KUBERNETES, "pools": [build_pool(nodes=500)]},
     ),
     ("cloud-provider", "warning", "site.kind", "not supported yet", {"site": {"kind": "gcp", "region": "us-central1"}}),
 ]

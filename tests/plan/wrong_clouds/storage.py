@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plan.clouds import NFS, TWO, WEKA, existing, lustre, pool
+from plan.clouds import NFS, TWO, WEKA, build_existing_network, build_lustre, build_pool
 
 CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     (
@@ -12,7 +12,10 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "warning",
         "storage[0].deployment",
         "main route table",
-        {"storage": [NFS | {"deployment": "MULTI_AZ_1"}], "network": existing("us-east-1a", "us-east-1b")},
+        {
+            "storage": [NFS | {"deployment": "MULTI_AZ_1"}],
+            "network": build_existing_network("us-east-1a", "us-east-1b"),
+        },
     ),
     (
         "cloud-mount-object",
@@ -21,14 +24,26 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "/data",
         {"storage": [{"name": "data", "kind": "object", "mount": "/data"}]},
     ),
-    ("storage-mount-reserved", "error", "storage[0].mount", "/var/lib", {"storage": [lustre(mount="/var/lib/data")]}),
-    ("storage-mount-reserved", "error", "storage[0].mount", "/opt/slurm", {"storage": [lustre(mount="/opt/slurm/")]}),
+    (
+        "storage-mount-reserved",
+        "error",
+        "storage[0].mount",
+        "/var/lib",
+        {"storage": [build_lustre(mount="/var/lib/data")]},
+    ),
+    (
+        "storage-mount-reserved",
+        "error",
+        "storage[0].mount",
+        "/opt/slurm",
+        {"storage": [build_lustre(mount="/opt/slurm/")]},
+    ),
     (
         "cloud-bucket-name",
         "error",
         "storage[0].import_from",
         "gs://corpus",
-        {"storage": [lustre(import_from="gs://corpus/x")]},
+        {"storage": [build_lustre(import_from="gs://corpus/x")]},
     ),
     (
         "cloud-bucket-name",
@@ -42,9 +57,15 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "storage[0].import_from",
         "10.0.0.1",
-        {"storage": [lustre(import_from="s3://10.0.0.1/x")]},
+        {"storage": [build_lustre(import_from="s3://10.0.0.1/x")]},
     ),
-    ("cloud-bucket-name", "error", "storage[0].import_from", "corpus", {"storage": [lustre(import_from="corpus")]}),
+    (
+        "cloud-bucket-name",
+        "error",
+        "storage[0].import_from",
+        "corpus",
+        {"storage": [build_lustre(import_from="corpus")]},
+    ),
     (
         "cloud-bucket-name",
         "error",
@@ -66,7 +87,13 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "3 servers",
         {"storage": [WEKA | {"servers": {"machine": "i3en.24xlarge", "count": 3}}]},
     ),
-    ("cloud-storage-size", "warning", "storage[0].capacity", "50400 GiB", {"storage": [lustre(capacity="48 TiB")]}),
+    (
+        "cloud-storage-size",
+        "warning",
+        "storage[0].capacity",
+        "50400 GiB",
+        {"storage": [build_lustre(capacity="48 TiB")]},
+    ),
     (
         "cloud-storage-size",
         "error",
@@ -88,7 +115,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "6000 GiB",
         {
             "storage": [
-                lustre(
+                build_lustre(
                     capacity="1 TiB",
                     deployment="PERSISTENT_1_HDD",
                     throughput_per_tib="12 MB/s",
@@ -102,7 +129,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "storage[0].throughput_per_tib",
         "300 MB/s",
-        {"storage": [lustre(throughput_per_tib="300 MB/s")]},
+        {"storage": [build_lustre(throughput_per_tib="300 MB/s")]},
     ),
     (
         "cloud-storage-throughput",
@@ -125,28 +152,44 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "Storage Scale",
         {"storage": [{"name": "s", "kind": "storage-scale", "mount": "/gpfs"}]},
     ),
-    ("cloud-storage-kind", "error", "storage[0].product", "efs", {"storage": [lustre(product="efs")]}),
-    ("cloud-mount-nested", "error", "storage[1].mount", "/fsx", {"storage": [lustre(), NFS | {"mount": "/fsx/home"}]}),
+    ("cloud-storage-kind", "error", "storage[0].product", "efs", {"storage": [build_lustre(product="efs")]}),
+    (
+        "cloud-mount-nested",
+        "error",
+        "storage[1].mount",
+        "/fsx",
+        {"storage": [build_lustre(), NFS | {"mount": "/fsx/home"}]},
+    ),
     (
         "cloud-mount-local",
         "error",
         "pools[0].local",
         "storage[0]",
-        {"storage": [lustre()], "pools": [pool(local="/fsx/local")]},
+        {"storage": [build_lustre()], "pools": [build_pool(local="/fsx/local")]},
     ),
     (
         "cloud-mount-local",
         "warning",
         "pools[0].local",
         "m6i.8xlarge",
-        {"pools": [pool(machine="m6i.8xlarge", fabrics=[], local="/scratch")], "fabrics": []},
+        {"pools": [build_pool(machine="m6i.8xlarge", fabrics=[], local="/scratch")], "fabrics": []},
     ),
     (
         "cloud-storage-zone",
         "warning",
         "storage[0]",
         "us-east-1b",
-        {"site": TWO, "storage": [lustre()], "pools": [pool(), {"name": "cpu", "machine": "m6i.large", "nodes": 1}]},
+        {
+            "site": TWO,
+            "storage": [build_lustre()],
+            "pools": [build_pool(), {"name": "cpu", "machine": "m6i.large", "nodes": 1}],
+        },
     ),
-    ("cloud-storage-shared", "warning", "storage[0]", "200 nodes", {"storage": [NFS], "pools": [pool(nodes=200)]}),
+    (
+        "cloud-storage-shared",
+        "warning",
+        "storage[0]",
+        "200 nodes",
+        {"storage": [NFS], "pools": [build_pool(nodes=200)]},
+    ),
 ]

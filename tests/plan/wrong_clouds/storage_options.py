@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plan.clouds import EFS, KUBERNETES, NFS, TWO, WEKA, lustre
+from plan.clouds import EFS, KUBERNETES, NFS, TWO, WEKA, build_lustre
 
 CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     (
@@ -12,14 +12,14 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "storage[0].deployment",
         "throughput and cache",
-        {"storage": [lustre(deployment="PERSISTENT_2_INTELLIGENT_TIERING")]},
+        {"storage": [build_lustre(deployment="PERSISTENT_2_INTELLIGENT_TIERING")]},
     ),
     (
         "cloud-storage-deployment",
         "error",
         "storage[0].deployment",
         "PERSISTENT_9",
-        {"storage": [lustre(deployment="PERSISTENT_9")]},
+        {"storage": [build_lustre(deployment="PERSISTENT_9")]},
     ),
     (
         "cloud-storage-option",
@@ -33,28 +33,28 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "storage[0].options.compresion",
         "compresion",
-        {"storage": [lustre(options={"compresion": "LZ4"})]},
+        {"storage": [build_lustre(options={"compresion": "LZ4"})]},
     ),
     (
         "cloud-storage-option",
         "error",
         "storage[0].options.compression",
         "GZIP",
-        {"storage": [lustre(options={"compression": "GZIP"})]},
+        {"storage": [build_lustre(options={"compression": "GZIP"})]},
     ),
     (
         "cloud-storage-option",
         "error",
         "storage[0].options.version",
         "2.10",
-        {"storage": [lustre(options={"version": "2.10"})]},
+        {"storage": [build_lustre(options={"version": "2.10"})]},
     ),
     (
         "cloud-storage-rule",
         "error",
         "storage[0].options.drive-cache",
         "only hard disks",
-        {"storage": [lustre(options={"drive-cache": "READ"})]},
+        {"storage": [build_lustre(options={"drive-cache": "READ"})]},
     ),
     (
         "cloud-storage-rule",
@@ -80,21 +80,21 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "storage[0].options.metadata-iops",
         "is not set",
-        {"storage": [lustre(options={"metadata": "USER_PROVISIONED"})]},
+        {"storage": [build_lustre(options={"metadata": "USER_PROVISIONED"})]},
     ),
     (
         "cloud-storage-rule",
         "error",
         "storage[0].options.metadata-iops",
         "does not support metadata-iops",
-        {"storage": [lustre(options={"metadata-iops": 6000})]},
+        {"storage": [build_lustre(options={"metadata-iops": 6000})]},
     ),
     (
         "cloud-storage-rule",
         "error",
         "storage[0].options.version",
         "2.12",
-        {"storage": [lustre(options={"version": "2.12", "efa": True})]},
+        {"storage": [build_lustre(options={"version": "2.12", "efa": True})]},
     ),
     (
         "cloud-storage-rule",
@@ -133,7 +133,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "storage[0].fabric",
         "19200 GiB",
-        {"storage": [lustre(capacity="4800 GiB", fabric="compute")]},
+        {"storage": [build_lustre(capacity="4800 GiB", fabric="compute")]},
     ),
     (
         "cloud-storage-fabric",
@@ -147,7 +147,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "storage[0].options.efa",
         "19200 GiB",
-        {"storage": [lustre(capacity="4800 GiB", options={"efa": True})]},
+        {"storage": [build_lustre(capacity="4800 GiB", options={"efa": True})]},
     ),
     (
         "cloud-storage-fabric",
@@ -172,14 +172,14 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "error",
         "storage[0].options.efa",
         "multiples of 9600 GiB",
-        {"storage": [lustre(capacity="12000 GiB", throughput_per_tib="500 MB/s", options={"efa": True})]},
+        {"storage": [build_lustre(capacity="12000 GiB", throughput_per_tib="500 MB/s", options={"efa": True})]},
     ),
     (
         "cloud-storage-fabric",
         "note",
         "storage[0].capacity",
         "multiples of 19200 GiB",
-        {"storage": [lustre(capacity="21600 GiB")]},
+        {"storage": [build_lustre(capacity="21600 GiB")]},
     ),
     ("cloud-storage-install", "error", "storage[0].options.install", "nothing installs", {"storage": [WEKA]}),
     (

@@ -14,17 +14,17 @@ from samples import ROOT
 
 sys.path.append(str(ROOT / "tests" / "targets" / "kubernetes"))
 
-from kube_specs import VARIANTS, planned  # noqa: E402
+from kube_specs import VARIANTS, build_plan  # noqa: E402
 
 from supercloud.jobs.engines.kubernetes.api import ApiClient, ApiStatusError, ClusterTransport  # noqa: E402
 from supercloud.targets.schedulers.kubernetes import pod_security  # noqa: E402
 
 Json = dict[str, Any]
 SPACES = {
-    "plain": planned(VARIANTS["gaudi"]),
-    "pinned": planned(),
-    "roce": planned(VARIANTS["roce"]),
-    "host-way": planned(
+    "plain": build_plan(VARIANTS["gaudi"]),
+    "pinned": build_plan(),
+    "roce": build_plan(VARIANTS["roce"]),
+    "host-way": build_plan(
         {
             "pools": [{"name": "mi", "machine": "mi355x-8gpu", "nodes": 16, "fabrics": ["compute"]}],
             "fabrics": [{"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}],

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from bundle_world import BUNDLES, Served, by_kind, define_custom_resources, objects_of
+from bundle_world import BUNDLES, Served, define_custom_resources, list_bundle_objects, select_kind
 from kube_lab import Lab
 from kube_nodes import Node
 
@@ -32,19 +32,19 @@ def start_lab(folder: Path) -> Iterator[Lab]:
     with Lab(folder, [Node(host) for host in HOSTS], KUEUE, people) as lab:
         define_custom_resources(lab)
         served = Served(lab.api)
-        for item in objects_of(BUNDLE):
+        for item in list_bundle_objects(BUNDLE):
             served.put(item, dry=False)
         for space in ("flux-system", "argocd"):  # namespaces of the GitOps controllers, which are not installed
             lab.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})
         for _, bundle in BUNDLES.values():
-            for space in by_kind(objects_of(bundle), "Namespace").values():
+            for space in select_kind(list_bundle_objects(bundle), "Namespace").values():
                 served.put(space, dry=False)
         yield lab
 
 
 def label_nodes(lab: Lab, folder: Path) -> str:
     """Run the labelling job twice as its service account; the output of the first run."""
-    for item in by_kind(objects_of(BUNDLE), "ConfigMap").values():
+    for item in select_kind(list_bundle_objects(BUNDLE), "ConfigMap").values():
         if item["metadata"]["namespace"] == "supercloud-system":
             for name, text in item["data"].items():
                 (folder / name).write_text(text)

@@ -16,8 +16,8 @@ from samples import ROOT
 
 sys.path.append(str(ROOT / "tests" / "targets" / "kubernetes"))
 
-from kube_schemas import kinds  # noqa: E402
-from kube_specs import bundles, by_kind, objects_of, planned  # noqa: E402
+from kube_schemas import list_kinds  # noqa: E402
+from kube_specs import build_plan, list_bundle_objects, render_all, select_kind  # noqa: E402
 
 from supercloud.catalog.kubernetes_parts import Chart  # noqa: E402
 from supercloud.jobs.engines.kubernetes.api import ApiClient  # noqa: E402
@@ -27,30 +27,32 @@ __all__ = [
     "BUNDLES",
     "Served",
     "list_objects",
-    "by_kind",
+    "select_kind",
     "find_chart_folder",
     "list_charts",
     "list_cluster_objects",
     "define_custom_resources",
-    "objects_of",
-    "planned",
+    "list_bundle_objects",
+    "build_plan",
     "render_chart",
 ]
 
-BUNDLES = bundles()
+BUNDLES = render_all()
 
 
 def list_cluster_objects(bundle: Bundle) -> list[dict[str, Any]]:
     """Objects that kustomize builds from the root: without namespaces of charts and local configuration."""
-    before = len(objects_of(bundle, "namespaces"))
+    before = len(list_bundle_objects(bundle, "namespaces"))
     local = "config.kubernetes.io/local-config"
-    return [item for item in objects_of(bundle)[before:] if local not in item["metadata"].get("annotations", {})]
+    return [
+        item for item in list_bundle_objects(bundle)[before:] if local not in item["metadata"].get("annotations", {})
+    ]
 
 
 def list_objects(bundle: Bundle) -> list[dict[str, Any]]:
     """Objects that are applied by hand or by a GitOps controller, and the objects of the controller."""
     wrappers = [path for path in bundle if path.startswith("gitops/")]
-    return [*objects_of(bundle), *(item for path in wrappers for item in yaml.safe_load_all(bundle[path]))]
+    return [*list_bundle_objects(bundle), *(item for path in wrappers for item in yaml.safe_load_all(bundle[path]))]
 
 
 def define_custom_resources(lab: Lab) -> None:
@@ -116,7 +118,7 @@ class Served:
     def find_path(self, item: dict[str, Any]) -> str | None:
         """The path of an object; None for kinds that the server does not serve."""
         version, kind = item["apiVersion"], item["kind"]
-        if (version, kind) in kinds():
+        if (version, kind) in list_kinds():
             return None
         found = self._list_kinds(version).get(kind)
         if found is None:

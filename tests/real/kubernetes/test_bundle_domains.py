@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from bundle_world import BUNDLES, Served, define_custom_resources, objects_of, render_chart
+from bundle_world import BUNDLES, Served, define_custom_resources, list_bundle_objects, render_chart
 from kube_lab import Lab
 from kube_nodes import Node
 
@@ -32,7 +32,7 @@ def domains(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with Lab(folder, [Node(host, allocatable=NODE) for host in HOSTS], yaml.safe_load(values)) as lab:
         define_custom_resources(lab)
         served = Served(lab.api)
-        for item in objects_of(BUNDLE):
+        for item in list_bundle_objects(BUNDLE):
             served.put(item, dry=False)
         chart = render_chart(driver, facts.release.patch, BUNDLE["charts/nvidia-dra-driver.yaml"], folder)
         lab.apply(*(item for item in chart if item["kind"] == "DeviceClass"))

@@ -29,13 +29,13 @@ from bundle_lab import (
 from bundle_world import (
     BUNDLES,
     Served,
-    by_kind,
+    build_plan,
+    list_bundle_objects,
     list_charts,
     list_cluster_objects,
     list_objects,
-    objects_of,
-    planned,
     render_chart,
+    select_kind,
 )
 from kube_lab import Lab
 
@@ -124,14 +124,14 @@ def test_kinds_that_the_api_server_does_not_serve_are_listed(lab: Lab) -> None:
         for item in list_objects(bundle)
         if served.find_path(item) is None
     }
-    from kube_schemas import kinds
+    from kube_schemas import list_kinds
 
-    assert missing - {api for api, _ in kinds()} == SERVED_BY_OTHERS
+    assert missing - {api for api, _ in list_kinds()} == SERVED_BY_OTHERS
 
 
 def test_a_wrong_field_is_refused(lab: Lab) -> None:
     """The server validates strictly: this proves that the tests above can fail."""
-    item = next(iter(by_kind(objects_of(BUNDLE), "ClusterQueue").values()))
+    item = next(iter(select_kind(list_bundle_objects(BUNDLE), "ClusterQueue").values()))
     wrong = json.loads(json.dumps(item))
     wrong["spec"]["cohortNme"] = "x"
     with pytest.raises(ApiStatusError, match="cohortNme"):
@@ -144,7 +144,7 @@ def test_volumes_follow_a_store_that_grows_and_gets_clients(lab: Lab) -> None:
     switched = {"kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700"}
     pool = {"machine": "dgx-h100", "nodes": 4}
     for terabytes, networks in ((20, ["compute"]), (40, ["compute", "storage"])):
-        plan = planned(
+        plan = build_plan(
             {
                 "tenants": [],
                 "fabrics": [{"name": name, **switched} for name in ("compute", "storage")],

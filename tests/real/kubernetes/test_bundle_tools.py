@@ -12,12 +12,12 @@ import pytest
 import yaml
 from bundle_world import (
     BUNDLES,
-    by_kind,
     find_chart_folder,
+    list_bundle_objects,
     list_charts,
     list_cluster_objects,
-    objects_of,
     render_chart,
+    select_kind,
 )
 from kube_binaries import build_module
 
@@ -37,7 +37,7 @@ def run_program(*words: object, cwd: Path | None = None) -> str:
 
 def write_rules(bundle: Bundle, folder: Path) -> tuple[Path, list[Json]]:
     """Write the file of rules; return its path and all alerts."""
-    [found] = by_kind(objects_of(bundle), "PrometheusRule").values()
+    [found] = select_kind(list_bundle_objects(bundle), "PrometheusRule").values()
     path = folder / "rules.yaml"
     path.write_text(yaml.safe_dump(found["spec"]))
     return path, [rule for group in found["spec"]["groups"] for rule in group["rules"]]
@@ -277,8 +277,8 @@ def test_identifiers_are_filled_in(tmp_path: Path) -> None:
     handles.write_text(yaml.safe_dump(said))
     built_tree = run_program(build_module("tools") / "bin" / "kustomize", "build", tmp_path / "tree" / "storage")
     items = list(yaml.load_all(built_tree, yaml.CSafeLoader))
-    volumes = by_kind(items, "PersistentVolume")
-    assert "default/storage-handles" not in by_kind(items, "ConfigMap")
+    volumes = select_kind(items, "PersistentVolume")
+    assert "default/storage-handles" not in select_kind(items, "ConfigMap")
     lustre = volumes["vision-scratch"]["spec"]["csi"]
     assert lustre["volumeHandle"] == "fs-1" and lustre["volumeAttributes"]["mountname"] == "abc/vision"
     assert volumes["llm-home"]["spec"]["nfs"] == {"server": "efs.example.com", "path": "/fsx/llm"}
@@ -304,7 +304,7 @@ def test_volcano_can_read_the_configuration_that_its_chart_renders(key: str, tmp
     """If a template quotes a text twice, the program reads a text instead of fields."""
     found = {
         name: yaml.safe_load(text)
-        for item in by_kind(render_chart(*CHARTED[key], tmp_path), "ConfigMap").values()
+        for item in select_kind(render_chart(*CHARTED[key], tmp_path), "ConfigMap").values()
         for name, text in (item.get("data") or {}).items()
         if name.endswith(".conf")
     }

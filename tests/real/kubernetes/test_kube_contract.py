@@ -15,11 +15,11 @@ from jobs.engines.test_contract import (  # noqa: F401
     test_a_job_fails_with_its_code,
     test_a_job_is_cancelled,
     test_a_key_finds_its_job,
-    test_logs_are_read_from_where_one_is,
-    test_many_are_asked_for_at_once_and_strangers_left_out,
-    test_preparing_is_pure_and_readable,
+    test_logs_are_read_from_an_offset,
+    test_many_jobs_are_polled_together_without_unknown_references,
+    test_prepare_is_pure_and_readable,
 )
-from jobs.waiting import eventually
+from jobs.waiting import wait_for
 from kube_world import World
 
 from supercloud.errors import EngineError
@@ -51,20 +51,20 @@ def engine(cluster: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     monkeypatch.setattr(contract, "a_job", build_job)
     at = place(build_job(None, "fine"), cluster.plan)
     monkeypatch.setattr(contract, "AT", at)
-    monkeypatch.setattr(contract.submitted, "__defaults__", (at,))
+    monkeypatch.setattr(contract.submit, "__defaults__", (at,))
     return KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
 
 
 def test_a_job_is_recalled_only_before_it_starts(engine: KubernetesEngine, cluster: World) -> None:
     assert isinstance(engine, RecallsJobs)
-    runs = contract.submitted(engine, "long", "runs")
-    eventually(contract.reaches(engine, runs, State.RUNNING))
+    runs = contract.submit(engine, "long", "runs")
+    wait_for(contract.build_poll(engine, runs, State.RUNNING))
     engine.recall(runs)
     assert engine.poll([runs])[runs].state is State.RUNNING
     cluster.lab.api.patch("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/llm", {"spec": {"stopPolicy": "Hold"}})
     try:
-        waits = contract.submitted(engine, "long", "waits")
-        eventually(contract.reaches(engine, waits, State.QUEUED))
+        waits = contract.submit(engine, "long", "waits")
+        wait_for(contract.build_poll(engine, waits, State.QUEUED))
         engine.recall(waits)
         status = engine.poll([waits])[waits]
         assert status.state is State.CANCELLED and status.started is None
@@ -77,7 +77,7 @@ def test_free_nodes_are_listed(engine: KubernetesEngine, cluster: World) -> None
     at = place(job, cluster.plan)
     assert isinstance(at, Placement)
     ref = engine.submit(engine.prepare(job, at, "seen"))
-    eventually(contract.reaches(engine, ref, State.RUNNING))
+    wait_for(contract.build_poll(engine, ref, State.RUNNING))
     lost = next(node.host for node in engine.list_nodes() if not node.in_use and node.host.startswith("train"))
     cluster.lab.api.patch(f"/api/v1/nodes/{lost}", {"spec": {"unschedulable": True}})
     try:

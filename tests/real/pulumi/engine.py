@@ -83,7 +83,7 @@ class Engine:
         return self
 
     def _attach(self, launcher: Path) -> None:
-        served = [provider.serve(provider.at(package, self.folder / "cloud")) for package in self.packages]
+        served = [provider.serve(provider.open_provider(package, self.folder / "cloud")) for package in self.packages]
         host, port = language_host.serve(language_host.Host("", launcher))
         self.servers = [server for server, _ in served] + [host]
         ports = (f"{package}:{number}" for package, (_, number) in zip(self.packages, served, strict=True))

@@ -56,7 +56,7 @@ def test_a_killed_command_line_creates_nothing_twice(start: Callable[..., Engine
     go_on = engine.folder / "go-on"
     engine.faults.plan(Fault("create", subject.slow, hold=str(go_on)))
     process = engine.start("up", "--yes", "--skip-preview")
-    wait_until(engine.faults.struck, process)
+    wait_until(engine.faults.count_strikes, process)
     kill(process)
     go_on.touch()  # the cloud continues with the request
     wait_until(lambda: engine.cloud.objects(subject.slow))
@@ -95,7 +95,7 @@ def test_an_interrupted_update_leaves_no_pending_operations(engine: Engine, subj
     go_on = engine.folder / "go-on"
     engine.faults.plan(Fault("create", subject.slow, hold=str(go_on)))
     process = engine.start("up", "--yes", "--skip-preview")
-    wait_until(engine.faults.struck, process)
+    wait_until(engine.faults.count_strikes, process)
     process.send_signal(2)
     go_on.touch()
     output, _ = process.communicate(timeout=120)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from engine import STACK, Engine, list_operations, select_changes
 from offline import wire
-from offline.recorder import ProgramRefused, program_at, record
+from offline.recorder import ProgramRefused, load_program, record
 from subjects import CLUSTER, TOY
 
 Program = Callable[..., Engine]
@@ -48,7 +48,7 @@ pulumi.export("role", role.arn)
 
 def check_recorder(engine: Engine, config: dict[str, Any], secrets: list[str], project: str, folder: str = "") -> None:
     """The graph of the recorder and the state of the engine have the same resources."""
-    program = program_at(engine.project / folder)
+    program = load_program(engine.project / folder)
     graph = record(program, config=config, secret_config=secrets, project=project, stack=STACK)
     state = engine.list_resources()
     (stack,) = (urn for urn in state if state[urn]["type"] == "pulumi:pulumi:Stack")
@@ -119,7 +119,7 @@ def test_both_reject_the_same_programs(program: Program, line: str, message: str
     assert refused.code == 1 and message in refused.text
     assert not engine.cloud.objects(), "refused in the preview"
     with pytest.raises(ProgramRefused) as recorded:
-        record(program_at(engine.project))
+        record(load_program(engine.project))
     assert any(message in problem for problem in recorded.value.problems)
 
 
@@ -129,7 +129,7 @@ def test_both_reject_default_providers_if_they_are_disabled(program: Program) ->
     refused = engine.run("preview", code=None)
     assert refused.code == 1 and "must use an explicit provider" in refused.text
     with pytest.raises(ProgramRefused, match="must use an explicit provider"):
-        record(program_at(engine.project), config={"pulumi:disable-default-providers": ["*"]})
+        record(load_program(engine.project), config={"pulumi:disable-default-providers": ["*"]})
 
 
 def test_a_lookup_is_answered_from_the_table_or_refused(program: Program) -> None:
@@ -152,7 +152,7 @@ def test_a_resource_that_is_created_in_an_apply_is_found(program: Program) -> No
     engine = program(text, "aws")
     announced = engine.preview()["changeSummary"]
     assert engine.up() != select_changes(announced)
-    aware, unaware = (record(program_at(engine.project), preview) for preview in (False, True))
+    aware, unaware = (record(load_program(engine.project), preview) for preview in (False, True))
     assert aware.keys() != unaware.keys()
 
 

@@ -12,7 +12,8 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 
-# Submits jobs until the store is full, then enlarges the file system and waits for all jobs. Prints the results.
+# Submits jobs until the store is full and one that was running has ended, then enlarges the file system and waits for
+# all jobs. Prints the results.
 SCRIPT = """\
 import collections, json, os, subprocess, sys, time
 from pathlib import Path
@@ -31,20 +32,43 @@ scheduler: {kind: slurm, version: "22.05"}
 pools: [{name: train, machine: dgx-h100, nodes: 4}]
 '''
 plan = sc.resolve(loads(SPEC))
-job = sc.JobSpec.model_validate({"name": "job", "accelerators": {"count": 1}, "retries": 100,
-                                 "command": ["sh", "-c", f'echo "$SUPERCLOUD_JOB_KEY $SUPERCLOUD_EPOCH" >>{ran}']})
+append = f'echo "$SUPERCLOUD_JOB_KEY $SUPERCLOUD_EPOCH" >>{ran}'
+started, full = Path(f"{ran}.started"), Path(f"{ran}.full")
+wait = f"touch {started}; while [ ! -e {full} ]; do sleep 0.1; done"
+
+
+def build_job(command):
+    return sc.JobSpec.model_validate({"name": "job", "accelerators": {"count": 1}, "retries": 100,
+                                      "command": ["sh", "-c", command]})
+
+
+def wait_until(condition):
+    end = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def count_ended():
+    return len(list(folder.rglob("exit")))
+
+
 errors, returned = [], []
 with Store(folder / "state") as store:
+    returned.append(api.submit(build_job(f"{wait}; {append}"), plan, engine="local", store=store, key="waits").key)
+    wait_until(started.exists)
     for number in range(3000):
         try:
-            returned.append(api.submit(job, plan, engine="local", store=store, key=f"k{number}").key)
+            returned.append(api.submit(build_job(append), plan, engine="local", store=store, key=f"k{number}").key)
         except (StoreError, EngineError, OSError) as error:
             errors.append(f"{type(error).__name__}: {error}")
             if len(errors) == 5:
                 break
 with Store(folder / "state") as store:  # the store opens on the full disk
     known = {record.key for record in store.select()}
-    time.sleep(1)  # running jobs also meet the full disk
+    ended = count_ended()
+    full.touch()
+    wait_until(lambda: count_ended() > ended)
     subprocess.run(["mount", "-o", "remount,size=300m", folder], check=True)
     end = time.monotonic() + 120
     while time.monotonic() < end and (reconcile(store) or store.list_live()):

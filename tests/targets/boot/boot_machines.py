@@ -95,7 +95,7 @@ esac
 
 
 @cache
-def plan(version: str = "25.11", provider: str = "aws", **more: bool | str) -> Plan:
+def build_plan(version: str = "25.11", provider: str = "aws", **more: bool | str) -> Plan:
     """A cluster with two ways to get machines, three kinds of storage and tenants."""
     scheduler: dict[str, Any] = {"kind": "slurm", "version": version, "login": {"count": 2}, **more}
     declared = ClusterSpec.model_validate(
@@ -130,7 +130,7 @@ def plan(version: str = "25.11", provider: str = "aws", **more: bool | str) -> P
     return replace(found, cloud=replace(found.cloud, provider=provider))
 
 
-def filled(text: str) -> str:
+def fill_placeholders(text: str) -> str:
     """User-data with its placeholders put in."""
     return re.sub(r"@\{([a-z][a-z0-9_.-]*)\}", lambda hole: VALUES[hole[1]], text)
 
@@ -146,7 +146,7 @@ def archive(bundle: Bundle) -> bytes:
     return raw.getvalue()
 
 
-def digest(text: str) -> str:
+def compute_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -167,7 +167,7 @@ class BootMachine:
             path.mkdir(parents=True)
         self.publish()
         self.start = folder / "user-data"
-        self.start.write_text(filled(self.boot[f"user-data/{key}.sh"]))
+        self.start.write_text(fill_placeholders(self.boot[f"user-data/{key}.sh"]))
         (self.cloud / "secrets/auth").write_text(base64.b64encode(bytes(64)).decode())
         (self.cloud / "secrets/database").write_text("a" * 24)
         (self.cloud / "metadata").write_text(

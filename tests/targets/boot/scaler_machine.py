@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from boot_machines import CLOUD, BootMachine, plan
+from boot_machines import CLOUD, BootMachine, build_plan
 
 OFF = "network:root:off"
 UP = "ALLOCATED+CLOUD+POWERING_UP"
@@ -39,7 +39,7 @@ _PROGRAMS = {"resume": "resume.sh", "suspend": "suspend.sh", "fail": "resume-fai
 
 @cache
 def find_oldest_python() -> str:
-    """The oldest Python of this machine that the scaler has to run on; the tests' own where there is no other."""
+    """The oldest Python of this machine that the scaler has to run on; that of the tests if there is no other."""
     for minor in range(_OLDEST_MINOR, sys.version_info.minor):
         path = shutil.which(f"python3.{minor}")
         if path and subprocess.run([path, "-c", ""], capture_output=True).returncode == 0:
@@ -51,7 +51,7 @@ class Scaler(BootMachine):
     """A controller whose Slurm is ``$CLOUD/nodes``."""
 
     def __init__(self, folder: Path, version: str = "25.11"):
-        super().__init__(folder, "ctl1", plan(version))
+        super().__init__(folder, "ctl1", build_plan(version))
         self.steps("bundle")
         self.here = self.root / "opt/supercloud/boot"
         self.state = self.root / "var/spool/slurmctld/cloud"

@@ -1,4 +1,4 @@
-"""What the boot bundle holds: programs that shellcheck finds nothing in, tables, user-data that tells no secret."""
+"""The boot bundle: programs that pass shellcheck, tables, user data without secrets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from boot_machines import VALUES, digest, plan
+from boot_machines import VALUES, build_plan, compute_digest
 
 from supercloud.targets import list_targets, render
 from supercloud.targets.schedulers.slurm.power import PROGRAM_DIRECTORY
@@ -36,7 +36,7 @@ FUNCTIONS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_boot_programs_pass_shellcheck(provider: str, tmp_path: Path) -> None:
-    bundle = render(plan(provider=provider), "boot")
+    bundle = render(build_plan(provider=provider), "boot")
     bundle.write(tmp_path / "boot")
     programs = sorted((tmp_path / "boot").rglob("*.sh"))
     shellcheck = Path(sys.executable).with_name("shellcheck")
@@ -48,7 +48,7 @@ def test_boot_programs_pass_shellcheck(provider: str, tmp_path: Path) -> None:
 
 
 def test_every_machine_has_user_data() -> None:
-    found = plan()
+    found = build_plan()
     assert found.cloud is not None
     bundle = render(found, "boot")
     keys = {group.key for group in found.cloud.groups} | {host.key for host in found.cloud.hosts}
@@ -62,29 +62,31 @@ def test_every_machine_has_user_data() -> None:
 
 
 def test_checksums_cover_all_but_user_data() -> None:
-    bundle = render(plan(), "boot")
+    bundle = render(build_plan(), "boot")
     sums = {path: value for value, path in (line.split("  ") for line in bundle["SHA256SUMS"].splitlines())}
     assert sums == {
-        path: digest(text) for path, text in bundle.items() if path != "SHA256SUMS" and "user-data/" not in path
+        path: compute_digest(text) for path, text in bundle.items() if path != "SHA256SUMS" and "user-data/" not in path
     }
     assert all(
-        f"DIGEST={digest(bundle['SHA256SUMS'])}\n" in text for path, text in bundle.items() if "user-data/" in path
+        f"DIGEST={compute_digest(bundle['SHA256SUMS'])}\n" in text
+        for path, text in bundle.items()
+        if "user-data/" in path
     )
-    slurm = render(plan(), "slurm")
+    slurm = render(build_plan(), "slurm")
     listed = {path: value for value, path in (line.split("  ") for line in slurm["SHA256SUMS"].splitlines())}
-    assert listed == {path: digest(text) for path, text in slurm.items() if path != "SHA256SUMS"}
-    assert dict(render(plan(), "boot")) == dict(bundle)
+    assert listed == {path: compute_digest(text) for path, text in slurm.items() if path != "SHA256SUMS"}
+    assert dict(render(build_plan(), "boot")) == dict(bundle)
 
 
-def test_slurm_calls_what_the_bundle_has() -> None:
-    bundle, conf = render(plan(), "boot"), render(plan(), "slurm")["slurm.conf"]
+def test_slurm_calls_programs_of_the_bundle() -> None:
+    bundle, conf = render(build_plan(), "boot"), render(build_plan(), "slurm")["slurm.conf"]
     programs = dict(re.findall(r"^(\w+Program)=" + PROGRAM_DIRECTORY + r"/(.*)$", conf, re.M))
     assert set(programs) == {"ResumeProgram", "SuspendProgram", "ResumeFailProgram"}
     assert all(bundle.files[name].executable for name in programs.values())
 
 
-def test_tables() -> None:
-    found = plan()
+def test_tables_of_mounts_and_nodes_match_the_plan() -> None:
+    found = build_plan()
     bundle = render(found, "boot")
     assert found.cloud is not None
     mounts = [line for line in bundle["mounts.txt"].splitlines() if not line.startswith("#")]
@@ -94,27 +96,27 @@ def test_tables() -> None:
         assert rule is not None and row.split()[3:] == [rule.type, "-", rule.options]
 
 
-def test_paid_nodes_stay_on() -> None:
+def test_nodes_of_capacity_blocks_stay_on() -> None:
     """Switching off what is paid for saves nothing: a pool with nothing but a capacity block stays on."""
-    lines = render(plan(), "slurm")["slurm.conf"].splitlines()
+    lines = render(build_plan(), "slurm")["slurm.conf"].splitlines()
     found = {line.split()[0]: "SuspendTime=INFINITE" in line for line in lines if line.startswith("PartitionName=")}
     assert found["PartitionName=block"] and not found["PartitionName=train"]
 
 
 def test_only_slurm_on_a_cloud_boots() -> None:
-    found = plan()
+    found = build_plan()
     assert "boot" in list_targets(found)
     assert "boot" not in list_targets(replace(found, cloud=None))
 
 
-def test_managed_database_is_told_of() -> None:
-    text = render(plan(managed_database=True), "boot")["user-data/ctl1.sh"]
+def test_boot_scripts_know_a_managed_database() -> None:
+    text = render(build_plan(managed_database=True), "boot")["user-data/ctl1.sh"]
     assert "DATABASE='managed'" in text and "DATABASE_HOST='@{database_host}'" in text
 
 
-def test_the_metadata_service_is_closed_again_after_whatever_replaces_rules(tmp_path: Path) -> None:
+def test_the_metadata_service_is_blocked_again_after_a_reload_of_rules(tmp_path: Path) -> None:
     """PartOf= is limited to stop and restart: a reload flushes all rules too, and a start follows a stop."""
-    render(plan(), "boot").write(tmp_path / "boot")
+    render(build_plan(), "boot").write(tmp_path / "boot")
     for name in ("nft", "systemctl"):
         (tmp_path / name).write_text("#!/bin/bash\n")
         (tmp_path / name).chmod(0o755)

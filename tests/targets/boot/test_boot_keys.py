@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from boot_machines import plan
+from boot_machines import build_plan
 
 from supercloud.targets import render
 
@@ -24,11 +24,11 @@ HOME = "127.0.0.1"
 
 
 class Service:
-    """The rendered program, listening on a port of its own, in a cloud that is a folder."""
+    """The rendered program, listening on a free port, in a cloud that is a folder."""
 
     def __init__(self, folder: Path):
         self.folder = folder
-        bundle = render(plan(), "boot")
+        bundle = render(build_plan(), "boot")
         for name in ("keys.py", "members.txt"):
             (folder / name).write_text(bundle[name])
         (folder / "etc/supercloud").mkdir(parents=True)
@@ -49,7 +49,7 @@ class Service:
         spec.loader.exec_module(self.program)
         program: Any = self.program
         program.ROOT, program.FRESH = str(self.folder), -1
-        program.PRIVILEGED = 65536  # whoever runs the tests is not root; tests/real asks from such ports
+        program.PRIVILEGED = 65536  # tests may not run as root; tests/real uses privileged ports
         self.server = program.Server(0, str(self.folder / "key"), program.Members(str(self.folder / "state/given")))
         self.thread = threading.Thread(target=self.server.serve_forever)
         self.thread.start()
@@ -79,7 +79,7 @@ class Service:
         subprocess.run([*command, *files], check=True, capture_output=True)
         return (self.folder / "certificate").read_bytes()
 
-    def decrypted(self, answer: bytes) -> bytes:
+    def decrypt(self, answer: bytes) -> bytes:
         command = ["openssl", "cms", "-decrypt", "-binary", "-inform", "DER", "-inkey", self.folder / "private"]
         done = subprocess.run([*command, "-recip", self.folder / "certificate"], input=answer, capture_output=True)
         return done.stdout
@@ -94,12 +94,12 @@ def service(tmp_path: Path) -> Iterator[Service]:
         found.end()
 
 
-def test_an_instance_of_the_cluster_gets_the_key_until_it_has_it(service: Service) -> None:
+def test_an_instance_gets_the_key_until_it_confirms(service: Service) -> None:
     service.instances("train-spot", "i-1\t10.0.0.1", f"i-2\t{HOME}", "i-3\t-")
     certificate = service.certificate()
     for _ in range(2):  # an answer may be lost
         status, answer = service.ask("/key", certificate)
-        assert status == 200 and KEY[:64] not in answer and service.decrypted(answer) == KEY
+        assert status == 200 and KEY[:64] not in answer and service.decrypt(answer) == KEY
     assert service.ask("/confirm")[0] == 200
     status, said = service.ask("/key", certificate)
     assert status == 409 and b"i-2 has already confirmed" in said
@@ -134,7 +134,7 @@ def test_a_login_is_an_instance_of_the_cluster(service: Service) -> None:
     assert service.ask("/key", service.certificate())[0] == 200
 
 
-def test_a_port_that_is_not_roots_is_hung_up_on(service: Service) -> None:
+def test_a_request_from_an_unprivileged_port_is_closed(service: Service) -> None:
     service.instances("train-spot", f"i-2\t{HOME}")
     program: Any = service.program
     program.PRIVILEGED = 1024
@@ -142,7 +142,7 @@ def test_a_port_that_is_not_roots_is_hung_up_on(service: Service) -> None:
         service.ask("/key", b"")
 
 
-def test_what_is_wrong_is_said(service: Service) -> None:
+def test_invalid_requests_get_an_error(service: Service) -> None:
     service.instances("train-spot", f"i-2\t{HOME}")
     assert service.ask("/key", b"no certificate") == (400, b"the key cannot be encrypted for this certificate")
     assert service.ask("/other")[0] == 404

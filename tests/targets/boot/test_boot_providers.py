@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from boot_machines import plan
+from boot_machines import build_plan
 from scaler_machine import Scaler
 
 from supercloud.targets import render
@@ -17,7 +17,7 @@ class Provider:
 
     def __init__(self, folder: Path, name: str):
         self.folder, self.said = folder, folder / "said"
-        bundle = render(plan(provider=name), "boot")
+        bundle = render(build_plan(provider=name), "boot")
         (folder / "cloud.sh").write_text(bundle[f"clouds/{name}.sh"])
 
     def fake(self, name: str, script: str) -> None:
@@ -57,7 +57,7 @@ def aws(tmp_path: Path) -> Provider:
     return found
 
 
-def test_aws_metadata(aws: Provider) -> None:
+def test_metadata_is_read_on_aws(aws: Provider) -> None:
     aws.fake("aws", "printf 'nn-1\\tnn-2\\tnn-3\\n'")
     assert aws.run("cloud_metadata") == (
         0,
@@ -71,7 +71,7 @@ def test_aws_metadata(aws: Provider) -> None:
     assert aws.run("cloud_metadata")[0] != 0
 
 
-def test_aws_secret(aws: Provider) -> None:
+def test_secrets_are_read_on_aws(aws: Provider) -> None:
     aws.fake("aws", "echo value")
     assert aws.run("cloud_secret arn") == (0, "value\n")
     aws.fake(
@@ -89,7 +89,7 @@ def test_aws_secret(aws: Provider) -> None:
     assert (aws.folder / "stored").read_text() == "secret\n"
 
 
-def test_aws_groups(aws: Provider) -> None:
+def test_groups_are_resized_on_aws(aws: Provider) -> None:
     aws.fake("aws", "case $* in *set-desired*) exit 0 ;; *Capacity*) echo 3 ;; *GroupName*) echo asg-1 ;; esac")
     assert aws.run("cloud_size train-spot") == (0, "3\n")
     assert aws.run("cloud_resize train-spot 4") == (0, "")
@@ -111,7 +111,7 @@ LISTS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LISTS)
-def test_instances_are_listed_as_the_scaler_reads_them(tmp_path: Path, name: str) -> None:
+def test_instances_are_listed_in_the_format_of_the_scaler(tmp_path: Path, name: str) -> None:
     listed, domains, domain = LISTS[name]
     provider = Provider(tmp_path, name)
     script = f'case $* in *opology*) printf "{domains}" ;; *"vmss list"*) echo g ;; *) printf "{listed}" ;; esac'
@@ -135,7 +135,7 @@ def test_instances_are_listed_as_the_scaler_reads_them(tmp_path: Path, name: str
     assert scaler.record("train-0001") == "train-spot i-1"
 
 
-def test_aws_refusal_since(aws: Provider) -> None:
+def test_refusals_are_found_on_aws(aws: Provider) -> None:
     aws.fake(
         "aws",
         'case $* in *activities*) printf "2026-01-02T03:04:05+00:00\\tInsufficientInstanceCapacity: no p5\\n" ;;'
@@ -145,7 +145,7 @@ def test_aws_refusal_since(aws: Provider) -> None:
     assert aws.run("cloud_refused g 4000000000")[0] != 0
 
 
-def test_aws_ends_one_instance(aws: Provider) -> None:
+def test_one_instance_is_terminated_on_aws(aws: Provider) -> None:
     aws.fake("aws", "")
     assert aws.run("cloud_terminate g i-9")[0] == 0
     assert "--instance-id i-9 --should-decrement-desired-capacity" in aws.calls
@@ -155,7 +155,7 @@ def test_aws_ends_one_instance(aws: Provider) -> None:
     assert aws.run("cloud_terminate g i-9")[0] == 1
 
 
-def test_aws_replaces_an_instance_of_a_group_that_has_its_least(aws: Provider) -> None:
+def test_an_instance_of_a_group_of_minimum_size_is_replaced_on_aws(aws: Provider) -> None:
     least = "ValidationError: Terminating instance without replacement will violate group's min size constraint."
     aws.fake("aws", f'[[ $* != *" --should-dec"* ]] || {{ echo "{least}" >&2; exit 254; }}')
     assert aws.run("cloud_terminate g i-9")[0] == 0
@@ -164,7 +164,7 @@ def test_aws_replaces_an_instance_of_a_group_that_has_its_least(aws: Provider) -
     assert aws.run("cloud_terminate g i-9")[0] == 1
 
 
-def test_gcp(tmp_path: Path) -> None:
+def test_the_functions_for_gcp_call_its_tools(tmp_path: Path) -> None:
     gcp = Provider(tmp_path, "gcp")
     gcp.fake(
         "curl",
@@ -184,7 +184,7 @@ def test_gcp(tmp_path: Path) -> None:
     assert gcp.run("cloud_instances g") == (0, "vm-1 10.0.0.1\nvm-2 -\n")
 
 
-def test_azure(tmp_path: Path) -> None:
+def test_the_functions_for_azure_call_its_tools(tmp_path: Path) -> None:
     azure = Provider(tmp_path, "azure")
     azure.fake(
         "curl",

@@ -8,14 +8,14 @@ import re
 from pathlib import Path
 
 import pytest
-from boot_machines import BootMachine, plan
+from boot_machines import BootMachine, build_plan
 
 from supercloud.primitives.bundle import Bundle
 
 
 @pytest.fixture
 def controller(tmp_path: Path) -> BootMachine:
-    machine = BootMachine(tmp_path, "ctl1", plan())
+    machine = BootMachine(tmp_path, "ctl1", build_plan())
     machine.fake(
         "scontrol",
         'case $* in ping) echo "Slurmctld(primary) at ctl1 is UP" ;; *) echo "NodeName=x State=IDLE" ;; esac',
@@ -25,7 +25,7 @@ def controller(tmp_path: Path) -> BootMachine:
 
 @pytest.fixture
 def compute(tmp_path: Path) -> BootMachine:
-    machine = BootMachine(tmp_path, "train-spot", plan())
+    machine = BootMachine(tmp_path, "train-spot", build_plan())
     machine.fake(
         "scontrol",
         '[[ $* == *"show node "* ]] || echo "NodeName=train-0001 NodeAddr=x State=IDLE+POWERED_DOWN Z=1"\n'
@@ -38,7 +38,7 @@ def compute(tmp_path: Path) -> BootMachine:
 
 
 @pytest.mark.slow
-def test_compute_node_joins(compute: BootMachine) -> None:
+def test_a_compute_node_joins(compute: BootMachine) -> None:
     done = compute.begin()
     assert done.returncode == 0, done.stdout + done.stderr
     assert "this machine is ready" in done.stdout and "join: this is node train-0003" in done.stdout
@@ -67,7 +67,7 @@ def test_compute_node_joins(compute: BootMachine) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("metadata, place", [("zone=us-east-1a", "zone-us-east-1a"), ("", "unknown")])
-def test_place_in_a_network_that_is_not_known(compute: BootMachine, metadata: str, place: str) -> None:
+def test_a_node_with_an_unknown_network_position_has_its_zone(compute: BootMachine, metadata: str, place: str) -> None:
     """The zone is all there is; the block of a scale-up domain stays."""
     (compute.cloud / "metadata").write_text(f"id=i-1\naddress=10.0.0.9\nnetwork=\n{metadata}\n")
     compute.fake(
@@ -80,8 +80,8 @@ def test_place_in_a_network_that_is_not_known(compute: BootMachine, metadata: st
 
 
 @pytest.mark.slow
-def test_place_is_asked_for_again(compute: BootMachine) -> None:
-    """A cloud does not know at once where a new instance is."""
+def test_the_network_position_is_requested_again(compute: BootMachine) -> None:
+    """A cloud does not know the position of a new instance immediately."""
     (compute.cloud / "metadata").write_text("id=i-1\naddress=10.0.0.9\nzone=us-east-1a\nnetwork=\n")
     compute.fake("systemctl", 'echo network=nn-9 >>"$CLOUD/metadata"; [ "$1" != is-active ]')
     compute.steps("identity", "bundle")
@@ -90,7 +90,7 @@ def test_place_is_asked_for_again(compute: BootMachine) -> None:
 
 
 def test_errors_of_the_shell_itself_are_logged(compute: BootMachine) -> None:
-    """An unset variable is no command that fails."""
+    """An unset variable is not a failing command."""
     compute.steps("identity")
     (compute.root / "etc/supercloud/node").write_text("LINE='Features=train'\n")
     done = compute.steps("identity", "place")
@@ -98,7 +98,7 @@ def test_errors_of_the_shell_itself_are_logged(compute: BootMachine) -> None:
 
 
 @pytest.mark.slow
-def test_slurmd_command(compute: BootMachine) -> None:
+def test_the_unit_of_slurmd_runs_its_script(compute: BootMachine) -> None:
     assert compute.begin().returncode == 0
     unit = (compute.root / "etc/systemd/system/slurmd.service.d/supercloud.conf").read_text()
     program = compute.root / "opt/supercloud/boot/slurmd.sh"
@@ -113,7 +113,7 @@ def test_slurmd_command(compute: BootMachine) -> None:
     assert compute.run(program, NOTIFY_SOCKET="/run/systemd/notify").stdout == f"--systemd{rest}"
 
 
-def test_slurm_user_has_one_number_on_every_machine(compute: BootMachine) -> None:
+def test_the_slurm_user_has_one_id_on_every_machine(compute: BootMachine) -> None:
     """Daemons refuse what comes from a SlurmUser of another number; a new user gets the number before any package."""
     compute.fake("getent", '[ -e "$CLOUD/made" ] && echo slurm:x:64030:64030::/nonexistent:/usr/sbin/nologin')
     compute.fake("useradd", 'touch "$CLOUD/made"')
@@ -163,7 +163,7 @@ def test_users_log_in_to_nodes_only_where_their_jobs_run(compute: BootMachine) -
         *_, last = rules = pam.read_text().splitlines()
         assert last.startswith("account required pam_slurm_adopt.so") and len(rules) == 5
     assert "--package --remove systemd" in compute.calls("pam-auth-update")
-    # a service that does not read the folder is said, and the node does not join
+    # a service that does not read the folder is reported, and the node does not join
     (compute.root / "usr/lib/x86_64-linux-gnu/security/pam_slurm_adopt.so").unlink()
     compute.fake("sshd", 'echo "usepam yes"')
     done = compute.steps("ssh")
@@ -172,7 +172,7 @@ def test_users_log_in_to_nodes_only_where_their_jobs_run(compute: BootMachine) -
     assert " ssh join " in steps
 
 
-def test_a_long_answer_of_sshd_is_read_whole(compute: BootMachine) -> None:
+def test_long_output_of_sshd_is_read_completely(compute: BootMachine) -> None:
     """More than a pipe holds: a reader that ends at its first line would end sshd by SIGPIPE, and count as a no."""
     compute.fake("sshd", 'echo "UsePAM yes"; for _ in {1..9999}; do echo "acceptenv LC_ALL"; done')
     compute.fake("pam-auth-update")
@@ -186,9 +186,9 @@ def test_a_long_answer_of_sshd_is_read_whole(compute: BootMachine) -> None:
 
 
 @pytest.mark.slow
-def test_sackd_signs_until_slurmd_runs(tmp_path: Path) -> None:
+def test_sackd_runs_until_slurmd_runs(tmp_path: Path) -> None:
     """With auth/slurm a node asks for its name before its slurmd runs; sackd ends before slurmd takes its socket."""
-    machine = BootMachine(tmp_path, "train-spot", plan("25.11", auth="slurm"))
+    machine = BootMachine(tmp_path, "train-spot", build_plan("25.11", auth="slurm"))
     machine.fake("scontrol", 'echo "NodeName=train-0003 NodeAddr=10.0.0.9 State=IDLE+CLOUD Extra=1"')
     done = machine.steps("identity", "bundle", "sackd", "join")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -204,7 +204,7 @@ def test_sackd_signs_until_slurmd_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_second_start_changes_nothing(compute: BootMachine) -> None:
+def test_a_second_start_changes_nothing(compute: BootMachine) -> None:
     assert compute.begin().returncode == 0
     compute.fake("systemctl")  # all units run
     compute.fake("mountpoint")
@@ -216,8 +216,8 @@ def test_second_start_changes_nothing(compute: BootMachine) -> None:
 
 
 @pytest.mark.slow
-def test_older_releases_get_features_only(tmp_path: Path) -> None:
-    machine = BootMachine(tmp_path, "train-spot", plan("22.05"))
+def test_older_releases_get_only_features(tmp_path: Path) -> None:
+    machine = BootMachine(tmp_path, "train-spot", build_plan("22.05"))
     machine.fake("scontrol", 'echo "NodeName=train-0003 NodeAddr=10.0.0.9 State=IDLE+CLOUD Extra=1"')
     machine.steps("identity", "bundle")
     done = machine.steps("identity", "join", "place")
@@ -229,7 +229,7 @@ def test_older_releases_get_features_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_controller_starts(controller: BootMachine) -> None:
+def test_a_controller_starts(controller: BootMachine) -> None:
     (controller.cloud / "disk").touch()
     (controller.root / "etc").mkdir()
     done = controller.begin()
@@ -242,13 +242,13 @@ def test_controller_starts(controller: BootMachine) -> None:
     assert restarted == ["munge", "supercloud-keys", "mariadb", "slurmdbd", "slurmctld", "supercloud-scaler"]
 
 
-def test_empty_secret_is_filled_by_the_first_controller(controller: BootMachine) -> None:
+def test_an_empty_secret_is_filled_by_the_first_controller(controller: BootMachine) -> None:
     (controller.cloud / "secrets/auth").write_text("")
     assert controller.steps("auth").returncode == 0
     assert len(base64.b64decode((controller.cloud / "secrets/auth").read_text())) == 1024
 
 
-def test_empty_secret_is_not_filled_by_nodes(compute: BootMachine) -> None:
+def test_an_empty_secret_is_not_filled_by_nodes(compute: BootMachine) -> None:
     (compute.cloud / "secrets/auth").write_text("")
     done = compute.steps("auth")
     assert done.returncode == 1 and "FAILED auth: the key is shorter than 32 bytes" in done.stderr
@@ -256,8 +256,8 @@ def test_empty_secret_is_not_filled_by_nodes(compute: BootMachine) -> None:
 
 
 @pytest.mark.slow
-def test_managed_database(tmp_path: Path) -> None:
-    machine = BootMachine(tmp_path, "ctl1", plan(managed_database=True))
+def test_a_managed_database_is_configured(tmp_path: Path) -> None:
+    machine = BootMachine(tmp_path, "ctl1", build_plan(managed_database=True))
     (machine.cloud / "secrets/database").write_text('{"username": "admin", "password": "x#y"}')
     machine.steps("bundle")
     assert machine.steps("database").returncode == 0
@@ -266,14 +266,14 @@ def test_managed_database(tmp_path: Path) -> None:
     assert "StorageHost=localhost" not in text and not machine.calls("mariadb")
 
 
-def test_state_disk_is_formatted_only_when_blank(controller: BootMachine) -> None:
+def test_the_state_disk_is_formatted_only_if_blank(controller: BootMachine) -> None:
     (controller.cloud / "disk").touch()
     assert controller.steps("state").returncode == 0
     assert controller.calls("mkfs.ext4") == ["-q -L sc-ctl1 /dev/sdf"]
     assert f"/dev/sdf {controller.root}/srv/supercloud" in controller.calls("mount")
 
 
-def test_state_disk_with_something_on_it_is_left_alone(controller: BootMachine) -> None:
+def test_a_state_disk_with_data_is_not_formatted(controller: BootMachine) -> None:
     (controller.cloud / "disk").touch()
     controller.fake("wipefs", "echo 0x438 ext4")
     done = controller.steps("state")
@@ -284,7 +284,7 @@ def test_state_disk_with_something_on_it_is_left_alone(controller: BootMachine) 
     assert not controller.calls("mkfs.ext4")
 
 
-def test_state_disk_is_found_by_label(controller: BootMachine) -> None:
+def test_the_state_disk_is_found_by_label(controller: BootMachine) -> None:
     controller.fake("blkid", "echo /dev/nvme7n1")
     assert controller.steps("state").returncode == 0
     assert f"/dev/nvme7n1 {controller.root}/srv/supercloud" in controller.calls("mount")
@@ -318,7 +318,7 @@ def test_failures_are_logged_with_their_reason(compute: BootMachine, spoil: str,
     assert why in (compute.root / "var/log/supercloud/boot.log").read_text()
 
 
-def test_changed_script_is_not_run(compute: BootMachine) -> None:
+def test_a_changed_script_is_not_run(compute: BootMachine) -> None:
     compute.boot = Bundle({**compute.boot.files, "boot.sh": "#!/bin/bash\necho evil\n"})
     compute.publish()
     done = compute.begin()

@@ -1,4 +1,4 @@
-"""Servers of a file system install their software once, and clients mount it as the catalog says."""
+"""Servers of a file system install their software once, and clients mount it with the rule of the catalog."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ printf 'no newline'
 
 
 @cache
-def weka(options: tuple[tuple[str, str], ...] = S3, suppressed: bool = False) -> Plan:
-    """A cluster with WEKA on servers of its own."""
+def build_weka_plan(options: tuple[tuple[str, str], ...] = S3, suppressed: bool = False) -> Plan:
+    """A cluster with WEKA on separate servers."""
     storage: dict[str, Any] = {"name": "scratch", "kind": "weka", "capacity": "200 TB", "mount": "/scratch"}
     found = resolve(
         ClusterSpec.model_validate(
@@ -51,10 +51,10 @@ def weka(options: tuple[tuple[str, str], ...] = S3, suppressed: bool = False) ->
     return found
 
 
-def served(folder: Path, plan: Plan) -> BootMachine:
+def start_server(folder: Path, plan: Plan) -> BootMachine:
     """A server, with the program in a bucket of the user's and a token."""
     machine = BootMachine(folder, "scratch-servers", plan)
-    # buckets other than the cluster's lie beside its own
+    # buckets of others are in the same folder
     text = machine.start.read_text()
     own = 'cloud_fetch() { cp "$CLOUD/bucket/$1" "$2"; }'
     both = 'cloud_fetch() { [ "$BUCKET" = state ] || set -- "../$BUCKET/$1" "$2"; cp "$CLOUD/bucket/$1" "$2"; }'
@@ -68,15 +68,15 @@ def served(folder: Path, plan: Plan) -> BootMachine:
 
 @pytest.fixture
 def server(tmp_path: Path) -> BootMachine:
-    return served(tmp_path, weka())
+    return start_server(tmp_path, build_weka_plan())
 
 
-def log_of(machine: BootMachine) -> str:
+def read_boot_log(machine: BootMachine) -> str:
     return (machine.root / "var/log/supercloud/boot.log").read_text()
 
 
 @pytest.mark.slow
-def test_program_is_run_with_what_it_needs(server: BootMachine) -> None:
+def test_the_install_program_gets_its_variables(server: BootMachine) -> None:
     done = server.begin()
     assert done.returncode == 0, done.stdout + done.stderr
     assert server.calls("ran") == ["0"]
@@ -91,30 +91,30 @@ def test_program_is_run_with_what_it_needs(server: BootMachine) -> None:
         "SUPERCLOUD_TAG=supercloud:storage=scratch",
         f"SUPERCLOUD_TOKEN={TOKEN}",
     ]
-    log = log_of(server)
+    log = read_boot_log(server)
     assert "install: fetching s3://software/weka/install.sh" in log and "reading the secret weka-token" in log
     assert "install: unpacking with ***!" in log and "install: no newline" in log and "this machine is ready" in log
     assert not server.calls("hostnamectl")  # many servers, no name of one
 
 
-def test_token_is_not_visible_to_others(server: BootMachine) -> None:
+def test_the_token_is_not_visible_to_users(server: BootMachine) -> None:
     done = server.begin()
     assert done.returncode == 0
-    told = done.stdout + done.stderr + log_of(server) + "\n".join(server.asked)
+    told = done.stdout + done.stderr + read_boot_log(server) + "\n".join(server.asked)
     assert TOKEN not in told + (server.cloud / "arguments").read_text()
     kept = [path for path in server.root.rglob("*") if path.is_file() and TOKEN in path.read_text()]
     assert kept == []
 
 
 @pytest.mark.slow
-def test_lines_of_a_long_token_are_hidden_too(server: BootMachine) -> None:
+def test_all_lines_of_a_token_are_hidden(server: BootMachine) -> None:
     (server.cloud / "secrets/weka-token").write_text('{"key": "first"}\nsecond-half\n')
     assert server.begin().returncode == 0
-    assert "first" not in log_of(server) and "second-half" not in log_of(server)
+    assert "first" not in read_boot_log(server) and "second-half" not in read_boot_log(server)
 
 
 @pytest.mark.slow
-def test_program_is_run_once(server: BootMachine) -> None:
+def test_the_install_program_runs_once(server: BootMachine) -> None:
     assert server.begin().returncode == 0
     (server.cloud / "software/weka/install.sh").unlink()
     again = server.run(server.root / "opt/supercloud/start.sh")
@@ -123,7 +123,7 @@ def test_program_is_run_once(server: BootMachine) -> None:
 
 
 @pytest.mark.slow
-def test_another_source_is_another_program(server: BootMachine) -> None:
+def test_another_source_runs_the_install_program_again(server: BootMachine) -> None:
     assert server.begin().returncode == 0
     (server.root / "etc/supercloud/installed").write_text("s3://software/weka/older.sh\n")
     assert server.run(server.root / "opt/supercloud/start.sh").returncode == 0
@@ -131,13 +131,14 @@ def test_another_source_is_another_program(server: BootMachine) -> None:
 
 
 @pytest.mark.slow
-def test_failed_program_is_run_again_at_the_next_start(server: BootMachine) -> None:
+def test_a_failed_install_program_runs_again_at_the_next_start(server: BootMachine) -> None:
     program = server.cloud / "software/weka/install.sh"
     program.write_text(PROGRAM + 'echo; echo "no licence for $SUPERCLOUD_TOKEN"; exit 7\n')
     done = server.begin()
     assert done.returncode == 1
-    assert "FAILED install: the program of s3://software/weka/install.sh exited with 7: no licence for ***" in log_of(
-        server
+    assert (
+        "FAILED install: the program of s3://software/weka/install.sh exited with 7: no licence for ***"
+        in read_boot_log(server)
     )
     assert "enable -q supercloud-boot" in server.calls("systemctl")
     program.write_text(PROGRAM)
@@ -146,7 +147,7 @@ def test_failed_program_is_run_again_at_the_next_start(server: BootMachine) -> N
 
 
 @pytest.mark.slow
-def test_daemons_of_the_program_hold_nothing_up(server: BootMachine) -> None:
+def test_daemons_of_the_install_program_do_not_delay_the_boot(server: BootMachine) -> None:
     fifo = server.cloud / "held"
     os.mkfifo(fifo)
     (server.cloud / "software/weka/install.sh").write_text(f"#!/bin/bash\ncat '{fifo}' &\n")
@@ -171,25 +172,25 @@ def test_daemons_of_the_program_hold_nothing_up(server: BootMachine) -> None:
         ("echo '#!/none' >$CLOUD/software/weka/install.sh", "install.sh exited with 12"),
     ],
 )
-def test_why_nothing_was_installed(server: BootMachine, spoil: str, why: str) -> None:
+def test_a_failed_installation_is_logged_with_the_reason(server: BootMachine, spoil: str, why: str) -> None:
     server.run("-c", spoil)
     done = server.begin()
     assert done.returncode == 1
-    (said,) = [line for line in log_of(server).splitlines() if "FAILED install: " in line]
+    (said,) = [line for line in read_boot_log(server).splitlines() if "FAILED install: " in line]
     assert why in said
     assert not (server.root / "etc/supercloud/installed").exists() and not server.calls("ran")
 
 
 @pytest.mark.slow
-def test_source_at_an_address_without_a_token(tmp_path: Path) -> None:
-    machine = served(tmp_path, weka(HTTPS))
+def test_a_source_at_a_url_needs_no_token(tmp_path: Path) -> None:
+    machine = start_server(tmp_path, build_weka_plan(HTTPS))
     machine.fake("curl", f"""while [ "$1" != --output ]; do shift; done; cat >"$2" <<'END'\n{PROGRAM}END""")
     done = machine.begin()
     assert done.returncode == 0, done.stdout
     (called,) = machine.calls("curl")
     assert "--fail" in called and "--proto =https" in called and called.endswith(" https://example.com/in'st.sh")
     assert "SUPERCLOUD_TOKEN" not in (machine.cloud / "environment").read_text()
-    assert "unpacking with !" in log_of(machine)
+    assert "unpacking with !" in read_boot_log(machine)
     machine.fake("curl", "echo 'curl: (22) The requested URL returned error: 403' >&2; exit 22")
     (machine.root / "etc/supercloud/installed").unlink()
     refused = machine.run(machine.root / "opt/supercloud/start.sh")
@@ -199,13 +200,13 @@ def test_source_at_an_address_without_a_token(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_image_that_has_the_software(tmp_path: Path) -> None:
-    machine = served(tmp_path, weka((), suppressed=True))
+def test_an_image_with_the_software_installs_nothing(tmp_path: Path) -> None:
+    machine = start_server(tmp_path, build_weka_plan((), suppressed=True))
     done = machine.begin()
     assert done.returncode == 0 and "nothing to install: the software is in the image" in done.stdout
 
 
-def client(folder: Path, plan: Plan) -> BootMachine:
+def start_client(folder: Path, plan: Plan) -> BootMachine:
     machine = BootMachine(folder, "ctl1", plan)
     text = machine.start.read_text().replace("fs-1@tcp:/abcd", "scratch-1.trainer.internal/default")
     machine.start.write_text(text)
@@ -213,12 +214,12 @@ def client(folder: Path, plan: Plan) -> BootMachine:
     return machine
 
 
-def test_clients_mount_as_the_catalog_says(tmp_path: Path) -> None:
-    plan = weka()
+def test_clients_mount_with_the_rule_of_the_catalog(tmp_path: Path) -> None:
+    plan = build_weka_plan()
     assert plan.cloud is not None
     rule = MountRule(type="wekafs", options="net=ens7,num_cores=2", path="default", port=15000)
     storage = tuple(replace(item, mount_rule=rule) if item.name == "scratch" else item for item in plan.cloud.storage)
-    machine = client(tmp_path, replace(plan, cloud=replace(plan.cloud, storage=storage)))
+    machine = start_client(tmp_path, replace(plan, cloud=replace(plan.cloud, storage=storage)))
     done = machine.steps("mounts")
     assert done.returncode == 0, done.stdout + done.stderr
     (called,) = machine.calls("curl")
@@ -230,7 +231,7 @@ def test_clients_mount_as_the_catalog_says(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_clients_wait_for_servers_that_still_install(tmp_path: Path) -> None:
-    machine = client(tmp_path, weka())
+    machine = start_client(tmp_path, build_weka_plan())
     machine.fake("weka")
     machine.fake("mount", '[ -e "$CLOUD/made" ] || { touch "$CLOUD/made"; echo no cluster yet >&2; exit 32; }')
     done = machine.steps("mounts")
@@ -243,7 +244,7 @@ def test_clients_wait_for_servers_that_still_install(tmp_path: Path) -> None:
 
 
 def test_storage_without_a_mount_rule_is_rejected() -> None:
-    plan = weka()
+    plan = build_weka_plan()
     assert plan.cloud is not None
     storage = tuple(replace(item, mount_rule=None) for item in plan.cloud.storage)
     with pytest.raises(InputError, match="storage scratch: the catalog does not specify how weka-on-ec2 is mounted"):

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from boot_machines import BootMachine, plan
+from boot_machines import BootMachine, build_plan
 
 SACCTMGR = """case $* in
 *"show user "*) echo llm ;;
@@ -16,7 +16,7 @@ esac"""
 
 @pytest.fixture
 def login(tmp_path: Path) -> BootMachine:
-    machine = BootMachine(tmp_path, "login", plan())
+    machine = BootMachine(tmp_path, "login", build_plan())
     machine.fake("sacctmgr", SACCTMGR)
     machine.fake("id", "echo alice")
     machine.steps("users")
@@ -32,7 +32,7 @@ def ask(machine: BootMachine, *tenant: str, uid: str = "1000") -> tuple[int, str
     return done.returncode, done.stdout + done.stderr
 
 
-def test_users_get_credentials_of_their_own_tenants_only(login: BootMachine) -> None:
+def test_users_get_credentials_only_for_their_tenants(login: BootMachine) -> None:
     rule = login.root / "etc/sudoers.d/supercloud"
     assert rule.read_text().endswith("ALL ALL=(root:root) NOPASSWD: /opt/supercloud/boot/credentials.sh\n")
     assert os.stat(rule).st_mode & 0o777 == 0o440
@@ -44,24 +44,24 @@ def test_users_get_credentials_of_their_own_tenants_only(login: BootMachine) -> 
 
 
 @pytest.mark.parametrize("tenant", ["l.*", "llm\nvision", "*", "llm --as", "../llm"])
-def test_a_tenant_is_a_name(login: BootMachine, tenant: str) -> None:
+def test_a_tenant_must_be_a_valid_name(login: BootMachine, tenant: str) -> None:
     code, said = ask(login, tenant)
     assert code == 1 and "credentials of" not in said
 
 
 @pytest.mark.parametrize("uid", ["", "root", "1000 0", "-1"])
-def test_who_asks_comes_from_sudo(login: BootMachine, uid: str) -> None:
+def test_the_user_is_identified_by_sudo(login: BootMachine, uid: str) -> None:
     code, said = ask(login, uid=uid)
     assert code == 1 and "call this with sudo" in said
 
 
-def test_without_tenants_users_are_all_alike(login: BootMachine) -> None:
+def test_without_tenants_all_users_have_one_role(login: BootMachine) -> None:
     env = login.root / "etc/supercloud/env"
     env.write_text(env.read_text().replace("TENANTS='yes'", "TENANTS='no'"))
     assert ask(login) == (0, "credentials of  for alice\n")
 
 
-def test_a_rule_that_sudo_refuses_is_not_kept(login: BootMachine) -> None:
+def test_a_rule_that_sudo_rejects_is_removed(login: BootMachine) -> None:
     rule = login.root / "etc/sudoers.d/supercloud"
     rule.unlink()
     login.fake("visudo", "exit 1")

@@ -37,7 +37,7 @@ def wait_for(happened: Callable[[], bool]) -> None:
 
 
 def is_locked(scaler: Scaler) -> bool:
-    """Whether somebody runs a pass."""
+    """Whether a pass is running."""
     with (scaler.state / "lock").open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -46,7 +46,7 @@ def is_locked(scaler: Scaler) -> bool:
     return False
 
 
-def test_one_pass_at_a_time(scaler: Scaler) -> None:
+def test_one_pass_runs_at_a_time(scaler: Scaler) -> None:
     """Slurm calls while the loop is in a pass: the second call waits, and asks for nothing twice."""
     scaler.nodes(train_0001=UP)
     scaler.provide(HANG)
@@ -60,7 +60,7 @@ def test_one_pass_at_a_time(scaler: Scaler) -> None:
     assert [line for line in scaler.asked if line.startswith("resize")] == ["resize train-spot 1"]
 
 
-def test_call_of_a_killed_pass_is_waited_for(scaler: Scaler) -> None:
+def test_a_call_of_a_killed_pass_is_waited_for(scaler: Scaler) -> None:
     """A pass that is killed may have a resize on its way: the next pass begins when that has ended."""
     scaler.nodes(train_0001=UP)
     scaler.provide(HANG)
@@ -74,7 +74,7 @@ def test_call_of_a_killed_pass_is_waited_for(scaler: Scaler) -> None:
     assert scaler.scale("pass") == ["resize train-spot 1"]
 
 
-def test_pass_that_is_killed_while_it_gives_a_name(scaler: Scaler) -> None:
+def test_an_instance_named_by_a_killed_pass_is_terminated(scaler: Scaler) -> None:
     """The record is there and the address is not: the instance never joins, and ends when Slurm sets its node down."""
     scaler.nodes(train_0001=UP, train_0002=UP)
     scaler.group("train-spot", 2, "i-1 10.0.0.1", "i-2 10.0.0.2")
@@ -88,7 +88,7 @@ def test_pass_that_is_killed_while_it_gives_a_name(scaler: Scaler) -> None:
     assert scaler.scale("fail", "train-0001")[1] == "terminate train-spot i-1"
 
 
-def test_name_that_slurm_refuses_is_free_again(scaler: Scaler) -> None:
+def test_a_name_that_slurm_rejects_is_free_again(scaler: Scaler) -> None:
     scaler.nodes(train_0001=UP)
     scaler.group("train-spot", 1, "i-1 10.0.0.1")
     known = (scaler.bin / "scontrol").read_text()
@@ -99,20 +99,20 @@ def test_name_that_slurm_refuses_is_free_again(scaler: Scaler) -> None:
     assert scaler.scale("pass") == ["scontrol update NodeName=train-0001 NodeAddr=10.0.0.1"]
 
 
-def test_files_that_are_being_written_are_no_records(scaler: Scaler) -> None:
+def test_incomplete_files_are_not_records(scaler: Scaler) -> None:
     join_two(scaler)
     (scaler.state / "nodes/.train-0003").write_text("train-spot i-")
     assert scaler.scale("pass") == []
 
 
-def test_damaged_record_is_one_of_an_instance_that_is_gone(scaler: Scaler) -> None:
+def test_a_damaged_record_is_treated_as_a_missing_instance(scaler: Scaler) -> None:
     join_two(scaler)
     (scaler.state / "nodes/train-0001").write_text("")
     assert "scontrol update NodeName=train-0001 State=POWER_DOWN_FORCE" in scaler.scale("pass")
     assert scaler.record("train-0001") == "" and scaler.record("train-0002") == "train-spot i-2"
 
 
-def test_state_is_readable_and_only_its_owner_writes(scaler: Scaler) -> None:
+def test_the_state_is_readable_and_writable_only_by_its_owner(scaler: Scaler) -> None:
     old = os.umask(0o000)
     try:
         join_two(scaler)
@@ -123,7 +123,7 @@ def test_state_is_readable_and_only_its_owner_writes(scaler: Scaler) -> None:
         os.umask(old)
 
 
-def test_instance_that_cannot_be_ended_is_tried_again(scaler: Scaler) -> None:
+def test_an_instance_that_cannot_be_terminated_is_retried(scaler: Scaler) -> None:
     join_two(scaler)
     scaler.provide(FAILS.format("terminate"))
     scaler.nodes(train_0001="ALLOCATED+CLOUD", train_0002="IDLE+CLOUD+POWERING_DOWN")
@@ -132,7 +132,7 @@ def test_instance_that_cannot_be_ended_is_tried_again(scaler: Scaler) -> None:
     assert "instance i-2 of train-spot cannot be ended; trying again" in scaler.log
 
 
-def test_group_that_cannot_be_resized_does_not_stop_the_others(scaler: Scaler) -> None:
+def test_a_group_that_cannot_be_resized_does_not_stop_the_others(scaler: Scaler) -> None:
     """An error is not the want of capacity: the group is asked again in the next pass."""
     refuses = '[ "$1" != train-spot ] || { echo broken; return 1; }'
     scaler.provide(f'cloud_resize() {{ echo resize "$@" >>"$SAID"; {refuses}; }}\n')
@@ -143,7 +143,7 @@ def test_group_that_cannot_be_resized_does_not_stop_the_others(scaler: Scaler) -
     assert "train-spot: cannot be resized: broken" in scaler.log and not list((scaler.state / "full").iterdir())
 
 
-def test_group_that_cannot_be_shrunk_keeps_its_size(scaler: Scaler) -> None:
+def test_a_group_that_cannot_be_shrunk_keeps_its_size(scaler: Scaler) -> None:
     scaler.group("train-spot", 1)
     scaler.nodes(train_0001=UP)
     (scaler.cloud / "refused-train-spot").write_text("InsufficientInstanceCapacity\n")
@@ -152,14 +152,14 @@ def test_group_that_cannot_be_shrunk_keeps_its_size(scaler: Scaler) -> None:
     assert "train-spot: cannot be shrunk to 0: broken: resize" in scaler.log
 
 
-def test_node_that_cannot_be_set_down_is_left(scaler: Scaler) -> None:
+def test_a_node_that_cannot_be_set_down_is_not_changed(scaler: Scaler) -> None:
     join_two(scaler)
     scaler.group("train-spot", 1, "i-2 10.0.0.2")
     scaler.fake("scontrol", "[[ $* != *State=DOWN* ]] || exit 1\n" + (scaler.bin / "scontrol").read_text())
     assert [line for line in scaler.scale("pass") if "POWER_DOWN" in line] == []
 
 
-def test_instance_without_a_name_is_ended(scaler: Scaler) -> None:
+def test_an_instance_without_a_name_is_terminated(scaler: Scaler) -> None:
     scaler.nodes(**{f"train_000{number}": "ALLOCATED+CLOUD" for number in range(1, 9)})
     scaler.group("train-spot", 1, "i-9 10.0.0.9")
     assert scaler.scale("pass") == ["terminate train-spot i-9"]
@@ -167,7 +167,7 @@ def test_instance_without_a_name_is_ended(scaler: Scaler) -> None:
 
 
 @pytest.mark.parametrize("broken", ["hostnames", "cloud-nodes.conf"])
-def test_nodes_are_not_deleted_where_the_plan_cannot_be_read(scaler: Scaler, broken: str) -> None:
+def test_nodes_are_not_deleted_if_the_plan_cannot_be_read(scaler: Scaler, broken: str) -> None:
     """All nodes are off, and none can be named: to take them from Slurm would refuse every job."""
     if broken == "hostnames":
         known = (scaler.bin / "scontrol").read_text()
@@ -188,13 +188,13 @@ def test_damaged_settings_change_nothing(scaler: Scaler, text: str | None) -> No
 
 
 @pytest.mark.parametrize("answer", ["None", "-1", "3 4"])
-def test_size_that_is_no_number_changes_nothing(scaler: Scaler, answer: str) -> None:
+def test_a_size_that_is_not_a_number_changes_nothing(scaler: Scaler, answer: str) -> None:
     scaler.nodes(train_0001=UP)
     (scaler.cloud / "size-train-spot").write_text(f"{answer}\n")
     assert scaler.scale("pass") == [] and f"train-spot: the cloud answers with the size '{answer}'" in scaler.log
 
 
-def test_domains_that_the_cloud_does_not_say_leave_instances_without_names(scaler: Scaler) -> None:
+def test_instances_of_unknown_domains_get_no_names(scaler: Scaler) -> None:
     scaler.groups(("train-spot", "train", 0, 8, 2, 0))
     scaler.nodes(train_0001=UP)
     scaler.group("train-spot", 2, "i-1 10.0.0.1", "i-2 10.0.0.2")
@@ -203,13 +203,13 @@ def test_domains_that_the_cloud_does_not_say_leave_instances_without_names(scale
     assert "train-spot: the cloud does not say which domain instances are in" in scaler.log
 
 
-def test_missing_scontrol_is_a_slurm_that_does_not_answer(scaler: Scaler) -> None:
+def test_a_missing_scontrol_is_an_unresponsive_slurm(scaler: Scaler) -> None:
     join_two(scaler)
     scaler.fake("scontrol", "exit 127")
     assert scaler.scale("pass") == [] and "slurmctld does not answer: " in scaler.log
 
 
-def test_loop_goes_on_while_slurm_is_silent(scaler: Scaler) -> None:
+def test_the_loop_continues_while_slurm_is_unresponsive(scaler: Scaler) -> None:
     known = (scaler.bin / "scontrol").read_text()
     scaler.fake("scontrol", 'echo "Unable to contact slurm controller"; exit 1')
     scaler.nodes(train_0001=UP)
@@ -227,8 +227,8 @@ def test_loop_goes_on_while_slurm_is_silent(scaler: Scaler) -> None:
         loop.wait(LIMIT)
 
 
-def test_whatever_is_not_expected_ends_the_loop(scaler: Scaler) -> None:
-    """Its unit begins it anew (Restart=always)."""
+def test_unexpected_errors_end_the_loop(scaler: Scaler) -> None:
+    """Its unit restarts it (Restart=always)."""
     (scaler.root / "var/log/slurm").rename(scaler.root / "var/log/away")
     scaler.fake("scontrol", "exit 1")
     assert scaler.call("loop").returncode == 1

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from boot_machines import plan
+from boot_machines import build_plan
 
 from supercloud.targets import render
 from supercloud.targets.boot import scaler
@@ -28,14 +28,14 @@ SPOT = Group("spot", "train", 0, 8, 1, 2)
 DOMAINS = Group("block", "train", 1, 6, 4, 1)
 
 
-def view(states: dict[str, str], **more: object) -> ClusterView:
+def build_view(states: dict[str, str], **more: object) -> ClusterView:
     """Nodes of the pool ``train`` with states; an empty one is of a node that Slurm does not have."""
     planned = {name: PlannedNode(name, "train,h100", "") for name in states}
     slurm = {name: SlurmNode(state, "") for name, state in states.items() if state}
     return replace(ClusterView(Settings((SPOT, DOMAINS), 15, 300, 600), planned, slurm), **more)
 
 
-def program(folder: Path, name: str, script: str) -> None:
+def write_program(folder: Path, name: str, script: str) -> None:
     (folder / name).write_text(f"#!/bin/bash\n{script}\n")
     (folder / name).chmod(0o755)
 
@@ -59,7 +59,7 @@ def cloud(tmp_path: Path) -> Cloud:
     return Cloud(str(tmp_path))
 
 
-def test_the_program_needs_nothing_but_the_standard_library() -> None:
+def test_the_program_imports_only_the_standard_library() -> None:
     """And nothing of this package: it goes to a machine that has neither."""
     files = sorted(Path(scaler.__path__[0]).glob("*.py"))
     assert len(files) > 5
@@ -72,14 +72,14 @@ def test_the_program_needs_nothing_but_the_standard_library() -> None:
             assert {name.split(".")[0] for name in names} <= sys.stdlib_module_names, path
 
 
-def test_the_bundle_has_the_program_as_it_stands() -> None:
-    bundle = render(plan(), "boot")
+def test_the_bundle_has_the_program_unchanged() -> None:
+    bundle = render(build_plan(), "boot")
     files = {path.removeprefix("scaler/"): text for path, text in bundle.items() if path.startswith("scaler/")}
     assert files == {path.name: path.read_text() for path in Path(scaler.__path__[0]).glob("*.py")}
 
 
-def test_settings_are_what_the_plan_has(tmp_path: Path) -> None:
-    found = plan()
+def test_settings_match_the_plan(tmp_path: Path) -> None:
+    found = build_plan()
     (tmp_path / "scale.json").write_text(render(found, "boot")["scale.json"])
     settings = read_settings(tmp_path / "scale.json", {})
     assert found.cloud is not None
@@ -97,13 +97,13 @@ def test_settings_are_what_the_plan_has(tmp_path: Path) -> None:
     assert (settings.pass_interval, settings.capacity_retry, settings.node_retry) == (1, 0, 600)
 
 
-def test_a_name_of_a_spec_stays_a_value_of_the_settings() -> None:
-    text = render(replace(plan(), name='a"b\\'), "boot")["scale.json"]
+def test_a_name_of_a_spec_is_quoted_in_the_settings() -> None:
+    text = render(replace(build_plan(), name='a"b\\'), "boot")["scale.json"]
     assert json.loads(text)["comment"].endswith('from the spec a"b\\; edits are lost')
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"groups": [{"key": "a"}]}', '{"groups": []}', "\xff"])
-def test_settings_that_are_damaged_are_no_settings(tmp_path: Path, text: str) -> None:
+def test_damaged_settings_are_an_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "scale.json").write_bytes(text.encode("latin-1"))
     with pytest.raises(UnavailableError, match="scale.json cannot be read"):
         read_settings(tmp_path / "scale.json", {})
@@ -128,7 +128,7 @@ def test_groups_are_tried_by_rank() -> None:
         (DOMAINS, 0, 5, 6),
     ],
 )
-def test_growth(group: Group, size: int, missing: int, more: int) -> None:
+def test_a_group_grows_to_the_missing_nodes(group: Group, size: int, missing: int, more: int) -> None:
     assert compute_growth(group, size, missing) == more
 
 
@@ -148,8 +148,8 @@ def test_states_in_which_an_instance_ends(state: str, leaving: bool) -> None:
     assert is_leaving(state) is leaving
 
 
-def test_nodes_that_wait_and_nodes_that_are_off() -> None:
-    found = view(
+def test_waiting_and_powered_down_nodes_are_listed() -> None:
+    found = build_view(
         {
             "n1": "ALLOCATED+CLOUD+POWERING_UP",
             "n2": "MIXED+CLOUD+POWERING_UP",
@@ -166,20 +166,20 @@ def test_nodes_that_wait_and_nodes_that_are_off() -> None:
     assert found.list_waiting("other") == found.list_off("other") == []
 
 
-def test_instances_on_their_way() -> None:
+def test_pending_instances_are_counted() -> None:
     instances = {"spot": [Instance("i-1", "10.0.0.1"), Instance("i-2", "")]}
-    found = view({}, instances=instances, sizes={"spot": 5})
+    found = build_view({}, instances=instances, sizes={"spot": 5})
     assert found.count_pending(SPOT) == 4  # three that are not there, and one without an address
     found.remove_instance("spot", "i-1")
     assert found.instances["spot"] == [Instance("i-2", "")] and found.sizes["spot"] == 4
 
 
-def test_nodes_that_stay_on_are_the_first_of_a_pool() -> None:
-    assert select_always_on(view({f"n{number}": "IDLE" for number in range(9)})) == ["n0", "n1", "n2"]  # 2 + 1
-    assert select_always_on(view({"n0": "IDLE"})) == ["n0"]
+def test_the_first_nodes_of_a_pool_stay_on() -> None:
+    assert select_always_on(build_view({f"n{number}": "IDLE" for number in range(9)})) == ["n0", "n1", "n2"]  # 2 + 1
+    assert select_always_on(build_view({"n0": "IDLE"})) == ["n0"]
 
 
-def test_lines_of_nodes() -> None:
+def test_node_lines_are_parsed() -> None:
     text = "# made by\nNodeName=t-[0001-0002] CPUs=4 Features=train,h100 Topology=network:root:off,scale-up:d1\nX=1\n"
     (line,) = parse_node_lines(text + "NodeName=u-1 Features=other State=CLOUD")[:1]
     assert line == NodeLine("t-[0001-0002]", ("CPUs=4", "Features=train,h100", "Topology=network:root:off,scale-up:d1"))
@@ -188,7 +188,7 @@ def test_lines_of_nodes() -> None:
     assert PlannedNode("u-1", "other", "network:root:off").block == ""
 
 
-def test_nodes_of_slurm() -> None:
+def test_nodes_of_slurm_are_parsed() -> None:
     text = (
         "NodeName=a Arch=x State=IDLE+CLOUD Topology=network:root Reason=State=DOWN by hand\n"
         "NodeName=b State= Comment=x\nsomething else State=IDLE\n"
@@ -197,13 +197,13 @@ def test_nodes_of_slurm() -> None:
 
 
 @pytest.mark.parametrize("text", ["scontrol: No nodes in the system", "Node x not found"])
-def test_slurm_without_nodes_is_an_answer(scontrol: Path, text: str) -> None:
-    program(scontrol, "scontrol", f"echo '{text}' >&2; exit 1")
+def test_a_slurm_without_nodes_is_a_valid_answer(scontrol: Path, text: str) -> None:
+    write_program(scontrol, "scontrol", f"echo '{text}' >&2; exit 1")
     assert list_nodes() == {}
 
 
-def test_slurm_that_does_not_answer_is_none(scontrol: Path) -> None:
-    program(scontrol, "scontrol", "echo slurm_load_node error >&2; exit 1")
+def test_an_unresponsive_slurm_is_an_error(scontrol: Path) -> None:
+    write_program(scontrol, "scontrol", "echo slurm_load_node error >&2; exit 1")
     with pytest.raises(UnavailableError, match="slurmctld does not answer: slurm_load_node error"):
         list_nodes()
     with pytest.raises(UnavailableError):
@@ -212,12 +212,12 @@ def test_slurm_that_does_not_answer_is_none(scontrol: Path) -> None:
 
 
 @pytest.mark.parametrize("value, hosts", [("(null)", ""), ("train-[1-2]", "train-[1-2]"), ("", "")])
-def test_nodes_that_slurm_keeps_on(scontrol: Path, value: str, hosts: str) -> None:
-    program(scontrol, "scontrol", f"echo 'SuspendExcParts = x'; echo 'SuspendExcNodes         = {value}'")
+def test_nodes_that_slurm_keeps_on_are_read(scontrol: Path, value: str, hosts: str) -> None:
+    write_program(scontrol, "scontrol", f"echo 'SuspendExcParts = x'; echo 'SuspendExcNodes         = {value}'")
     assert read_always_on() == hosts
 
 
-def test_answers_of_the_cloud(cloud: Cloud, tmp_path: Path) -> None:
+def test_output_of_provider_functions_is_parsed(cloud: Cloud, tmp_path: Path) -> None:
     answer = tmp_path / "answer"
     answer.write_text("echo 'i-1 10.0.0.1'; echo; echo 'i-2 -'; echo \"$CLUSTER\" >&2")
     assert cloud.list_instances("g") == [Instance("i-1", "10.0.0.1"), Instance("i-2", "")]
@@ -231,8 +231,8 @@ def test_answers_of_the_cloud(cloud: Cloud, tmp_path: Path) -> None:
     assert cloud.find_refusal("g", 17) == "g 17"
 
 
-def test_errors_of_the_cloud(cloud: Cloud, tmp_path: Path) -> None:
-    """They are told from "none", and the want of capacity from all others."""
+def test_errors_of_provider_functions_are_distinguished(cloud: Cloud, tmp_path: Path) -> None:
+    """They are distinguished from "none", and missing capacity from all others."""
     answer = tmp_path / "answer"
     answer.write_text("echo half; echo why >&2; return 1")
     for ask in (cloud.list_instances, cloud.get_size):
@@ -247,7 +247,7 @@ def test_errors_of_the_cloud(cloud: Cloud, tmp_path: Path) -> None:
         cloud.resize("g", 2)
 
 
-def test_arguments_of_the_cloud_are_no_code(cloud: Cloud, tmp_path: Path) -> None:
+def test_arguments_of_provider_functions_are_not_code(cloud: Cloud, tmp_path: Path) -> None:
     (tmp_path / "answer").write_text('printf "%s|" "$@"')
     assert cloud.find_refusal("$(touch x) 'a' \"b\";*", 3) == "$(touch x) 'a' \"b\";*|3|"
 
@@ -257,7 +257,7 @@ def test_a_program_that_is_missing_has_a_code() -> None:
     assert done.code == 127 and "/nonexistent/program" in done.text
 
 
-def test_memory(tmp_path: Path) -> None:
+def test_records_are_written_and_read(tmp_path: Path) -> None:
     memory = Memory(tmp_path / "cloud")
     memory.prepare()
     memory.write_record("n1", Record("spot", "i-1"))

@@ -15,7 +15,7 @@ def scaler(tmp_path: Path) -> Scaler:
     return Scaler(tmp_path)
 
 
-def test_unknown_nodes_are_told_to_slurm(scaler: Scaler) -> None:
+def test_missing_nodes_are_created_in_slurm(scaler: Scaler) -> None:
     (scaler.cloud / "nodes").write_text("")
     did = scaler.scale("pass")
     created = [line for line in did if line.startswith("scontrol create")]
@@ -23,14 +23,14 @@ def test_unknown_nodes_are_told_to_slurm(scaler: Scaler) -> None:
     assert "Gres=gpu:h100:8" in created[0] and "Topology=network:root:off" in created[0]
 
 
-def test_nodes_that_left_the_spec_leave_slurm(scaler: Scaler) -> None:
+def test_nodes_removed_from_the_spec_are_deleted_from_slurm(scaler: Scaler) -> None:
     with (scaler.cloud / "nodes").open("a") as nodes:
         nodes.write("NodeName=old-0001 X=1 State=IDLE+CLOUD+POWERED_DOWN Y=1\n")
         nodes.write("NodeName=old-0002 X=1 State=ALLOCATED+CLOUD Y=1\n")
     assert scaler.scale("pass") == ["scontrol delete NodeName=old-0001"]
 
 
-def test_wish_becomes_size_once(scaler: Scaler) -> None:
+def test_requested_nodes_resize_their_group_once(scaler: Scaler) -> None:
     up = "ALLOCATED+CLOUD+NOT_RESPONDING+POWERING_UP"
     scaler.nodes(train_0001=up, train_0002=up, train_0003=up)
     assert scaler.scale("resume", "train-[0001-0003]") == ["resize train-spot 3"]
@@ -48,7 +48,7 @@ def test_instances_become_nodes(scaler: Scaler) -> None:
     assert scaler.scale("pass") == []
 
 
-def test_suspended_node_takes_its_own_instance(scaler: Scaler) -> None:
+def test_a_suspended_node_terminates_its_instance(scaler: Scaler) -> None:
     join_two(scaler)
     scaler.nodes(train_0001="ALLOCATED+CLOUD", train_0002="IDLE+CLOUD+POWERING_DOWN")
     did = scaler.scale("suspend", "train-0002")
@@ -59,7 +59,7 @@ def test_suspended_node_takes_its_own_instance(scaler: Scaler) -> None:
     assert scaler.scale("suspend", "train-0002") == [] and scaler.record("train-0001") == "train-spot i-1"
 
 
-def test_vanished_instance_frees_its_node(scaler: Scaler) -> None:
+def test_a_missing_instance_frees_its_node(scaler: Scaler) -> None:
     join_two(scaler)
     scaler.group("train-spot", 1, "i-2 10.0.0.2")
     did = scaler.scale("pass")
@@ -71,7 +71,7 @@ def test_vanished_instance_frees_its_node(scaler: Scaler) -> None:
     assert scaler.record("train-0001") == "" and scaler.scale("pass") == []
 
 
-def test_older_releases_are_given_back_their_features(tmp_path: Path) -> None:
+def test_features_of_older_releases_are_restored(tmp_path: Path) -> None:
     scaler = Scaler(tmp_path, "22.05")
     features = "AvailableFeatures=train,h100,p5.48xlarge ActiveFeatures=train,h100,p5.48xlarge"
     join_two(scaler)
@@ -82,8 +82,8 @@ def test_older_releases_are_given_back_their_features(tmp_path: Path) -> None:
     assert scaler.scale("pass") == []
 
 
-def test_lost_places_are_given_back(scaler: Scaler) -> None:
-    """Only to nodes that are off: one that is on has said its own."""
+def test_lost_topologies_of_nodes_are_restored(scaler: Scaler) -> None:
+    """Only for nodes that are off: a node that is on has reported its own."""
     scaler.nodes(train_0002="ALLOCATED+CLOUD")
     nodes = scaler.cloud / "nodes"
     lines = nodes.read_text().splitlines(keepends=True)
@@ -94,7 +94,7 @@ def test_lost_places_are_given_back(scaler: Scaler) -> None:
     assert scaler.scale("pass") == [f"scontrol update NodeName=train-0001,train-0003,train-0004 Topology={OFF}"]
 
 
-def test_thousands_of_nodes_are_told_in_parts(scaler: Scaler) -> None:
+def test_thousands_of_nodes_are_created_in_parts(scaler: Scaler) -> None:
     """One argument of a program has at most 128 KiB: a pool of the largest size has more in its names."""
     (scaler.cloud / "nodes").write_text("")
     conf = scaler.root / "etc/slurm/cloud-nodes.conf"
@@ -104,14 +104,14 @@ def test_thousands_of_nodes_are_told_in_parts(scaler: Scaler) -> None:
     assert len(created) == 9 and len(set(names)) == 9000 and names[-1] == "huge-with-a-long-name-9000"
 
 
-def test_refusal_at_once_goes_to_the_next_group(scaler: Scaler) -> None:
+def test_an_immediate_refusal_uses_the_next_group(scaler: Scaler) -> None:
     (scaler.cloud / "refuses-train-spot").touch()
     scaler.nodes(train_0001="ALLOCATED+CLOUD+POWERING_UP")
     assert scaler.scale("pass") == ["resize train-spot 1", "resize train-on-demand 1"]
     assert "train-spot: no capacity: none left; left alone for 300 s" in scaler.log
 
 
-def test_group_that_never_delivers_is_shrunk(scaler: Scaler) -> None:
+def test_a_group_without_capacity_is_shrunk(scaler: Scaler) -> None:
     scaler.nodes(train_0001="ALLOCATED+CLOUD+POWERING_UP")
     scaler.scale("pass")
     (scaler.cloud / "refused-train-spot").write_text("InsufficientInstanceCapacity\n")
@@ -124,7 +124,7 @@ def test_group_that_never_delivers_is_shrunk(scaler: Scaler) -> None:
     assert scaler.scale("pass", SCALE_REST="0") == ["resize train-spot 1"]
 
 
-def test_a_size_that_nobody_asked_for_is_not_waited_for_for_ever(scaler: Scaler) -> None:
+def test_the_wait_for_an_initial_size_ends(scaler: Scaler) -> None:
     """The first size is the program's: a reservation that is smaller than the pool gives less, whatever is waiting."""
     scaler.group("train-spot", 3, "i-1 10.0.0.1")
     scaler.nodes(**{f"train_000{number}": "ALLOCATED+CLOUD+POWERING_UP" for number in range(1, 4)})
@@ -133,7 +133,7 @@ def test_a_size_that_nobody_asked_for_is_not_waited_for_for_ever(scaler: Scaler)
     assert scaler.scale("pass") == ["resize train-spot 1", "resize train-on-demand 2"]
 
 
-def test_the_least_that_a_pool_has_is_never_switched_off(scaler: Scaler) -> None:
+def test_the_minimum_of_a_pool_is_never_powered_down(scaler: Scaler) -> None:
     on_demand = ("train-on-demand", "train", 1, 8, 1, 0)
     scaler.groups(("train-spot", "train", 0, 8, 1, 2), on_demand)
     told = "scontrol update SuspendExcNodes=train-0001,train-0002"
@@ -142,18 +142,18 @@ def test_the_least_that_a_pool_has_is_never_switched_off(scaler: Scaler) -> None
     scaler.fake("scontrol", answer + SLURM)
     (scaler.cloud / "config").write_text("SuspendExcNodes         = train-0001,train-0002\n")
     assert scaler.scale("pass") == []
-    (scaler.cloud / "config").write_text("SuspendExcNodes         = (null)\n")  # slurmctld began anew
+    (scaler.cloud / "config").write_text("SuspendExcNodes         = (null)\n")  # slurmctld was restarted
     assert scaler.scale("pass") == [told]
     scaler.groups(("train-spot", "train", 0, 8, 1, 0), on_demand)
     assert scaler.scale("pass") == []
-    # a release that cannot be told says so once
+    # a release without support reports it once
     scaler.fake("scontrol", 'case "$1" in update) exit 1 ;; esac\n' + answer + SLURM)
     scaler.groups(("train-spot", "train", 0, 8, 1, 2))
     scaler.scale("pass"), scaler.scale("pass")
     assert scaler.log.count("this release of Slurm powers down train-0001,train-0002 too") == 1
 
 
-def test_no_group_has_more_than_it_may(scaler: Scaler) -> None:
+def test_groups_do_not_exceed_their_maximum(scaler: Scaler) -> None:
     states = {f"block_{n:04d}": "ALLOCATED+CLOUD+POWERING_UP" for n in range(1, 5)}
     scaler.nodes(**states)
     assert [line.split()[-1] for line in scaler.scale("pass")] == ["4"]
@@ -161,7 +161,7 @@ def test_no_group_has_more_than_it_may(scaler: Scaler) -> None:
     assert not [line for line in scaler.scale("pass") if "block" in line]
 
 
-def test_nobodys_instance_is_adopted(scaler: Scaler) -> None:
+def test_spare_instances_are_adopted(scaler: Scaler) -> None:
     scaler.group("train-spot", 2, "i-1 10.0.0.1", "i-2 10.0.0.2")
     assert scaler.scale("pass") == [
         "scontrol update NodeName=train-0001 State=POWER_UP",
@@ -192,13 +192,13 @@ def test_domains_keep_their_names_together(scaler: Scaler) -> None:
     assert got == {"nvl-0001": "i-1", "nvl-0002": "i-4", "nvl-0003": "i-2", "nvl-0004": "i-3"}
 
 
-def test_whole_domains_are_asked_for(scaler: Scaler) -> None:
+def test_whole_domains_are_requested(scaler: Scaler) -> None:
     scaler.groups(("train-spot", "train", 0, 8, 2, 0))
     scaler.nodes(train_0001="ALLOCATED+CLOUD+POWERING_UP")
     assert scaler.scale("pass") == ["resize train-spot 2"]
 
 
-def test_node_that_does_not_come(scaler: Scaler) -> None:
+def test_a_node_that_does_not_join_is_set_down(scaler: Scaler) -> None:
     up = "ALLOCATED+CLOUD+POWERING_UP"
     scaler.nodes(train_0001=up)
     scaler.group("train-spot", 1, "i-1 10.0.0.1")
@@ -215,7 +215,7 @@ def test_node_that_does_not_come(scaler: Scaler) -> None:
     assert scaler.scale("pass", SCALE_PARDON="0") == []
 
 
-def test_reason_is_the_same_where_a_pass_is_first(scaler: Scaler) -> None:
+def test_the_reason_is_the_same_if_a_pass_comes_first(scaler: Scaler) -> None:
     """Slurm sets a node down and calls resume-fail.sh; the loop may look in between."""
     scaler.nodes(train_0001="ALLOCATED+CLOUD+POWERING_UP")
     scaler.group("train-spot", 1, "i-1 10.0.0.1")
@@ -228,7 +228,7 @@ def test_reason_is_the_same_where_a_pass_is_first(scaler: Scaler) -> None:
     assert "the cloud gave no instance in time" in scaler.scale("fail", "train-0001")[0]
 
 
-def test_silent_slurm_or_cloud_changes_nothing(scaler: Scaler) -> None:
+def test_an_unresponsive_slurm_or_cloud_changes_nothing(scaler: Scaler) -> None:
     join_two(scaler)
     (scaler.cloud / "instances-train-spot").unlink()
     assert scaler.scale("pass") == [] and "train-spot: the cloud does not answer" in scaler.log
@@ -238,6 +238,6 @@ def test_silent_slurm_or_cloud_changes_nothing(scaler: Scaler) -> None:
 
 
 @pytest.mark.parametrize("arguments", [(), ("grow",), ("resume",), ("pass", "train-0001")])
-def test_usage(scaler: Scaler, arguments: tuple[str, ...]) -> None:
+def test_invalid_arguments_print_the_usage(scaler: Scaler, arguments: tuple[str, ...]) -> None:
     done = scaler.call(*arguments)
     assert done.returncode == 2 and "usage" in done.stderr and not scaler.asked

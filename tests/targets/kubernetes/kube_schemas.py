@@ -1,4 +1,4 @@
-"""The schemas of schemas.yaml as JSON Schemas, and what an object breaks of its own."""
+"""The schemas of schemas.yaml as JSON Schemas, and the errors of an object."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ def _read() -> dict[str, Any]:
     return found
 
 
-def kinds() -> set[tuple[str, str]]:
+def list_kinds() -> set[tuple[str, str]]:
     """(apiVersion, kind) of everything that has a schema here."""
     return {tuple(name.split()) for name in _read()["kinds"]}  # type: ignore[misc]
 
 
-def _schema(said: Any) -> dict[str, Any]:
+def _build_schema(said: Any) -> dict[str, Any]:
     if isinstance(said, str):
-        return _WORDS[said] if said in _WORDS else _schema(_read()["definitions"][said])
+        return _WORDS[said] if said in _WORDS else _build_schema(_read()["definitions"][said])
     if "enum" in said:
         return {"enum": said["enum"]}
     if "of" in said:
-        return {"type": "array", "items": _schema(said["of"])}
+        return {"type": "array", "items": _build_schema(said["of"])}
     return {
         "type": "object",
-        "properties": {name.rstrip("!"): _schema(inner) for name, inner in said.items()},
+        "properties": {name.rstrip("!"): _build_schema(inner) for name, inner in said.items()},
         "required": [name.rstrip("!") for name in said if name.endswith("!")],
         "additionalProperties": False,
     }
 
 
 @cache
-def _validator(name: str) -> Draft202012Validator:
+def _build_validator(name: str) -> Draft202012Validator:
     metadata = {
         "type": "object",
         "properties": {
@@ -61,14 +61,19 @@ def _validator(name: str) -> Draft202012Validator:
     return Draft202012Validator(
         {
             "type": "object",
-            "properties": {"apiVersion": {}, "kind": {}, "metadata": metadata, "spec": _schema(_read()["kinds"][name])},
+            "properties": {
+                "apiVersion": {},
+                "kind": {},
+                "metadata": metadata,
+                "spec": _build_schema(_read()["kinds"][name]),
+            },
             "required": ["apiVersion", "kind", "metadata", "spec"],
             "additionalProperties": False,
         }
     )
 
 
-def broken(item: dict[str, Any]) -> list[str]:
+def list_errors(item: dict[str, Any]) -> list[str]:
     """What is wrong with an object that has a schema."""
-    errors = _validator(f"{item['apiVersion']} {item['kind']}").iter_errors(item)
+    errors = _build_validator(f"{item['apiVersion']} {item['kind']}").iter_errors(item)
     return [f"{item['kind']} {item['metadata']['name']}: {error.json_path}: {error.message}" for error in errors]

@@ -150,23 +150,23 @@ ELSEWHERE: dict[str, dict[str, Any]] = {
 }
 
 
-def planned(changes: dict[str, Any] | None = None, catalog: Catalog | None = None) -> Plan:
+def build_plan(changes: dict[str, Any] | None = None, catalog: Catalog | None = None) -> Plan:
     """The plan of ONPREM with some of its parts replaced."""
     return resolve(ClusterSpec.model_validate(ONPREM | (changes or {})), catalog)
 
 
-def bundles() -> dict[str, tuple[Plan, Bundle]]:
+def render_all() -> dict[str, tuple[Plan, Bundle]]:
     """Every example and every variant."""
     plans = {path.parent.name: resolve(load(path)) for path in EXAMPLES}
-    plans |= {"onprem": planned(), **{name: planned(changes) for name, changes in VARIANTS.items()}}
-    plans |= {name: planned(changes) for name, changes in ELSEWHERE.items()}
+    plans |= {"onprem": build_plan(), **{name: build_plan(changes) for name, changes in VARIANTS.items()}}
+    plans |= {name: build_plan(changes) for name, changes in ELSEWHERE.items()}
     return {name: (plan, render(plan, "kubernetes")) for name, plan in plans.items()}
 
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def objects_of(bundle: Bundle, *folders: str) -> list[dict[str, Any]]:
+def list_bundle_objects(bundle: Bundle, *folders: str) -> list[dict[str, Any]]:
     """All objects of a bundle that are applied to a cluster, in the order of their application."""
     found: list[dict[str, Any]] = []
     top = yaml.load(bundle["kustomization.yaml"], _LOADER)["resources"]
@@ -176,11 +176,11 @@ def objects_of(bundle: Bundle, *folders: str) -> list[dict[str, Any]]:
     return found
 
 
-def rendered(changes: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-    return objects_of(render(planned(changes), "kubernetes"))
+def render_objects(changes: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+    return list_bundle_objects(render(build_plan(changes), "kubernetes"))
 
 
-def by_kind(items: list[dict[str, Any]], kind: str) -> dict[str, dict[str, Any]]:
+def select_kind(items: list[dict[str, Any]], kind: str) -> dict[str, dict[str, Any]]:
     """namespace/name (or name) -> object, of one kind."""
     return {
         "/".join(filter(None, (item["metadata"].get("namespace"), item["metadata"]["name"]))): item
@@ -189,8 +189,8 @@ def by_kind(items: list[dict[str, Any]], kind: str) -> dict[str, dict[str, Any]]
     }
 
 
-def quota(queue: dict[str, Any], flavor: str, resource: str, what: str = "nominalQuota") -> int | None:
-    """What a ClusterQueue says of a resource in a flavor; None where it says nothing."""
+def read_quota(queue: dict[str, Any], flavor: str, resource: str, what: str = "nominalQuota") -> int | None:
+    """The value of a ClusterQueue for a resource in a flavor; None if it has none."""
     [group] = queue["spec"]["resourceGroups"]
     [found] = [item for item in group["flavors"] if item["name"] == flavor]
     [number] = [item.get(what) for item in found["resources"] if item["name"] == resource]

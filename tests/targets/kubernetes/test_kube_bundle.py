@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
-from kube_schemas import broken, kinds
-from kube_specs import bundles, by_kind, objects_of, planned
+from kube_schemas import list_errors, list_kinds
+from kube_specs import build_plan, list_bundle_objects, render_all, select_kind
 
 from supercloud.errors import InputError
 from supercloud.plan.model.plan import Plan
@@ -17,7 +17,7 @@ from supercloud.primitives.bundle import Bundle
 from supercloud.targets import render
 from supercloud.targets.schedulers.kubernetes import render_fleet
 
-BUNDLES = bundles()
+BUNDLES = render_all()
 # what a real API server is asked about, in tests/real/kubernetes
 SERVED = re.compile(
     r"(v1|(apps|batch|rbac\.authorization\.k8s\.io|networking\.k8s\.io|storage\.k8s\.io|scheduling\.k8s\.io|"
@@ -28,15 +28,15 @@ SERVED = re.compile(
 each = pytest.mark.parametrize("plan, bundle", list(BUNDLES.values()), ids=list(BUNDLES))
 
 
-def gitops(bundle: Bundle) -> list[dict[str, Any]]:
+def read_gitops(bundle: Bundle) -> list[dict[str, Any]]:
     return [item for path, text in bundle.items() if path.startswith("gitops/") for item in yaml.safe_load_all(text)]
 
 
 @each
 def test_every_object_has_a_definition(plan: Plan, bundle: Bundle) -> None:
-    for item in [*objects_of(bundle), *gitops(bundle)]:
-        if (item["apiVersion"], item["kind"]) in kinds():
-            assert broken(item) == []
+    for item in [*list_bundle_objects(bundle), *read_gitops(bundle)]:
+        if (item["apiVersion"], item["kind"]) in list_kinds():
+            assert list_errors(item) == []
         else:
             assert SERVED.match(item["apiVersion"]), f"{item['apiVersion']} {item['kind']} has no definition anywhere"
 
@@ -46,13 +46,13 @@ def test_every_schema_is_used() -> None:
     seen = {
         (item["apiVersion"], item["kind"])
         for _, bundle in BUNDLES.values()
-        for item in [*objects_of(bundle), *gitops(bundle)]
+        for item in [*list_bundle_objects(bundle), *read_gitops(bundle)]
     }
-    assert kinds() <= seen
+    assert list_kinds() <= seen
 
 
 @each
-def test_is_deterministic_and_lists_every_file(plan: Plan, bundle: Bundle) -> None:
+def test_bundles_are_deterministic_and_list_every_file(plan: Plan, bundle: Bundle) -> None:
     assert dict(render(plan, "kubernetes")) == dict(bundle)
     folders = ["namespaces", *yaml.safe_load(bundle["kustomization.yaml"])["resources"]]
     for folder in folders:
@@ -63,14 +63,17 @@ def test_is_deterministic_and_lists_every_file(plan: Plan, bundle: Bundle) -> No
 
 @each
 def test_objects_are_unique(plan: Plan, bundle: Bundle) -> None:
-    names = [(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"]) for item in objects_of(bundle)]
+    names = [
+        (item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"])
+        for item in list_bundle_objects(bundle)
+    ]
     assert len(names) == len(set(names))
 
 
 @each
-def test_namespaces_are_made_before_they_are_used(plan: Plan, bundle: Bundle) -> None:
+def test_namespaces_are_created_before_they_are_used(plan: Plan, bundle: Bundle) -> None:
     there = {"default", "kube-system"}
-    for item in objects_of(bundle):
+    for item in list_bundle_objects(bundle):
         if item["kind"] == "Namespace":
             there.add(item["metadata"]["name"])
         space = item["metadata"].get("namespace", "default")
@@ -90,13 +93,13 @@ def test_every_chart_is_locked_and_installed(plan: Plan, bundle: Bundle) -> None
 
 
 @each
-def test_dashboards_ask_only_for_known_metrics(plan: Plan, bundle: Bundle) -> None:
+def test_dashboards_query_only_known_metrics(plan: Plan, bundle: Bundle) -> None:
     facts = plan.scheduler.kubernetes
     assert facts is not None
     known = {metric.name for item in facts.metrics.values() for metric in item.metrics}
     boards = [
         text
-        for item in by_kind(objects_of(bundle), "ConfigMap").values()
+        for item in select_kind(list_bundle_objects(bundle), "ConfigMap").values()
         for name, text in item["data"].items()
         if item["metadata"]["labels"].get("grafana_dashboard")
     ]
@@ -106,17 +109,17 @@ def test_dashboards_ask_only_for_known_metrics(plan: Plan, bundle: Bundle) -> No
         for target in [target for panel in board["panels"] for target in panel["targets"]]:
             asked = set(re.findall(r"\b(?:DCGM_FI|node|kueue)_[A-Za-z0-9_]+", target["expr"]))
             assert asked and asked <= known
-    [rules] = by_kind(objects_of(bundle), "PrometheusRule").values()
+    [rules] = select_kind(list_bundle_objects(bundle), "PrometheusRule").values()
     for rule in [rule for group in rules["spec"]["groups"] for rule in group["rules"]]:
         asked = set(re.findall(r"\b(?:DCGM_FI|node|kueue)_[A-Za-z0-9_]+", rule["expr"]))
         assert asked - {"node"} <= known, rule["alert"]
 
 
-def test_what_alerts_ask_for_is_exported() -> None:
-    maps = by_kind(objects_of(BUNDLES["onprem"][1]), "ConfigMap")
+def test_metrics_of_alerts_are_exported() -> None:
+    maps = select_kind(list_bundle_objects(BUNDLES["onprem"][1]), "ConfigMap")
     counters = maps["gpu-operator/dcgm-counters"]["data"]["dcgm-metrics.csv"]
     exported = {line.split(",")[0] for line in counters.splitlines() if not line.startswith("#")}
-    rules = json.dumps(by_kind(objects_of(BUNDLES["onprem"][1]), "PrometheusRule"))
+    rules = json.dumps(select_kind(list_bundle_objects(BUNDLES["onprem"][1]), "PrometheusRule"))
     assert set(re.findall(r"DCGM_FI_[A-Z_]+", rules)) <= exported
     assert "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL" in exported, "it is off by default"
     values = yaml.safe_load(BUNDLES["onprem"][1]["charts/gpu-operator.yaml"])
@@ -125,43 +128,43 @@ def test_what_alerts_ask_for_is_exported() -> None:
 
 @pytest.mark.slow
 def test_nothing_is_per_node() -> None:
-    small = objects_of(BUNDLES["onprem"][1])
+    small = list_bundle_objects(BUNDLES["onprem"][1])
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 2048, "fabrics": ["compute"]}]
-    large = objects_of(render(planned({"pools": pools}), "kubernetes"))
+    large = list_bundle_objects(render(build_plan({"pools": pools}), "kubernetes"))
     assert len(large) == len(small)
 
 
 @pytest.mark.slow
 def test_releases_differ_by_data() -> None:
-    old = {(item["apiVersion"], item["kind"]) for item in objects_of(BUNDLES["old"][1])}
+    old = {(item["apiVersion"], item["kind"]) for item in list_bundle_objects(BUNDLES["old"][1])}
     assert ("kueue.x-k8s.io/v1alpha1", "Topology") in old and ("kueue.x-k8s.io/v1alpha1", "Cohort") in old
-    queues = by_kind(objects_of(BUNDLES["old"][1]), "ClusterQueue")
+    queues = select_kind(list_bundle_objects(BUNDLES["old"][1]), "ClusterQueue")
     assert queues["llm"]["spec"]["cohort"] == "pod1" and "cohortName" not in queues["llm"]["spec"]
     config = yaml.safe_load(
         yaml.safe_load(BUNDLES["old"][1]["charts/kueue.yaml"])["managerConfig"]["controllerManagerConfigYaml"]
     )
     assert config["featureGates"] == {"TopologyAwareScheduling": True} and config["fairSharing"]["enable"] is True
     assert not any(api.startswith("resource.k8s.io") for api, _ in old)
-    new = {(item["apiVersion"], item["kind"]) for item in objects_of(BUNDLES["onprem"][1])}
+    new = {(item["apiVersion"], item["kind"]) for item in list_bundle_objects(BUNDLES["onprem"][1])}
     assert {("kueue.x-k8s.io/v1beta2", "Topology"), ("resource.k8s.io/v1", "DeviceClass")} <= new
 
 
 def test_gitops_follows_the_same_order() -> None:
     plan, bundle = BUNDLES["flux"]
-    stages = [item for item in gitops(bundle) if item["kind"] == "Kustomization"]
+    stages = [item for item in read_gitops(bundle) if item["kind"] == "Kustomization"]
     order = [item["spec"]["path"].removeprefix("./") for item in stages]
     assert order == ["namespaces", *yaml.safe_load(bundle["kustomization.yaml"])["resources"]]
     assert [item["spec"].get("dependsOn", [{}])[0].get("name") for item in stages[1:]] == [
         item["metadata"]["name"] for item in stages[:-1]
     ]
     charts = plan.scheduler.kubernetes.charts  # type: ignore[union-attr]
-    assert len([item for item in gitops(bundle) if item["kind"] == "HelmRelease"]) == len(charts)
+    assert len([item for item in read_gitops(bundle) if item["kind"] == "HelmRelease"]) == len(charts)
 
 
-def test_argocd_has_all_applications_and_tries_them_again() -> None:
-    """It begins them at once (waves order the objects of one Application): what comes too early is tried again."""
+def test_argocd_has_all_applications_and_retries_them() -> None:
+    """It starts them together (waves order the objects of one Application): objects that are too early are retried."""
     plan, bundle = BUNDLES["argocd"]
-    applications = {item["metadata"]["name"]: item for item in gitops(bundle)}
+    applications = {item["metadata"]["name"]: item for item in read_gitops(bundle)}
     charts = {chart.name for chart in plan.scheduler.kubernetes.charts}  # type: ignore[union-attr]
     folders = {"namespaces", *yaml.safe_load(bundle["kustomization.yaml"])["resources"]}
     assert applications.keys() == charts | {f"{plan.name}-{folder}" for folder in folders}
@@ -174,10 +177,10 @@ def test_argocd_has_all_applications_and_tries_them_again() -> None:
     assert "argocd app sync" in bundle["INSTALL.md"]
 
 
-def test_a_cloud_has_no_control_plane_of_ours() -> None:
+def test_a_cloud_bundle_has_no_control_plane() -> None:
     bundle = BUNDLES["aws"][1]
     assert not [path for path in bundle if path.startswith(("control-plane/", "nodes/", "hosts/"))]
-    [topology] = by_kind(objects_of(bundle), "Topology").values()
+    [topology] = select_kind(list_bundle_objects(bundle), "Topology").values()
     labels = [item["nodeLabel"] for item in topology["spec"]["levels"]]
     assert labels[0] == "topology.k8s.aws/network-node-layer-1" and labels[-1] == "kubernetes.io/hostname"
     assert "charts/aws-efa.yaml" in bundle and "charts/cilium.yaml" not in bundle
@@ -186,7 +189,7 @@ def test_a_cloud_has_no_control_plane_of_ours() -> None:
 @pytest.mark.slow
 def test_no_secret_is_rendered() -> None:
     for _, bundle in BUNDLES.values():
-        assert not by_kind(objects_of(bundle), "Secret")
+        assert not select_kind(list_bundle_objects(bundle), "Secret")
         assert "token:" not in "".join(text for path, text in bundle.items() if path.startswith("control-plane/"))
 
 
@@ -198,12 +201,12 @@ def test_a_fleet_is_one_queue() -> None:
         if path.startswith("manager/") and "/charts/" not in path
         for item in yaml.safe_load_all(text)
     ]
-    assert by_kind(items, "MultiKueueConfig")["company"]["spec"]["clusters"] == ["pod1", "trainer"]
-    queue = by_kind(items, "ClusterQueue")["llm"]["spec"]
+    assert select_kind(items, "MultiKueueConfig")["company"]["spec"]["clusters"] == ["pod1", "trainer"]
+    queue = select_kind(items, "ClusterQueue")["llm"]["spec"]
     assert queue["admissionChecksStrategy"]["admissionChecks"] == [{"name": "company"}]
     quotas = {item["name"]: item["nominalQuota"] for item in queue["resourceGroups"][0]["flavors"][0]["resources"]}
     assert quotas["nvidia.com/gpu"] == str(64 * 8 + 16 * 8)
-    assert set(by_kind(items, "LocalQueue")) == {"llm/llm", "vision/vision"}
+    assert set(select_kind(items, "LocalQueue")) == {"llm/llm", "vision/vision"}
     assert "workers/pod1/multikueue.yaml" in bundle
     values = yaml.safe_load(bundle["manager/charts/kueue.yaml"])
     said = yaml.safe_load(values["managerConfig"]["controllerManagerConfigYaml"])

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kube_specs import ELSEWHERE, ONPREM, VARIANTS, planned
+from kube_specs import ELSEWHERE, ONPREM, VARIANTS, build_plan
 from samples import ROOT
 
 from supercloud.catalog import Catalog
@@ -22,34 +22,40 @@ G5 = {"name": "g", "machine": "g5.48xlarge", "nodes": 8}
 GB200 = {"name": "train", "machine": "dgx-gb200", "nodes": 72, "fabrics": ["compute"]}
 
 
-def kubernetes(**more: Any) -> dict[str, Any]:
+def build_scheduler(**more: Any) -> dict[str, Any]:
     return {"scheduler": {"kind": "kubernetes", "version": "1.36"} | more}
 
 
 CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
-    ("unknown-name", kubernetes(version="1.99"), "error", "scheduler.version", "1.36"),
-    ("unknown-name", kubernetes(queue_version="0.3"), "error", "scheduler.queue_version", "0.13"),
+    ("unknown-name", build_scheduler(version="1.99"), "error", "scheduler.version", "1.36"),
+    ("unknown-name", build_scheduler(queue_version="0.3"), "error", "scheduler.queue_version", "0.13"),
     (
         "kueue-slices",
-        kubernetes(queue_version="0.12") | {"pools": [GB200]},
+        build_scheduler(queue_version="0.12") | {"pools": [GB200]},
         "warning",
         "scheduler.queue_version",
         "0.13",
     ),
-    ("kueue-starts", kubernetes(version="1.33"), "note", "scheduler.version", "to 1.34"),
-    ("kueue-starts", kubernetes(version="1.35") | AWS | {"pools": [G5]}, "note", "scheduler.version", "to 1.36"),
-    ("kubernetes-devices", kubernetes(version="1.33") | {"pools": [GB200]}, "warning", "scheduler.version", "1.34"),
-    ("kubernetes-claims", kubernetes(version="1.35", devices="claims"), "error", "scheduler.devices", "1.36"),
+    ("kueue-starts", build_scheduler(version="1.33"), "note", "scheduler.version", "to 1.34"),
+    ("kueue-starts", build_scheduler(version="1.35") | AWS | {"pools": [G5]}, "note", "scheduler.version", "to 1.36"),
+    (
+        "kubernetes-devices",
+        build_scheduler(version="1.33") | {"pools": [GB200]},
+        "warning",
+        "scheduler.version",
+        "1.34",
+    ),
+    ("kubernetes-claims", build_scheduler(version="1.35", devices="claims"), "error", "scheduler.devices", "1.36"),
     (
         "kubernetes-claims",
-        kubernetes(devices="claims") | {"pools": [H100 | {"slicing": {"mig": {"1g.10gb": 7}}}]},
+        build_scheduler(devices="claims") | {"pools": [H100 | {"slicing": {"mig": {"1g.10gb": 7}}}]},
         "error",
         "pools[0].slicing",
         "devices: plugin",
     ),
     (
         "kubernetes-claims",
-        kubernetes(devices="claims") | {"pools": [{"name": "mi", "machine": "mi300x-8gpu", "nodes": 8}]},
+        build_scheduler(devices="claims") | {"pools": [{"name": "mi", "machine": "mi300x-8gpu", "nodes": 8}]},
         "warning",
         "pools[0].machine",
         "plugin",
@@ -91,10 +97,10 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
     ),
     ("kubernetes-visible-devices", AWS | {"pools": [G5]}, "note", "pools[0].machine", "check the line"),
     ("kubernetes-visible-devices", VARIANTS["gaudi"], "warning", "pools[0].machine", "check the line"),
-    ("kubernetes-levels", kubernetes(levels=["su", "rack"]), "error", "scheduler.levels[1]", "use one of those"),
+    ("kubernetes-levels", build_scheduler(levels=["su", "rack"]), "error", "scheduler.levels[1]", "use one of those"),
     (
         "kubernetes-levels",
-        kubernetes(levels=["scale-up"]) | AWS | {"pools": [G5]},
+        build_scheduler(levels=["scale-up"]) | AWS | {"pools": [G5]},
         "error",
         "scheduler.levels[0]",
         "omit 'levels'",
@@ -116,11 +122,11 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
         "tenants[0].limits.jobs",
         "submitted",
     ),
-    ("kubernetes-channels", {"pools": [GB200]} | kubernetes(queue="volcano"), "warning", "pools[0].imex", "Kueue"),
-    ("kubernetes-claims", kubernetes(queue="volcano", devices="claims"), "error", "scheduler.devices", "Kueue"),
+    ("kubernetes-channels", {"pools": [GB200]} | build_scheduler(queue="volcano"), "warning", "pools[0].imex", "Kueue"),
+    ("kubernetes-claims", build_scheduler(queue="volcano", devices="claims"), "error", "scheduler.devices", "Kueue"),
     (
         "kubernetes-tenant-limits",
-        {"tenants": [{"name": "a", "limits": {"max_time": "1 d"}}]} | kubernetes(queue="volcano"),
+        {"tenants": [{"name": "a", "limits": {"max_time": "1 d"}}]} | build_scheduler(queue="volcano"),
         "note",
         "tenants[0].limits.max_time",
         "Kueue",
@@ -142,7 +148,7 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
     ),
     (
         "kubernetes-size",
-        kubernetes(controllers=[{"name": "a"}, {"name": "b"}]),
+        build_scheduler(controllers=[{"name": "a"}, {"name": "b"}]),
         "warning",
         "scheduler.controllers",
         "3 or 5",
@@ -189,22 +195,26 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("check, changes, level, path, hint", CASES)
-def test_finding(check: str, changes: dict[str, Any], level: str, path: str, hint: str) -> None:
-    findings = [item for item in planned(changes).findings if item.check == check and item.path == path]
+def test_each_case_has_its_finding(check: str, changes: dict[str, Any], level: str, path: str, hint: str) -> None:
+    findings = [item for item in build_plan(changes).findings if item.check == check and item.path == path]
     assert [item.level for item in findings] == [level]
     assert hint in findings[0].hint
 
 
-def test_the_plain_case_has_none() -> None:
-    assert not [item for item in planned().findings if item.check.startswith(("kube", "kueue"))]
+def test_a_valid_plan_has_no_findings() -> None:
+    assert not [item for item in build_plan().findings if item.check.startswith(("kube", "kueue"))]
 
 
 @pytest.mark.parametrize(
     "changes",
-    [kubernetes(version="1.34"), kubernetes(version="1.31", queue="volcano"), kubernetes() | AWS | {"pools": [G5]}],
+    [
+        build_scheduler(version="1.34"),
+        build_scheduler(version="1.31", queue="volcano"),
+        build_scheduler() | AWS | {"pools": [G5]},
+    ],
 )
-def test_starts_are_counted_where_somebody_can(changes: dict[str, Any]) -> None:
-    assert not [item for item in planned(changes).findings if item.check == "kueue-starts"]
+def test_plans_that_count_starts_have_no_finding(changes: dict[str, Any]) -> None:
+    assert not [item for item in build_plan(changes).findings if item.check == "kueue-starts"]
 
 
 @pytest.mark.parametrize("more", [{"version": "1.35"}, {"queue": "volcano"}])
@@ -213,61 +223,63 @@ def test_pools_that_keep_their_plugin_need_no_claims(more: dict[str, str]) -> No
     pools = {"pools": [{"name": "mi", "machine": "mi300x-8gpu", "nodes": 8}]}
     found = [
         item
-        for item in planned(kubernetes(devices="claims", **more) | pools).findings
+        for item in build_plan(build_scheduler(devices="claims", **more) | pools).findings
         if item.check == "kubernetes-claims"
     ]
     assert [item.level for item in found] == ["warning"]
 
 
-def test_capacity_that_waits_is_for_gke() -> None:
+def test_queued_capacity_is_only_for_gke() -> None:
     pools = [{"name": "train", "machine": "p5.48xlarge", "nodes": 4, "capacity": [{"kind": "flex-start"}]}]
     site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"]}
-    plan = planned({"site": site, "pools": pools, "fabrics": [], "storage": [], "facility": None})
+    plan = build_plan({"site": site, "pools": pools, "fabrics": [], "storage": [], "facility": None})
     assert [item.path for item in plan.findings if item.check == "kubernetes-capacity"] == ["pools[0].capacity[0]"]
 
 
-def test_a_level_says_which_there_are() -> None:
-    [finding] = [item for item in planned(kubernetes(levels=["rack"])).findings if item.check == "kubernetes-levels"]
+def test_an_unknown_level_is_reported_with_the_available_ones() -> None:
+    [finding] = [
+        item for item in build_plan(build_scheduler(levels=["rack"])).findings if item.check == "kubernetes-levels"
+    ]
     assert "available: fabric, su" in finding.problem
 
 
-def test_more_levels_than_the_queue_takes(tmp_path: Path) -> None:
+def test_more_levels_than_the_queue_supports_are_reported(tmp_path: Path) -> None:
     """With room for three, two levels and the host have to be chosen."""
     (tmp_path / "kueue").mkdir()
     (tmp_path / "kueue" / "0.19.yaml").write_text("name: '0.19'\nmax_levels: 3\n")
     catalog = Catalog([tmp_path])
-    whole = planned({"pools": [GB200]}, catalog)
+    whole = build_plan({"pools": [GB200]}, catalog)
     [finding] = [item for item in whole.findings if item.check == "kueue-limits"]
     assert (finding.level, finding.path) == ("error", "pools[0]") and "list 2 of them" in finding.hint
-    chosen = planned({"pools": [GB200], **kubernetes(levels=["scale-up", "su"])}, catalog)
+    chosen = build_plan({"pools": [GB200], **build_scheduler(levels=["scale-up", "su"])}, catalog)
     assert not [item for item in chosen.findings if item.check == "kueue-limits"]
 
 
-def test_slicing_on_gke_is_the_node_groups() -> None:
+def test_slicing_on_gke_is_set_by_the_node_group() -> None:
     [pool] = ELSEWHERE["gke"]["pools"]
-    plan = planned(ELSEWHERE["gke"] | {"pools": [pool | {"slicing": {"shards": 4}}]})
+    plan = build_plan(ELSEWHERE["gke"] | {"pools": [pool | {"slicing": {"shards": 4}}]})
     [finding] = [item for item in plan.findings if item.check == "kubernetes-devices"]
     assert (finding.level, finding.path) == ("warning", "pools[0].slicing")
 
 
-def test_tpus_are_only_on_gke(tmp_path: Path) -> None:
+def test_tpus_are_supported_only_on_gke(tmp_path: Path) -> None:
     clouds = ROOT / "supercloud/catalog/data/machines/ct5p-hightpu-4t.yaml"
     (tmp_path / "machines").mkdir()
     (tmp_path / "machines" / "tpu-gcp.yaml").write_text(
         clouds.read_text().replace("provider: gcp", "provider: onprem").replace("ct5p-hightpu-4t", "tpu-gcp")
     )
     pools = [{"name": "train", "machine": "tpu-gcp", "nodes": 16}]
-    plan = planned({"pools": pools, "fabrics": []}, Catalog([tmp_path]))
+    plan = build_plan({"pools": pools, "fabrics": []}, Catalog([tmp_path]))
     found = [item.level for item in plan.findings if item.check == "kubernetes-devices"]
     assert found == ["warning"] and plan.scheduler.kubernetes and not plan.scheduler.kubernetes.stacks
 
 
 @pytest.mark.slow
-def test_the_hosts_network_for_pods_is_said() -> None:
+def test_pods_on_the_network_of_the_host_are_reported() -> None:
     """No network policy holds for such pods, and that is not silent."""
-    plan = planned(VARIANTS["roce"])
+    plan = build_plan(VARIANTS["roce"])
     [finding] = [item for item in plan.findings if item.check == "kubernetes-host-network"]
     assert (finding.level, finding.path) == ("warning", "fabrics[0].kind")
     assert "network policies do not apply" in finding.problem and finding.hint
     for changes in ({}, VARIANTS["roce"] | {"tenants": []}, VARIANTS["aws"]):
-        assert not [item for item in planned(changes).findings if item.check == "kubernetes-host-network"]
+        assert not [item for item in build_plan(changes).findings if item.check == "kubernetes-host-network"]

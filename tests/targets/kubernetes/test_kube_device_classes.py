@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from kube_specs import VARIANTS, by_kind, objects_of, planned
+from kube_specs import VARIANTS, build_plan, list_bundle_objects, select_kind
 
 from supercloud.catalog import Catalog
 from supercloud.catalog.accelerator import Accelerator
@@ -49,14 +49,14 @@ OTHERS = [
 ]
 
 
-def with_accelerator(plan: Plan, accelerator: Accelerator) -> Plan:
+def replace_accelerator(plan: Plan, accelerator: Accelerator) -> Plan:
     """A plan whose first pool has another kind of accelerator."""
     return replace(plan, pools=(replace(plan.pools[0], accelerator=accelerator), *plan.pools[1:]))
 
 
-def products_of(plan: Plan, pool: str) -> list[str]:
+def list_products(plan: Plan, pool: str) -> list[str]:
     """What a rendered class compares the product with."""
-    found = by_kind(objects_of(render(plan, "kubernetes")), "DeviceClass")[f"{pool}.supercloud.dev"]
+    found = select_kind(list_bundle_objects(render(plan, "kubernetes")), "DeviceClass")[f"{pool}.supercloud.dev"]
     [selector] = found["spec"]["selectors"]
     driver, kind, product = selector["cel"]["expression"].split(" && ")
     assert driver == "device.driver == 'gpu.nvidia.com'"
@@ -68,7 +68,7 @@ def products_of(plan: Plan, pool: str) -> list[str]:
 
 @pytest.mark.slow
 def test_a_class_matches_the_products_of_its_accelerator_and_no_others() -> None:
-    plan, catalog = planned(VARIANTS["claims"]), Catalog.load_default()
+    plan, catalog = build_plan(VARIANTS["claims"]), Catalog.load_default()
     accelerators = list(catalog.iter_entries(Accelerator))
     of_maker = [item for item in accelerators if item.kubernetes == "nvidia.com/gpu"]
     assert {item.name for item in of_maker} == set(OURS.values())
@@ -79,26 +79,26 @@ def test_a_class_matches_the_products_of_its_accelerator_and_no_others() -> None
         ), product
     for name in ("l4", "h200-sxm", "gh200-96gb", "rtx-pro-6000-blackwell-server"):
         accelerator = catalog.get(Accelerator, name)
-        assert products_of(with_accelerator(plan, accelerator), "train") == list(accelerator.product_names)
+        assert list_products(replace_accelerator(plan, accelerator), "train") == list(accelerator.product_names)
     odd = catalog.get(Accelerator, "l4").model_copy(update={"product_names": ('it\'s "one"',)})
-    assert products_of(with_accelerator(plan, odd), "train") == ['it\'s "one"']
+    assert list_products(replace_accelerator(plan, odd), "train") == ['it\'s "one"']
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant, level", [("claims", "warning"), ("nvl72", "note")])
 def test_accelerators_of_unknown_product_have_no_class(variant: str, level: str) -> None:
-    plan = planned(VARIANTS[variant])
+    plan = build_plan(VARIANTS[variant])
     assert plan.pools[0].accelerator and not list(kubernetes_products(plan, Catalog.load_default()))
-    unknown = with_accelerator(plan, plan.pools[0].accelerator.model_copy(update={"product_names": ()}))
+    unknown = replace_accelerator(plan, plan.pools[0].accelerator.model_copy(update={"product_names": ()}))
     [finding] = kubernetes_products(unknown, Catalog.load_default())
     assert (finding.level, finding.path) == (level, "pools[0].machine") and "product_names" in finding.hint
     bundle = render(unknown, "kubernetes")
-    items = objects_of(bundle)
-    classes = set(by_kind(items, "DeviceClass"))
+    items = list_bundle_objects(bundle)
+    classes = set(select_kind(items, "DeviceClass"))
     assert "train.supercloud.dev" not in classes
     assert {
         f"{name.partition('/')[2].removesuffix('-device')}.supercloud.dev"
-        for name in by_kind(items, "ResourceClaimTemplate")
+        for name in select_kind(items, "ResourceClaimTemplate")
         if name.endswith("-device")
     } <= classes
     assert "train.supercloud.dev" not in bundle["charts/kueue.yaml"]

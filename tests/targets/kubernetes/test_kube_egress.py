@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kube_specs import ELSEWHERE, EXAMPLES, VARIANTS, planned
+from kube_specs import ELSEWHERE, EXAMPLES, VARIANTS, build_plan
 
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
@@ -36,10 +36,10 @@ ALL: dict[str, Json | None] = {path.parent.name: None for path in EXAMPLES}
 ALL |= {"onprem": {}, **VARIANTS, **ELSEWHERE}
 
 
-def plan_of(name: str) -> Plan:
+def build_named_plan(name: str) -> Plan:
     if ALL[name] is None:
         return resolve(load(next(path for path in EXAMPLES if path.parent.name == name)))
-    return planned(ALL[name])
+    return build_plan(ALL[name])
 
 
 class Rules:
@@ -66,20 +66,20 @@ class Rules:
                 continue
             left = [asked] if asked.subnet_of(cidr) else [cidr]  # type: ignore[arg-type]
             for text in peer.get("except", ()):
-                left = [part for one in left for part in _without(one, ipaddress.ip_network(text))]
+                left = [part for one in left for part in _subtract(one, ipaddress.ip_network(text))]
             if left:
                 found |= ports or {0}
         return found
 
 
-def _without(block: Any, hole: Any) -> list[Any]:
+def _subtract(block: Any, hole: Any) -> list[Any]:
     if not block.overlaps(hole):
         return [block]
     return [] if block.subnet_of(hole) else list(block.address_exclude(hole))
 
 
-def site_blocks(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Everything that has an address of its own in a plan."""
+def iter_site_blocks(plan: Plan) -> Iterator[tuple[str, str]]:
+    """All devices with an address in a plan."""
     if plan.site.kind == "onprem":
         yield "cluster", plan.network.cidr
         for pool in plan.pools:
@@ -111,7 +111,7 @@ def site_blocks(plan: Plan) -> Iterator[tuple[str, str]]:
         for cloud_subnet in plan.cloud.network.subnets:
             if cloud_subnet.cidr:
                 yield cloud_subnet.key, cloud_subnet.cidr
-    if plan.site.kind != "onprem" and not (plan.cloud and plan.cloud.network.cidrs):  # somebody else's network
+    if plan.site.kind != "onprem" and not (plan.cloud and plan.cloud.network.cidrs):  # a network of others
         for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"):
             yield "private addresses", text
     yield from (("link-local or IPv6", text) for text in NEVER)
@@ -122,14 +122,14 @@ def check(plan: Plan) -> None:
     assert not plan.errors
     for name, items in tenants.build_files(plan).items():
         rules = Rules(items)
-        opened = {f"{what}: {block}" for what, block in site_blocks(plan) if rules.ports(block) - NAMES}
+        opened = {f"{what}: {block}" for what, block in iter_site_blocks(plan) if rules.ports(block) - NAMES}
         assert not opened, name
         assert all(rules.ports(address) == {0} for address in OUTSIDE), "the policy closes everything"
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_tenants_reach_no_network_of_the_plan(name: str) -> None:
-    check(plan_of(name))
+    check(build_named_plan(name))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -154,7 +154,7 @@ def test_tenants_reach_no_network_of_a_random_plan(seed: int) -> None:
         scheduler["controllers"] = controllers
     storage = [{"name": "data", "kind": "object", "servers": {"machine": "dgx-h100", "count": 4}}]
     check(
-        planned(
+        build_plan(
             {
                 "network": {"cidr": cidr, "fabrics": fabrics, "management": management},
                 "fabrics": [{"name": "compute", "kind": kind, "shape": "rail-optimized", "switch": switch, **own}],
@@ -188,11 +188,11 @@ AWS = VARIANTS["aws"]
     ids=["declared", "several", "small", "existing"],
 )
 def test_tenants_on_aws_reach_no_range_of_the_network(network: Json) -> None:
-    """The ranges are those of the plan, added ones too; where the network is somebody's own, all private space."""
-    plan = planned(AWS | {"network": network})
+    """The ranges are those of the plan, added ones too; in an existing network, all private ranges."""
+    plan = build_plan(AWS | {"network": network})
     for items in tenants.build_files(plan).values():
         rules = Rules(items)
-        assert not {f"{what}: {block}" for what, block in site_blocks(plan) if rules.ports(block) - NAMES}
+        assert not {f"{what}: {block}" for what, block in iter_site_blocks(plan) if rules.ports(block) - NAMES}
         assert rules.ports("1.1.1.1") == {0}
 
 
@@ -204,8 +204,8 @@ def test_tenants_on_aws_reach_no_range_of_the_network(network: Json) -> None:
         ("aws", ["10.100.0.0/16", "172.20.0.0/16"]),
     ],
 )
-def test_tenants_reach_no_service_of_the_provider_on_its_nodes(name: str, blocks: list[str]) -> None:
-    for items in tenants.build_files(plan_of(name)).values():
+def test_tenants_reach_no_local_service_of_the_provider(name: str, blocks: list[str]) -> None:
+    for items in tenants.build_files(build_named_plan(name)).values():
         assert not [block for block in blocks if Rules(items).ports(block) - NAMES]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from kube_specs import H100, VARIANTS, by_kind, objects_of, planned, rendered
+from kube_specs import H100, VARIANTS, build_plan, list_bundle_objects, render_objects, select_kind
 
 from supercloud.plan.build.kubernetes.networks import build_cluster_networks
 from supercloud.targets import render
@@ -13,12 +13,12 @@ from supercloud.targets.schedulers.kubernetes.tenants import BLOCKED_RANGES_ANNO
 
 
 @pytest.mark.slow
-def test_rights_end_at_the_namespace() -> None:
-    items = rendered()
+def test_permissions_are_limited_to_the_namespace() -> None:
+    items = render_objects()
     for space, user in (("llm", "ada"), ("vision", "grace")):
-        binding = by_kind(items, "RoleBinding")[f"{space}/tenant"]
+        binding = select_kind(items, "RoleBinding")[f"{space}/tenant"]
         assert [item["name"] for item in binding["subjects"]] == [f"supercloud:{space}", user]
-    role = by_kind(items, "ClusterRole")["supercloud-tenant"]
+    role = select_kind(items, "ClusterRole")["supercloud-tenant"]
     may = {
         (group, name, verb)
         for rule in role["rules"]
@@ -33,32 +33,34 @@ def test_rights_end_at_the_namespace() -> None:
 
 
 def test_volumes_are_bound_to_their_tenant() -> None:
-    items = rendered()
-    volumes = by_kind(items, "PersistentVolume")
+    items = render_objects()
+    volumes = select_kind(items, "PersistentVolume")
     for space in ("llm", "vision"):
         volume = volumes[f"{space}-scratch"]["spec"]
         assert volume["claimRef"] == {"namespace": space, "name": "scratch"}
         assert volume["hostPath"]["path"] == f"/scratch/{space}"
-        assert by_kind(items, "PersistentVolumeClaim")[f"{space}/scratch"]["spec"]["volumeName"] == f"{space}-scratch"
+        assert (
+            select_kind(items, "PersistentVolumeClaim")[f"{space}/scratch"]["spec"]["volumeName"] == f"{space}-scratch"
+        )
 
 
-def test_a_cloud_has_volumes_to_fill_in() -> None:
-    plan = planned(VARIANTS["aws"])
-    items = objects_of(render(plan, "kubernetes"))
-    volumes = by_kind(items, "PersistentVolume")
+def test_volumes_of_a_cloud_have_placeholders() -> None:
+    plan = build_plan(VARIANTS["aws"])
+    items = list_bundle_objects(render(plan, "kubernetes"))
+    volumes = select_kind(items, "PersistentVolume")
     assert volumes["llm-scratch"]["spec"]["csi"]["volumeAttributes"]["mountname"] == "unknown/llm"
     assert volumes["llm-home"]["spec"]["nfs"]["path"] == "/llm"
     assert "prefix llm/" in volumes["llm-data"]["spec"]["mountOptions"]
-    assert set(by_kind(items, "PersistentVolumeClaim")) == {
+    assert set(select_kind(items, "PersistentVolumeClaim")) == {
         f"{space}/{name}" for space in ("llm", "vision") for name in ("scratch", "home", "data")
     }
-    filled = by_kind(items, "ConfigMap")["default/storage-handles"]["data"]
+    filled = select_kind(items, "ConfigMap")["default/storage-handles"]["data"]
     targets = yaml.safe_load(render(plan, "kubernetes")["storage/kustomization.yaml"])["replacements"]
     assert {f"data.[{name}]" for name in filled} == {item["source"]["fieldPath"] for item in targets}
 
 
-def test_pods_reach_their_own_and_the_outside() -> None:
-    policies = by_kind(rendered(), "NetworkPolicy")
+def test_pods_reach_their_own_namespace_and_external_networks() -> None:
+    policies = select_kind(render_objects(), "NetworkPolicy")
     assert {name.split("/")[1] for name in policies} == {"default-deny", "own-pods", "names", "outside"}
     [rule] = policies["llm/outside"]["spec"]["egress"]
     left_out = ["10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12"]
@@ -68,20 +70,20 @@ def test_pods_reach_their_own_and_the_outside() -> None:
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_policies_of_admission_hold_for_every_tenant(name: str) -> None:
-    """Whatever the fabrics: no level of Pod Security says anything of nodes, services, and volumes of other kinds."""
-    plan = planned(VARIANTS[name])
-    items = objects_of(render(plan, "kubernetes"))
-    bound = {item["spec"]["policyName"] for item in by_kind(items, "ValidatingAdmissionPolicyBinding").values()}
+def test_admission_policies_apply_to_every_tenant(name: str) -> None:
+    """Whatever the fabrics: no level of Pod Security restricts nodes, services, and volumes of other kinds."""
+    plan = build_plan(VARIANTS[name])
+    items = list_bundle_objects(render(plan, "kubernetes"))
+    bound = {item["spec"]["policyName"] for item in select_kind(items, "ValidatingAdmissionPolicyBinding").values()}
     if plan.tenants:
         assert {"supercloud-tenant-pods", "supercloud-tenant-services"} <= bound
         if require_kubernetes_spec(plan).queue == "kueue":  # a pod of no job is one to a queue
-            own = by_kind(items, "ValidatingAdmissionPolicy")["supercloud-tenant-bare-pods"]["spec"]["validations"]
+            own = select_kind(items, "ValidatingAdmissionPolicy")["supercloud-tenant-bare-pods"]["spec"]["validations"]
             assert "supercloud-tenant-bare-pods" in bound
             assert ["priority-class" in own[0]["expression"], "activeDeadlineSeconds" in own[1]["expression"]] == [
                 True
             ] * 2
-        rules = by_kind(items, "ValidatingAdmissionPolicy")["supercloud-tenant-pods"]["spec"]["validations"]
+        rules = select_kind(items, "ValidatingAdmissionPolicy")["supercloud-tenant-pods"]["spec"]["validations"]
         said = " ".join(rule["expression"] for rule in rules)
         fields = (
             "hostNetwork",
@@ -100,12 +102,14 @@ def test_policies_of_admission_hold_for_every_tenant(name: str) -> None:
         )
         assert not [field for field in fields if field not in said]
         assert "ephemeral)" not in said, "the controller would make claims that the role of tenants forbids"
-        claims = by_kind(items, "ValidatingAdmissionPolicy")["supercloud-tenant-claims"]["spec"]["validations"]
+        claims = select_kind(items, "ValidatingAdmissionPolicy")["supercloud-tenant-claims"]["spec"]["validations"]
         assert "supercloud-tenant-claims" in bound and "resource('resourcequotas')" in claims[0]["expression"]
 
 
 def test_a_limit_of_zero_rails_does_not_give_the_hosts_network() -> None:
-    policies = by_kind(objects_of(render(planned(VARIANTS["roce"]), "kubernetes")), "ValidatingAdmissionPolicy")
+    policies = select_kind(
+        list_bundle_objects(render(build_plan(VARIANTS["roce"]), "kubernetes")), "ValidatingAdmissionPolicy"
+    )
     said = [
         rule["expression"]
         for rule in policies["supercloud-tenant-pods"]["spec"]["validations"]
@@ -114,8 +118,8 @@ def test_a_limit_of_zero_rails_does_not_give_the_hosts_network() -> None:
     assert len(said) == 1 and "isGreaterThan(quantity('0'))" in said[0]
 
 
-def test_pods_and_services_have_addresses_of_their_own() -> None:
-    plan = planned({"pools": [H100 | {"nodes": 4000}]})
+def test_networks_of_pods_and_services_do_not_overlap_with_others() -> None:
+    plan = build_plan({"pools": [H100 | {"nodes": 4000}]})
     networks = build_cluster_networks(plan)
     assert networks.pods and networks.services
     assert networks.pods.num_addresses // 256 >= 2 * 4000

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from kube_specs import H100, by_kind, planned, rendered
+from kube_specs import H100, build_plan, render_objects, select_kind
 from samples import ROOT
 
 from supercloud.plan.build.kubernetes.names import build_topology, format_level_label
@@ -16,7 +16,7 @@ from supercloud.plan.model.plan import Plan
 from supercloud.targets.schedulers.kubernetes.labels import build_label_table
 
 
-def script() -> ModuleType:
+def load_script() -> ModuleType:
     spec = importlib.util.spec_from_file_location("label_nodes", ROOT / "templates" / "kubernetes" / "label_nodes.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -28,10 +28,10 @@ def script() -> ModuleType:
 @pytest.mark.parametrize(
     "changes", [{}, {"pools": [{"name": "train", "machine": "dgx-gb200", "nodes": 72, "fabrics": ["compute"]}]}]
 )
-def test_every_node_gets_its_place(changes: dict[str, Any], tmp_path: Path) -> None:
-    plan: Plan = planned(changes)
+def test_every_node_gets_its_topology_labels(changes: dict[str, Any], tmp_path: Path) -> None:
+    plan: Plan = build_plan(changes)
     (tmp_path / "table.txt").write_text("\n".join(build_label_table(plan)) + "\n")
-    module = script()
+    module = load_script()
     read = module.read_table(tmp_path)
     for pool in plan.pools:
         topology = build_topology(plan, pool)
@@ -54,7 +54,7 @@ def test_every_node_gets_its_place(changes: dict[str, Any], tmp_path: Path) -> N
 
 
 def test_labels_are_changed_once() -> None:
-    module = script()
+    module = load_script()
     node = {
         "metadata": {"name": "train-0001", "resourceVersion": "7", "labels": {"theirs": "x"}},
         "spec": {"taints": [{"key": "theirs", "effect": "NoExecute"}]},
@@ -68,10 +68,10 @@ def test_labels_are_changed_once() -> None:
     assert module.change(node, {"a": "b"}, [taint]) is None
 
 
-def test_a_large_table_is_cut_into_parts() -> None:
+def test_a_large_table_is_split() -> None:
     facility = {"rack": {"type": "orv3-48u", "nodes": 2}}
     fabrics = [{"name": "compute", "kind": "roce", "shape": "clos", "switch": "nvidia-sn5600", "su": 1}]
     pools = [H100 | {"nodes": 600, "features": [f"f{number}" for number in range(40)]}]
-    items = by_kind(rendered({"facility": facility, "fabrics": fabrics, "pools": pools}), "ConfigMap")
+    items = select_kind(render_objects({"facility": facility, "fabrics": fabrics, "pools": pools}), "ConfigMap")
     parts = [item["data"] for name, item in items.items() if name.startswith("supercloud-system/node-labels-")]
     assert all(len(text) < 1_000_000 for part in parts for text in part.values())

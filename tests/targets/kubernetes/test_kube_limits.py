@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kube_specs import by_kind, objects_of, planned
+from kube_specs import build_plan, list_bundle_objects, select_kind
 
 from supercloud.catalog import Catalog
 from supercloud.jobs.placement.place import Placement, Refusal, why_not
@@ -37,8 +37,8 @@ QUEUES = ["kueue", "volcano"]
 
 
 @cache
-def several() -> Plan:
-    return planned({"pools": POOLS, "fabrics": [], "storage": [], "facility": None})
+def build_several_pools() -> Plan:
+    return build_plan({"pools": POOLS, "fabrics": [], "storage": [], "facility": None})
 
 
 LIMIT = st.none() | st.integers(0, 700)
@@ -55,10 +55,10 @@ LIMIT = st.none() | st.integers(0, 700)
     borrow=st.booleans(),
     alone=st.booleans(),
 )
-def test_no_tenant_has_more_than_its_limits_over_all_pools(
+def test_limits_of_a_tenant_apply_across_pools(
     sizes: list[int], count: int, most: int | None, nodes: int | None, share: int, borrow: bool, alone: bool
 ) -> None:
-    plan = several()
+    plan = build_several_pools()
     pools = [replace(pool, nodes=size, spares=0) for pool, size in zip(plan.pools, sizes, strict=True)][-count:]
     if alone:
         pools[0] = replace(pools[0], tenants=("other",))
@@ -95,9 +95,9 @@ def test_no_tenant_has_more_than_its_limits_over_all_pools(
 def test_queues_admit_no_more_than_the_quota_of_the_namespace(queue: str, most: int) -> None:
     tenants = [{"name": "a", "share": 60, "limits": {"accelerators": most}}, {"name": "b", "share": 40}]
     scheduler = {"kind": "kubernetes", "version": "1.36", "queue": queue}
-    items = objects_of(
+    items = list_bundle_objects(
         render(
-            planned(
+            build_plan(
                 {
                     "pools": POOLS[:2],
                     "fabrics": [],
@@ -110,21 +110,21 @@ def test_queues_admit_no_more_than_the_quota_of_the_namespace(queue: str, most: 
             "kubernetes",
         )
     )
-    hard = int(by_kind(items, "ResourceQuota")["a/tenant"]["spec"]["hard"]["requests.nvidia.com/gpu"])
+    hard = int(select_kind(items, "ResourceQuota")["a/tenant"]["spec"]["hard"]["requests.nvidia.com/gpu"])
     if queue == "kueue":
-        [group] = by_kind(items, "ClusterQueue")["a"]["spec"]["resourceGroups"]
+        [group] = select_kind(items, "ClusterQueue")["a"]["spec"]["resourceGroups"]
         found = [
             item for flavor in group["flavors"] for item in flavor["resources"] if item["name"] == "nvidia.com/gpu"
         ]
         admitted = sum(int(item["nominalQuota"]) + int(item["borrowingLimit"]) for item in found)
     else:
-        spec = by_kind(items, "Queue")["a"]["spec"]
+        spec = select_kind(items, "Queue")["a"]["spec"]
         assert int(spec["deserved"]["nvidia.com/gpu"]) <= int(spec["capability"]["nvidia.com/gpu"])
         admitted = int(spec["capability"]["nvidia.com/gpu"])
     assert admitted == most <= hard
 
 
-def test_a_limit_that_is_divided_among_pools_is_found() -> None:
+def test_a_limit_that_is_divided_among_pools_is_reported() -> None:
     changes: dict[str, Any] = {
         "pools": POOLS[:2],
         "fabrics": [],
@@ -132,12 +132,12 @@ def test_a_limit_that_is_divided_among_pools_is_found() -> None:
         "facility": None,
         "tenants": [{"name": "a", "limits": {"accelerators": 64}}],
     }
-    [finding] = [item for item in planned(changes).findings if item.check == "kubernetes-tenant-limits"]
+    [finding] = [item for item in build_plan(changes).findings if item.check == "kubernetes-tenant-limits"]
     assert (finding.level, finding.path) == ("note", "tenants[0].limits.accelerators")
     assert "64 of 512 on train, 0 of 32 on dev" in finding.problem
     volcano = {"scheduler": {"kind": "kubernetes", "version": "1.36", "queue": "volcano"}}
     for one in ({"pools": POOLS[:1]}, volcano, {"tenants": [{"name": "a", "limits": {"accelerators": 600}}]}):
-        found = planned(changes | one).findings
+        found = build_plan(changes | one).findings
         assert not [item for item in found if item.check == "kubernetes-tenant-limits"], one
 
 
@@ -150,40 +150,42 @@ LARGE: dict[str, Any] = {
 }
 
 
-def placed(changes: dict[str, Any], count: int, pool: str, tenant: str = "a") -> Placement | Refusal:
+def place_job(changes: dict[str, Any], count: int, pool: str, tenant: str = "a") -> Placement | Refusal:
     asked = {"name": "j", "command": ["true"], "accelerators": {"count": count}, "tenant": tenant, "image": "r/i:t"}
-    return why_not(JobSpec.model_validate(asked), planned(LARGE | changes), Catalog.load_default())[pool]
+    return why_not(JobSpec.model_validate(asked), build_plan(LARGE | changes), Catalog.load_default())[pool]
 
 
 @pytest.mark.slow
 def test_a_job_that_the_queue_of_its_tenant_never_admits_is_refused() -> None:
-    refusal = placed({}, 32, "dev")
+    refusal = place_job({}, 32, "dev")
     assert isinstance(refusal, Refusal)
     assert "needs 32 nvidia.com/gpu" in refusal.reason and "tenant a admits at most" in refusal.reason
     most = refusal.change["accelerators.count"] if refusal.change else 0
-    assert isinstance(most, int) and (not most or isinstance(placed({}, most, "dev"), Placement))
-    assert isinstance(placed({}, 32, "train"), Placement) and isinstance(placed({}, 32, "dev", "b"), Placement)
+    assert isinstance(most, int) and (not most or isinstance(place_job({}, most, "dev"), Placement))
+    assert isinstance(place_job({}, 32, "train"), Placement) and isinstance(place_job({}, 32, "dev", "b"), Placement)
     for suggestion in (
         {"tenants": [{"name": "a", "limits": {"accelerators": 544}}, {"name": "b"}]},
         {"pools": [POOLS[0] | {"name": "dev", "nodes": 68}]},
         {"scheduler": {"kind": "kubernetes", "version": "1.36", "queue": "volcano"}},
     ):
-        assert isinstance(placed(suggestion, 32, "dev"), Placement), f"the note names it: {suggestion}"
+        assert isinstance(place_job(suggestion, 32, "dev"), Placement), f"the note names it: {suggestion}"
     own = {"tenants": [{"name": "a", "share": 1, "borrow": False}, {"name": "b", "share": 3}]}
     for queue, least in (("kueue", 136), ("volcano", 144)):
-        alone = placed(own | {"scheduler": {"kind": "kubernetes", "version": "1.36", "queue": queue}}, least, "train")
+        alone = place_job(
+            own | {"scheduler": {"kind": "kubernetes", "version": "1.36", "queue": queue}}, least, "train"
+        )
         assert isinstance(alone, Refusal) and "raise share of the tenant" in alone.suggestion, queue
         assert alone.change and "at most" in alone.reason
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("queue", QUEUES)
-def test_what_is_placed_is_within_what_queues_are_told(queue: str) -> None:
+def test_placed_jobs_are_within_the_quota_of_queues(queue: str) -> None:
     """The placement and the bundle count alike: one accelerator more than the queue admits is refused."""
     changes = LARGE | {"scheduler": {"kind": "kubernetes", "version": "1.36", "queue": queue}}
-    items = objects_of(render(planned(changes), "kubernetes"))
+    items = list_bundle_objects(render(build_plan(changes), "kubernetes"))
     if queue == "kueue":
-        [group] = by_kind(items, "ClusterQueue")["a"]["spec"]["resourceGroups"]
+        [group] = select_kind(items, "ClusterQueue")["a"]["spec"]["resourceGroups"]
         [told] = [
             item
             for flavor in group["flavors"]
@@ -193,14 +195,14 @@ def test_what_is_placed_is_within_what_queues_are_told(queue: str) -> None:
         ]
         most = int(told["nominalQuota"]) + int(told["borrowingLimit"])
     else:
-        most = int(by_kind(items, "Queue")["a"]["spec"]["capability"]["nvidia.com/gpu"])
+        most = int(select_kind(items, "Queue")["a"]["spec"]["capability"]["nvidia.com/gpu"])
     more = {"tenants": [{"name": "a", "limits": {"accelerators": 64}}, {"name": "b"}]}
-    assert isinstance(placed(changes | more, most // 8 * 8, "train"), Placement)
-    assert isinstance(placed(changes | more, most // 8 * 8 + 8, "train"), Refusal)
+    assert isinstance(place_job(changes | more, most // 8 * 8, "train"), Placement)
+    assert isinstance(place_job(changes | more, most // 8 * 8 + 8, "train"), Refusal)
 
 
-def test_a_tenant_that_is_kept_off_one_pool_has_no_bound_in_the_others() -> None:
-    plan = planned(LARGE | {"tenants": [{"name": "a"}, {"name": "b"}]})
+def test_a_tenant_without_access_to_one_pool_is_not_bound_in_the_others() -> None:
+    plan = build_plan(LARGE | {"tenants": [{"name": "a"}, {"name": "b"}]})
     first, second = plan.pools
     shares = compute_tenant_quotas(replace(plan, pools=(replace(first, tenants=("b",)), second)))
     assert bounds(shares["a"]) == {} == bounds(shares["b"])

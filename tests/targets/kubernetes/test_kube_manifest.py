@@ -22,7 +22,7 @@ TREES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dic
 @example([1e-05, -1e16, 1e300, "0\n\x80"])
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy
 @given(TREES)
-def test_reads_back(tree: Any) -> None:
+def test_manifests_can_be_read_again(tree: Any) -> None:
     assert yaml.safe_load(format_yaml(tree)) == tree
 
 
@@ -59,11 +59,11 @@ ODD = [
 
 
 @pytest.mark.parametrize("text", ODD)
-def test_texts_stay_texts(text: str) -> None:
+def test_texts_remain_texts(text: str) -> None:
     assert yaml.safe_load(format_yaml({"key": text, text or "k": [text]})) == {"key": text, text or "k": [text]}
 
 
-def test_is_block_style() -> None:
+def test_manifests_have_block_style() -> None:
     assert format_yaml({"data": {"a": "one\ntwo\n"}, "list": [{"b": 1, "c": [2]}], "left": [], "map": {}}) == (
         "data:\n  a: |\n    one\n    two\nlist:\n  - b: 1\n    c:\n      - 2\nleft: []\nmap: {}\n"
     )

@@ -1,4 +1,4 @@
-"""Rails of pods: addresses of their own, and adapters that somebody else drives."""
+"""Rails of pods: their addresses, and adapters with drivers of others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kube_specs import ELSEWHERE, ONPREM, VARIANTS, by_kind, objects_of, planned
+from kube_specs import ELSEWHERE, ONPREM, VARIANTS, build_plan, list_bundle_objects, select_kind
 
 from supercloud.jobs.placement.requests.pod_links import build_pod_links
 from supercloud.plan.build.kubernetes.fabrics import list_attachments
@@ -42,11 +42,11 @@ BOTH = [H100, H100 | {"name": "dev", "nodes": 4, "slicing": {"shards": 2}}]
         },
     ],
 )
-def test_pods_take_no_address_of_a_node_or_a_server(changes: dict[str, Any]) -> None:
+def test_addresses_of_pods_differ_from_those_of_nodes_and_servers(changes: dict[str, Any]) -> None:
     """nv-ipam gives a block to each node in any order: none may hold what hosts on the same rail have."""
-    plan = planned(changes)
+    plan = build_plan(changes)
     assert plan.networks
-    pools = by_kind(objects_of(render(plan, "kubernetes")), "IPPool")
+    pools = select_kind(list_bundle_objects(render(plan, "kubernetes")), "IPPool")
     blocks = [ipaddress.ip_network(item["spec"]["subnet"]) for item in pools.values()]
     assert len(blocks) == len(set(blocks)) == 8 * len(plan.pools)
     assert not any(one.overlaps(other) for index, one in enumerate(blocks) for other in blocks[:index])
@@ -72,12 +72,13 @@ GB300 = H100 | {"name": "super", "machine": "dgx-gb300", "nodes": 18}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pools, rails", [([B300], 8), ([H100, B300], 8), ([GB300], 4), ([GB300, B300], 4)])
-def test_nodes_hold_an_address_for_each_time_a_pod_joins_a_network(pools: list[dict[str, Any]], rails: int) -> None:
+def test_nodes_have_one_pod_address_per_attachment(pools: list[dict[str, Any]], rails: int) -> None:
     """Where the RDMA devices of a machine are not known, its pods join one network once for each port."""
-    plan = planned({"pools": pools, "fabrics": [ONPREM["fabrics"][0] | {"rails": rails}]})
+    plan = build_plan({"pools": pools, "fabrics": [ONPREM["fabrics"][0] | {"rails": rails}]})
     assert plan.networks and not [item for item in plan.findings if item.check == "kubernetes-rail-addresses"]
     found = {
-        item["metadata"]["name"]: item for item in by_kind(objects_of(render(plan, "kubernetes")), "IPPool").values()
+        item["metadata"]["name"]: item
+        for item in select_kind(list_bundle_objects(render(plan, "kubernetes")), "IPPool").values()
     }
     for pool in plan.pools:
         [reach] = list_attachments(plan, pool)
@@ -97,25 +98,25 @@ def test_nodes_hold_an_address_for_each_time_a_pod_joins_a_network(pools: list[d
 
 
 @pytest.mark.slow
-def test_ports_of_unknown_devices_need_room_for_all_rails() -> None:
+def test_ports_of_unknown_devices_need_addresses_for_all_rails() -> None:
     """256 addresses of a rail are enough for pods on 100 nodes that hold one address each, and not for eight."""
     fabrics = [ONPREM["fabrics"][0] | {"subnet": "172.16.0.0/20"}]
-    named = planned({"fabrics": fabrics, "pools": [H100 | {"nodes": 100}]})
-    unnamed = planned({"fabrics": fabrics, "pools": [B300 | {"nodes": 100}]})
+    named = build_plan({"fabrics": fabrics, "pools": [H100 | {"nodes": 100}]})
+    unnamed = build_plan({"fabrics": fabrics, "pools": [B300 | {"nodes": 100}]})
     assert not [item for item in named.findings if item.check == "kubernetes-rail-addresses"]
     [finding] = [item for item in unnamed.findings if item.check == "kubernetes-rail-addresses"]
     assert finding.path == "fabrics[0].subnet"
-    assert not by_kind(objects_of(render(unnamed, "kubernetes")), "IPPool")
+    assert not select_kind(list_bundle_objects(render(unnamed, "kubernetes")), "IPPool")
 
 
 def test_rails_without_pod_addresses_are_reported() -> None:
     fabrics = [ONPREM["fabrics"][0] | {"subnet": "172.16.0.0/21"}]  # 256 addresses a rail, all of them for nodes
-    plan = planned({"fabrics": fabrics})
+    plan = build_plan({"fabrics": fabrics})
     [finding] = [item for item in plan.findings if item.check == "kubernetes-rail-addresses"]
     assert (finding.level, finding.path) == ("warning", "fabrics[0].subnet")
-    items = objects_of(render(plan, "kubernetes"))
-    assert not by_kind(items, "IPPool")
-    assert all("ipam" not in item["spec"] for item in by_kind(items, "HostDeviceNetwork").values())
+    items = list_bundle_objects(render(plan, "kubernetes"))
+    assert not select_kind(items, "IPPool")
+    assert all("ipam" not in item["spec"] for item in select_kind(items, "HostDeviceNetwork").values())
 
 
 @pytest.mark.slow
@@ -123,28 +124,28 @@ def test_rails_without_pod_addresses_are_reported() -> None:
 def test_adapters_of_other_vendors_get_no_nvidia_driver(machine: str, model: str) -> None:
     fabric = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
     pools = [{"name": "train", "machine": machine, "nodes": 16, "fabrics": ["compute"]}]
-    plan = planned({"pools": pools, "fabrics": [fabric]})
+    plan = build_plan({"pools": pools, "fabrics": [fabric]})
     assert not plan.errors, plan.errors
     bundle = render(plan, "kubernetes")
-    kinds = {item["kind"] for item in objects_of(bundle)}
+    kinds = {item["kind"] for item in list_bundle_objects(bundle)}
     assert "NicClusterPolicy" not in kinds and "network-operator" not in bundle["charts.lock.yaml"]
     [reach] = list_attachments(plan, plan.pools[0])
     assert (reach.mode, reach.resources, reach.needs_host_network) == ("host", {}, True)
     [finding] = [item for item in plan.findings if item.check == "kubernetes-adapters"]
     assert model in finding.problem and finding.path == "pools[0].machine"
     mixed = [*pools, {"name": "nv", "machine": "dgx-h100", "nodes": 16, "fabrics": ["other"]}]
-    both = planned({"pools": mixed, "fabrics": [fabric, fabric | {"name": "other"}]})
-    [policy] = by_kind(objects_of(render(both, "kubernetes")), "NicClusterPolicy").values()
+    both = build_plan({"pools": mixed, "fabrics": [fabric, fabric | {"name": "other"}]})
+    [policy] = select_kind(list_bundle_objects(render(both, "kubernetes")), "NicClusterPolicy").values()
     [rule] = policy["spec"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     assert rule["matchExpressions"][0]["values"] == ["nv"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("changes, on_hosts", [({}, True), (VARIANTS["roce"], True), (ELSEWHERE["aks"], False)])
-def test_one_driver_of_network_adapters(changes: dict[str, Any], on_hosts: bool) -> None:
+def test_network_adapters_have_one_driver(changes: dict[str, Any], on_hosts: bool) -> None:
     """Own hosts set names, addresses and QoS with its tools: a driver container would load another and undo them."""
-    bundle = render(planned(changes), "kubernetes")
-    [policy] = by_kind(objects_of(bundle), "NicClusterPolicy").values()
+    bundle = render(build_plan(changes), "kubernetes")
+    [policy] = select_kind(list_bundle_objects(bundle), "NicClusterPolicy").values()
     assert ("ofedDriver" in policy["spec"]) is not on_hosts
     values = yaml.safe_load(bundle["charts/gpu-operator.yaml"])
     assert values["driver"]["rdma"] == {"enabled": True, "useHostMofed": on_hosts}
@@ -171,9 +172,9 @@ def test_one_driver_of_network_adapters(changes: dict[str, Any], on_hosts: bool)
         ELSEWHERE["gke"],
     ],
 )
-def test_jobs_ask_for_no_more_ports_than_admission_allows(changes: dict[str, Any]) -> None:
+def test_jobs_request_at_most_the_ports_that_admission_allows(changes: dict[str, Any]) -> None:
     """Whatever part of a node they take; and no pool has ports that a pod without accelerators could hold."""
-    plan = planned(changes)
+    plan = build_plan(changes)
     known = {ports.name: ports for ports in ports_of(plan)}
     for pool in plan.pools:
         assert {name for reach in list_attachments(plan, pool) for name in reach.resources} <= set(known)

@@ -14,7 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from plan.test_resolve import planned, train
+from plan.test_resolve import build_pools, plan_spec
 from samples import EXAMPLES
 
 from supercloud.plan.model.plan import Plan
@@ -53,7 +53,7 @@ class Page(HTMLParser):
         self.attributes += [(tag, name, value or "") for name, value in attrs]
 
 
-def data_of(page: str) -> dict[str, Any]:
+def read_data(page: str) -> dict[str, Any]:
     (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
     return dict(json.loads(text))
 
@@ -69,7 +69,7 @@ def page(plan: Plan) -> str:
 
 
 @pytest.mark.slow
-def test_well_formed_with_one_of_each_name(page: str) -> None:
+def test_the_page_is_well_formed_with_unique_ids(page: str) -> None:
     found = Page(page)
     assert len(found.identities) == len(set(found.identities))
     targets = [value[1:] for tag, name, value in found.attributes if (tag, name) == ("a", "href")]
@@ -78,7 +78,7 @@ def test_well_formed_with_one_of_each_name(page: str) -> None:
         ElementTree.fromstring(svg.replace('\\"', '"'))
 
 
-def test_fetches_nothing(page: str) -> None:
+def test_the_page_loads_nothing(page: str) -> None:
     assert set(re.findall(r"https?://[^\s\"\\<]*", page)) <= {"http://www.w3.org/2000/svg"}
     assert not re.search(r"@import|url\(|<iframe|<img|<object|fetch\(|XMLHttpRequest|import\(|WebSocket", page)
     found = Page(page)
@@ -86,14 +86,14 @@ def test_fetches_nothing(page: str) -> None:
     assert [item[2] for item in found.attributes if item[:2] == ("link", "href")] == ["data:,"]
 
 
-def test_the_same_each_time(plan: Plan, page: str) -> None:
+def test_rendering_is_deterministic(plan: Plan, page: str) -> None:
     assert render_report(plan) == page
 
 
-def test_every_node_and_server_stands_once(plan: Plan, page: str) -> None:
+def test_every_node_and_server_is_drawn_once(plan: Plan, page: str) -> None:
     if plan.layout is None:
         return
-    drawn = "".join(rack["svg"] for rack in data_of(page)["racks"])
+    drawn = "".join(rack["svg"] for rack in read_data(page)["racks"])
     nodes = Counter(re.findall(r'data-node="([^"]*)"', drawn))
     assert nodes == Counter(host for pool in plan.pools for host in pool.hosts)
     servers = Counter(re.findall(r'data-server="([^"]*)"', drawn))
@@ -103,8 +103,8 @@ def test_every_node_and_server_stands_once(plan: Plan, page: str) -> None:
     assert set(switches.values()) <= {1} and len(switches) in (0, boxes)
 
 
-def test_links_are_given_as_the_rules_of_the_topology(plan: Plan, page: str) -> None:
-    for fabric in data_of(page)["fabrics"]:
+def test_links_are_the_rules_of_the_topology(plan: Plan, page: str) -> None:
+    for fabric in read_data(page)["fabrics"]:
         wiring = next(item.wiring for item in plan.fabrics if item.name == fabric["name"])
         assert isinstance(wiring, Wiring)
         assert [group["count"] for group in fabric["groups"]] == [group.count for group in wiring.link_groups]
@@ -117,7 +117,7 @@ def test_links_are_given_as_the_rules_of_the_topology(plan: Plan, page: str) -> 
                     assert value == (list(map(list, field)) if name == "places" else field)
 
 
-def test_every_picture_is_a_file_of_its_own(plan: Plan) -> None:
+def test_every_picture_is_a_separate_file(plan: Plan) -> None:
     found = render_pictures(plan)
     racks = plan.layout.racks if plan.layout else ()
     assert {f"racks/{rack.name}.svg" for rack in racks} <= set(found)
@@ -129,7 +129,7 @@ def test_every_picture_is_a_file_of_its_own(plan: Plan) -> None:
 
 def test_findings_are_shown_and_markup_in_them_is_text() -> None:
     suppress = [{"check": "power-budget", "reason": "</script><script>alert(1)</script><b>&"}]
-    plan = planned(facility={"power": {"budget": "1 MW"}}, suppress=suppress)
+    plan = plan_spec(facility={"power": {"budget": "1 MW"}}, suppress=suppress)
     page = render_report(plan)
     Page(page)
     assert "alert(1)" in page and "<script>alert" not in page and page.count("</script>") == 2
@@ -138,21 +138,21 @@ def test_findings_are_shown_and_markup_in_them_is_text() -> None:
 
 
 def test_a_plan_with_errors_is_drawn_with_its_errors() -> None:
-    page = render_report(planned(pools=train("dgx-h10", 4)))
+    page = render_report(plan_spec(pools=build_pools("dgx-h10", 4)))
     Page(page)
     assert 'class="finding error"' in page and "dgx-h10" in page
 
 
 @pytest.mark.slow
-def test_clouds_and_plans_without_racks() -> None:
-    page = render_report(planned(storage=[{"name": "s", "kind": "nfs", "mount": "/s"}]))
+def test_clouds_and_plans_without_racks_are_rendered() -> None:
+    page = render_report(plan_spec(storage=[{"name": "s", "kind": "nfs", "mount": "/s"}]))
     Page(page)
     assert "set facility.rack" in page or 'id="racks"' in page
-    cloud = planned(site={"kind": "aws", "region": "us-east-1"}, fabrics=[{"name": "compute", "kind": "efa"}])
+    cloud = plan_spec(site={"kind": "aws", "region": "us-east-1"}, fabrics=[{"name": "compute", "kind": "efa"}])
     Page(render_report(cloud))
 
 
-def test_what_a_cloud_costs_is_that_of_the_plan() -> None:
+def test_the_cost_of_a_cloud_is_that_of_the_plan() -> None:
     plan = resolve(load(next(path for path in EXAMPLES if path.parent.name == "09-aws-slurm")))
     page, cost = render_report(plan), plan.cloud.cost if plan.cloud else None
     assert cost is not None and cost.known_total
@@ -161,14 +161,14 @@ def test_what_a_cloud_costs_is_that_of_the_plan() -> None:
     assert not [pool for pool in plan.pools if str(pool.addresses) in page], "the cloud gives addresses, not the plan"
 
 
-def test_what_is_not_known_is_not_drawn_as_zero() -> None:
-    """MI300X is counted by a lower bound, Q3400 by nothing: the row plan says so in every rack that has one."""
+def test_unknown_values_are_not_drawn_as_zero() -> None:
+    """MI300X is counted by a lower bound, Q3400 has no value: the row plan shows this in every rack that has one."""
     pools = [
         {"name": "some", "machine": "mi300x-8gpu", "nodes": 4},
         {"name": "rows", "machine": "dgx-gb300", "nodes": 36, "fabrics": ["compute"]},
     ]
     fabric = {"name": "compute", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-q3400-ra"}
-    plan = planned(pools=pools, fabrics=[fabric], facility={"rack": {"type": "eia-48u", "nodes": 2}})
+    plan = plan_spec(pools=pools, fabrics=[fabric], facility={"rack": {"type": "eia-48u", "nodes": 2}})
     assert plan.layout
     root = ElementTree.fromstring(render_pictures(plan)["rows.svg"])
     shown = [item.text for item in root.iter("{http://www.w3.org/2000/svg}text") if item.get("class") == "on"]
@@ -176,17 +176,17 @@ def test_what_is_not_known_is_not_drawn_as_zero() -> None:
     assert "?" in shown and "0.0" not in shown
 
 
-def test_the_bill_and_its_factors_are_of_the_mix() -> None:
+def test_the_energy_bill_follows_the_mix_of_sources() -> None:
     sources = [{"name": "wind", "kind": "contract", "share": 0.6, "price": "0.07 USD/kWh", "carbon": "11 gCO2e/kWh"}]
     hall = HALL | {"energy": {"price": "0.12 USD/kWh", "carbon": "300 gCO2e/kWh", "sources": sources}}
-    page = render_report(planned(facility=hall))
+    page = render_report(plan_spec(facility=hall))
     assert "0.09 USD/kWh" in page and "126.6 g CO₂e/kWh" in page  # 0.6 × 0.07 + 0.4 × 0.12; 0.6 × 11 + 0.4 × 300
 
 
-def test_racks_power_and_cooling_are_in_numbers() -> None:
+def test_racks_power_and_cooling_are_shown_in_numbers() -> None:
     cooling = {"kind": "direct-liquid", "supply": "30 °C", "cdu": "nvidia-qualified", "rejection": "dry-cooler"}
-    plan = planned(
-        pools=train("dgx-gb200", 144),
+    plan = plan_spec(
+        pools=build_pools("dgx-gb200", 144),
         facility={
             "rack": {"type": "eia-48u"},
             "cooling": cooling,
@@ -206,14 +206,14 @@ def test_racks_power_and_cooling_are_in_numbers() -> None:
 
 
 @pytest.mark.slow
-def test_size_of_16384_accelerators() -> None:
-    plan = planned(pools=train("dgx-h100", 2048), facility=HALL)
+def test_a_report_of_16384_accelerators_is_below_10_mb() -> None:
+    plan = plan_spec(pools=build_pools("dgx-h100", 2048), facility=HALL)
     page = render_report(plan)
-    assert len(page.encode()) <= 10_000_000 and len(data_of(page)["racks"]) > 512
+    assert len(page.encode()) <= 10_000_000 and len(read_data(page)["racks"]) > 512
 
 
 @pytest.mark.slow
-def test_the_verb(tmp_path: Path) -> None:
+def test_the_report_command_writes_its_files(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "supercloud", "report", str(EXAMPLES[1])]
     ran = subprocess.run(
         [*command, "-o", str(tmp_path / "r.html"), "--svg", str(tmp_path / "svg")], capture_output=True, text=True

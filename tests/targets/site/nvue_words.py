@@ -45,11 +45,11 @@ RENAMED = {
 }
 
 
-def commands(data: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
-    """What ``nv set`` would be told for a patch: ``interface swp1 ipv4 address 10.0.0.0/31``."""
+def iter_commands(data: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
+    """The arguments of ``nv set`` for a patch: ``interface swp1 ipv4 address 10.0.0.0/31``."""
     if isinstance(data, dict) and data:
         for key, value in data.items():
-            yield from commands(value, (*path, str(key)))
+            yield from iter_commands(value, (*path, str(key)))
     else:
         words = {True: "on", False: "off"}  # as YAML 1.1 reads them
         yield " ".join(path if data == {} else (*path, words[data] if isinstance(data, bool) else str(data)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plan.test_resolve import planned, train
+from plan.test_resolve import build_pools, plan_spec
 
 from supercloud.plan.model.plan import Plan
 
@@ -22,7 +22,7 @@ ROCE = {
 }
 
 
-def plan_of(dialect: str, **changes: Any) -> Plan:
-    plan = planned(pools=train("dgx-h100", 16), fabrics=[ROCE | {"os": dialect} | changes])
+def build_plan(dialect: str, **changes: Any) -> Plan:
+    plan = plan_spec(pools=build_pools("dgx-h100", 16), fabrics=[ROCE | {"os": dialect} | changes])
     assert not plan.errors, plan.errors
     return plan

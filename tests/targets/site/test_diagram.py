@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from plan.test_resolve import planned, train
+from plan.test_resolve import build_pools, plan_spec
 from samples import ROOT
 
 from supercloud.plan.model.plan import Plan
@@ -20,20 +20,20 @@ from supercloud.targets.pictures.cells import MAX_CELLS, build_rows
 SVG = "{http://www.w3.org/2000/svg}"
 ROCE = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
 PLANS: dict[str, Any] = {
-    "2 switches": lambda: planned(pools=train("dgx-h100", 8), fabrics=[ROCE | {"rails": 2, "tiers": 1}]),
-    "12": lambda: planned(pools=train("dgx-h100", 16)),
-    "48": planned,
-    "512": lambda: planned(pools=train("dgx-h100", 1024)),
-    "1,280": lambda: planned(pools=train("dgx-h100", 2048)),
+    "2 switches": lambda: plan_spec(pools=build_pools("dgx-h100", 8), fabrics=[ROCE | {"rails": 2, "tiers": 1}]),
+    "12": lambda: plan_spec(pools=build_pools("dgx-h100", 16)),
+    "48": plan_spec,
+    "512": lambda: plan_spec(pools=build_pools("dgx-h100", 1024)),
+    "1,280": lambda: plan_spec(pools=build_pools("dgx-h100", 2048)),
     "two planes": lambda: resolve(load(ROOT / "examples/06-roce-small/cluster.yaml")),
-    "many planes": lambda: planned(pools=train("dgx-h100", 200), fabrics=[ROCE | {"planes": 8}]),
+    "many planes": lambda: plan_spec(pools=build_pools("dgx-h100", 200), fabrics=[ROCE | {"planes": 8}]),
     "clos": lambda: resolve(load(ROOT / "examples/04-roce-24k/cluster.yaml")),
-    "disjoint rails": lambda: planned(pools=train("dgx-gb200", 72)),
-    "one leaf": lambda: planned(pools=train("dgx-h100", 2), fabrics=[ROCE | {"shape": "fat-tree"}]),
+    "disjoint rails": lambda: plan_spec(pools=build_pools("dgx-gb200", 72)),
+    "one leaf": lambda: plan_spec(pools=build_pools("dgx-h100", 2), fabrics=[ROCE | {"shape": "fat-tree"}]),
 }
 
 
-def texts(svg: str) -> list[tuple[str, float, float, float, float]]:
+def list_texts(svg: str) -> list[tuple[str, float, float, float, float]]:
     """(words, left, right, top, bottom) of every text; a letter is taken to be 0.6 of its size wide."""
     found = []
     for item in ElementTree.fromstring(svg).iter(f"{SVG}text"):
@@ -49,7 +49,7 @@ def test_texts_do_not_overlap(name: str) -> None:
     plan: Plan = PLANS[name]()
     assert plan.fabrics, plan.findings
     svg = draw_fabric(plan, plan.fabrics[0])
-    words = texts(svg)
+    words = list_texts(svg)
     assert len(words) > 5
     for number, (text, left, right, top, bottom) in enumerate(words):
         assert left >= 0 and right <= 1201, text
@@ -79,7 +79,7 @@ def test_every_cable_is_drawn_once(name: str) -> None:
 
 @pytest.mark.slow
 def test_diagrams_have_light_and_dark_colours_and_are_deterministic() -> None:
-    plan = planned()
-    one, other = render(plan, "diagram"), render(planned(), "diagram")
+    plan = plan_spec()
+    one, other = render(plan, "diagram"), render(plan_spec(), "diagram")
     assert dict(one) == dict(other) and list(one) == ["compute.svg"]
     assert "prefers-color-scheme:dark" in one["compute.svg"]

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from plan.test_resolve import planned, train
+from plan.test_resolve import build_pools, plan_spec
 from samples import ROOT
 
 from supercloud.catalog import Catalog
@@ -29,7 +29,7 @@ ROCE |= {"leaf_up": 8, "su": 8}
 
 
 def build_plan(**changes: Any) -> Plan:
-    plan = planned(pools=train("dgx-h100", 16), fabrics=[ROCE | changes])
+    plan = plan_spec(pools=build_pools("dgx-h100", 16), fabrics=[ROCE | changes])
     assert not plan.errors, plan.errors
     return plan
 
@@ -64,7 +64,7 @@ def test_an_unknown_dialect_is_an_error_that_lists_those_that_exist(tmp_path: Pa
     assert finding.path == "fabrics[0].os"
     assert finding.problem == "network system 'eos' has the unknown switch dialect 'junos'"
     assert finding.hint.endswith("dialects: eos, frr, nvue, sonic")
-    plan = resolve(planned(pools=train("dgx-h100", 16), fabrics=[ROCE | {"systems": {"leaf": "eos"}}]).spec)
+    plan = resolve(plan_spec(pools=build_pools("dgx-h100", 16), fabrics=[ROCE | {"systems": {"leaf": "eos"}}]).spec)
     plan = resolve(plan.spec, Catalog([tmp_path]))
     with pytest.raises(InputError) as caught:
         render(plan, "roce")

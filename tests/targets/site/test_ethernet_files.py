@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 import yaml
 from nvue_schema import NVUE_BRIDGED
-from nvue_words import RENAMED, commands, uses
+from nvue_words import RENAMED, iter_commands, uses
 from samples import ROOT
 
 from supercloud.plan.build.network.bonds import find_bond_groups
@@ -42,19 +42,19 @@ network: {vlans: {VLANS}}
 
 
 @cache
-def four_networks() -> tuple[Plan, Bundle]:
+def render_four_networks() -> tuple[Plan, Bundle]:
     plan = resolve(load(EXAMPLE))
     return plan, render(plan, "ethernet")
 
 
-def bridged(system: str = "nvue", peers: int = 1, vlans: str = "", pools: str = "") -> Plan:
+def build_bridged_plan(system: str = "nvue", peers: int = 1, vlans: str = "", pools: str = "") -> Plan:
     text = SPEC.replace("OS", system).replace("PEERS", str(peers)).replace("VLANS", vlans)
     return resolve(loads(text.replace("fabrics:\n", f"{pools}fabrics:\n", 1)))
 
 
 @cache
-def switches() -> dict[str, Any]:
-    _, bundle = four_networks()
+def read_switches() -> dict[str, Any]:
+    _, bundle = render_four_networks()
     return {
         Path(path).stem: yaml.load(text, yaml.CSafeLoader)[0]["set"]
         for path, text in bundle.items()
@@ -62,7 +62,7 @@ def switches() -> dict[str, Any]:
     }
 
 
-def acting(said: dict[str, Any], port: str) -> tuple[str, dict[str, Any]]:
+def find_acting_port(said: dict[str, Any], port: str) -> tuple[str, dict[str, Any]]:
     """The bundle that a port is in, or the port itself."""
     for name, item in said["interface"].items():
         if port in item.get("bond", {}).get("member", {}):
@@ -70,8 +70,8 @@ def acting(said: dict[str, Any], port: str) -> tuple[str, dict[str, Any]]:
     return port, said["interface"][port]
 
 
-def vlans(said: dict[str, Any], port: str) -> set[int]:
-    name, item = acting(said, port)
+def list_vlans(said: dict[str, Any], port: str) -> set[int]:
+    name, item = find_acting_port(said, port)
     if name == "peerlink":
         return {int(vlan) for vlan in said["bridge"]["domain"]["br_default"]["vlan"]}
     domain = item["bridge"]["domain"]["br_default"]
@@ -97,8 +97,8 @@ def test_each_ethernet_switch_of_the_examples_has_a_configuration_or_a_finding()
 
 @pytest.mark.slow
 def test_both_ends_of_each_cable_agree() -> None:
-    plan, _ = four_networks()
-    said = switches()
+    plan, _ = render_four_networks()
+    said = read_switches()
     cabling = render(plan, "cabling")
     hosts: dict[tuple[str, str], list[tuple[bool, set[int]]]] = {}
     between = 0
@@ -107,15 +107,15 @@ def test_both_ends_of_each_cable_agree() -> None:
             a, b = said.get(row["a_device"]), said.get(row["b_device"])
             if b is None:
                 continue
-            far_name, far = acting(b, row["b_system_port"])
+            far_name, far = find_acting_port(b, row["b_system_port"])
             if a is not None and row["a_system_port"]:
                 between += 1
-                near_name, _ = acting(a, row["a_system_port"])
-                assert vlans(a, row["a_system_port"]) == vlans(b, row["b_system_port"]), row
+                near_name, _ = find_acting_port(a, row["a_system_port"])
+                assert list_vlans(a, row["a_system_port"]) == list_vlans(b, row["b_system_port"]), row
                 assert ("bond" in near_name) == ("bond" in far_name), row  # LACP on both sides, or on neither
             else:
                 found = hosts.setdefault((network, row["a_device"]), [])
-                found.append(("bond" in far, vlans(b, row["b_system_port"])))
+                found.append(("bond" in far, list_vlans(b, row["b_system_port"])))
                 assert far["bridge"]["domain"]["br_default"]["stp"]["admin-edge"] == "enabled"
     assert between == 24 + 6 + 16  # uplinks, peer links, links of management switches
     for (network, host), ends in hosts.items():
@@ -125,7 +125,7 @@ def test_both_ends_of_each_cable_agree() -> None:
 
 
 def test_a_pair_is_one_switch() -> None:
-    said = switches()
+    said = read_switches()
     macs = set()
     for first in (1, 3, 5):
         one, other = (said[f"in-band-leaf-{number:03d}"] for number in (first, first + 1))
@@ -154,7 +154,7 @@ def test_a_pair_is_one_switch() -> None:
 
 def test_nvue_pairs_run_mlag_without_a_second_address() -> None:
     """MLAG is off unless it is set; ``eth0`` asks by DHCP from the factory on, and a static address changes nothing."""
-    said = switches()
+    said = read_switches()
     pairs = [switch for switch in said.values() if "peerlink" in switch["interface"]]
     assert len(pairs) == 6 and {switch["mlag"]["state"] for switch in pairs} == {"enabled"}
     cabled = [switch["interface"]["eth0"]["ipv4"] for switch in said.values() if "eth0" in switch["interface"]]
@@ -163,7 +163,7 @@ def test_nvue_pairs_run_mlag_without_a_second_address() -> None:
 
 @pytest.mark.slow
 def test_nvue_files_match_the_object_model() -> None:
-    _, bundle = four_networks()
+    _, bundle = render_four_networks()
     checker = jsonschema.Draft202012Validator(NVUE_BRIDGED)
     for path in (
         "in-band/leaf/in-band-leaf-001.yaml",
@@ -175,9 +175,9 @@ def test_nvue_files_match_the_object_model() -> None:
 
 @pytest.mark.slow
 def test_nvue_files_use_the_keys_of_their_release() -> None:
-    _, bundle = four_networks()
+    _, bundle = render_four_networks()
     texts = [text for path, text in bundle.items() if path.endswith(".yaml")]
-    said = {command for text in texts for command in commands(yaml.safe_load(text)[0]["set"])}
+    said = {command for text in texts for command in iter_commands(yaml.safe_load(text)[0]["set"])}
     assert not [command for command in said for old in RENAMED if uses(command, old)]
     assert not [command for command in said if command.split()[-1] in ("on", "off") or " enable " in command]
     bridged = [new for new in RENAMED.values() if "router" not in new]
@@ -187,7 +187,7 @@ def test_nvue_files_use_the_keys_of_their_release() -> None:
 
 @pytest.mark.parametrize("system, files", [("eos", True), ("nvue", True), ("sonic", False), ("frr", False)])
 def test_pairs_are_rendered_only_for_systems_with_mlag(system: str, files: bool) -> None:
-    plan = bridged(system)
+    plan = build_bridged_plan(system)
     assert not plan.errors, plan.errors
     said = [item.path for item in plan.findings if item.check == "network-bridging"]
     assert said == ([] if files else ["fabrics[0]"])
@@ -199,14 +199,14 @@ def test_pairs_are_rendered_only_for_systems_with_mlag(system: str, files: bool)
 
 @pytest.mark.parametrize("system", ["eos", "nvue", "sonic", "frr"])
 def test_links_to_two_switches_without_a_pair_are_not_aggregated(system: str) -> None:
-    bundle = render(bridged(system, peers=0), "ethernet")
+    bundle = render(build_bridged_plan(system, peers=0), "ethernet")
     text = "".join(text for path, text in bundle.items() if path.startswith("in-band/leaf/"))
     assert "active-backup" in bundle["in-band/hosts/train/bond.sh"]
     assert not any(word in text for word in ("channel-group", "bond:", "PORTCHANNEL", "\nbundle "))
 
 
 def test_sonic_fragments_are_strings_and_refer_to_existing_objects() -> None:
-    bundle = render(bridged("sonic", peers=0), "ethernet")
+    bundle = render(build_bridged_plan("sonic", peers=0), "ethernet")
     tables = json.loads(bundle["in-band/leaf/in-band-leaf-001.json"])
     for key, entry in tables["VLAN_MEMBER"].items():
         vlan, port = key.split("|")
@@ -219,7 +219,7 @@ def test_sonic_fragments_are_strings_and_refer_to_existing_objects() -> None:
 @pytest.mark.slow
 def test_adding_a_pool_renumbers_no_vlan() -> None:
     more = "  - {name: more, machine: dgx-h100, nodes: 8, fabrics: [in-band, management]}\n"
-    before, after = (build_vlans(bridged(pools=pools)) for pools in ("", more))
+    before, after = (build_vlans(build_bridged_plan(pools=pools)) for pools in ("", more))
     assert {name: vlan.number for name, vlan in before.items()}.items() <= {
         name: vlan.number for name, vlan in after.items()
     }.items()
@@ -227,7 +227,7 @@ def test_adding_a_pool_renumbers_no_vlan() -> None:
 
 
 def test_vlans_can_be_declared() -> None:
-    plan = bridged(vlans="in-band-train: 30")
+    plan = build_bridged_plan(vlans="in-band-train: 30")
     assert not plan.errors
     text = render(plan, "ethernet")["in-band/leaf/in-band-leaf-001.yaml"]
     assert "access: 30\n" in text and "access: 2000" not in text
@@ -241,7 +241,7 @@ def test_vlans_can_be_declared() -> None:
     ],
 )
 def test_invalid_vlans_are_errors(vlans: str, said: str) -> None:
-    (found,) = [item for item in bridged(vlans=vlans).errors if item.check == "network-vlans"]
+    (found,) = [item for item in build_bridged_plan(vlans=vlans).errors if item.check == "network-vlans"]
     assert said in found.problem and found.hint
 
 
@@ -266,7 +266,7 @@ def run_bond(
 
 
 def test_bonds_are_configured_in_systemd_networkd(tmp_path: Path) -> None:
-    _, bundle = four_networks()
+    _, bundle = render_four_networks()
     done = run_bond(tmp_path, bundle["in-band/hosts/train/bond.sh"], ("in-band0", "in-band1"), "networkd")
     assert done.returncode == 0, done.stderr
     found = {}
@@ -331,7 +331,7 @@ def test_dhcp_servers_have_static_addresses(tmp_path: Path, database: str, host:
 @pytest.mark.parametrize("present", [(), ("in-band0",), ("eth0", "eth1")])
 def test_bonds_of_missing_interfaces_are_not_configured(tmp_path: Path, how: str, present: tuple[str, ...]) -> None:
     """The files of a bond without links were written, and the script ended with 0."""
-    _, bundle = four_networks()
+    _, bundle = render_four_networks()
     done = run_bond(tmp_path, bundle["in-band/hosts/train/bond.sh"], present, how)
     assert done.returncode == 1 and "unknown interface in-band1" in done.stderr, done.stderr
     assert "RDMA devices of dgx-h100" in done.stderr and "systemd.link" in done.stderr
@@ -365,13 +365,13 @@ def test_bonds_match_the_cables(example: str) -> None:
 
 
 def test_bonds_of_unknown_devices_are_a_finding() -> None:
-    (found,) = [item for item in bridged().findings if item.check == "network-bonds"]
+    (found,) = [item for item in build_bridged_plan().findings if item.check == "network-bonds"]
     assert found.path == "fabrics[0]" and "dgx-h100" in found.problem and "in-band0, in-band1" in found.problem
 
 
 @pytest.mark.parametrize("system", ["eos", "nvue"])
 def test_files_are_merged_into_the_running_configuration(system: str) -> None:
-    text = render(bridged(system), "ethernet")["INSTALL.md"]
+    text = render(build_bridged_plan(system), "ethernet")["INSTALL.md"]
     steps = "".join(text.split("```\n")[1::2])
     assert "<switch>" in steps and "configure replace" not in steps and "config replace" not in steps
     assert "commit timer" in steps or "apply --confirm\n" in steps

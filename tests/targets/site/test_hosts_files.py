@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from plan.network_plans import from_file
+from plan.network_plans import plan_file
 from samples import EXAMPLES, ROOT
 
 from supercloud.plan.model.plan import Plan
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 ONPREM = [path for path in EXAMPLES if load(path).model.site.kind == "onprem"]
 
 
-def entries(plan: Plan) -> dict[str, str]:
+def read_entries(plan: Plan) -> dict[str, str]:
     lines = render(plan, "hosts")["hosts"].splitlines()
     rows = [line.split() for line in lines if line and not line.startswith("#")]
     assert all(len(row) in (2, 3) for row in rows)
@@ -36,7 +36,7 @@ def entries(plan: Plan) -> dict[str, str]:
 def test_names_and_addresses_are_unique(path: Path) -> None:
     plan = resolve(load(path))
     assert plan.networks is not None
-    found = entries(plan)
+    found = read_entries(plan)
     assert len(set(found.values())) == len(found)
     for pool in plan.pools:
         assert [found[name] for name in pool.hosts] == [pool.addresses[index] for index in range(pool.nodes)]
@@ -55,11 +55,11 @@ def test_every_address_is_in_a_served_subnet(path: Path) -> None:
     rows = [line.split(",") for line in bundle["subnets.csv"].splitlines()]
     assert rows[0] == ["name", "role", "subnet", "gateway", "used"]
     blocks = {row[0]: ipaddress.ip_network(row[2]) for row in rows[1:]}
-    for name, address in entries(plan).items():
+    for name, address in read_entries(plan).items():
         assert sum(ipaddress.ip_address(address) in block for block in blocks.values()) == 1, (name, address)
     for row in rows[1:]:
         if row[3]:
-            assert ipaddress.ip_address(row[3]) in blocks[row[0]] and row[3] not in entries(plan).values()
+            assert ipaddress.ip_address(row[3]) in blocks[row[0]] and row[3] not in read_entries(plan).values()
         if row[1] in ("in-band", "bmc", "switch"):
             block = blocks[row[0]]
             assert f"dhcp-range=set:{row[0]},{block.network_address},static,{block.netmask}," in bundle["dnsmasq.conf"]
@@ -104,7 +104,7 @@ def test_the_inventory_uses_ranges_and_has_each_node_once() -> None:
 
 def test_mac_addresses_make_reservations(tmp_path: Any) -> None:
     (tmp_path / "macs.csv").write_text("train-0001,in-band,02:00:00:00:00:01\ntrain-0002,bmc,02:00:00:00:00:02\n")
-    plan = from_file(tmp_path, network={"macs": "macs.csv"})
+    plan = plan_file(tmp_path, network={"macs": "macs.csv"})
     bundle = render(plan, "hosts")
     lines = bundle["dhcp-hosts"].splitlines()
     assert "02:00:00:00:00:01,10.1.0.1,train-0001" in lines and "train-0002,10.1.0.2" in lines
@@ -112,4 +112,4 @@ def test_mac_addresses_make_reservations(tmp_path: Any) -> None:
     kea = json.loads(bundle["kea-dhcp4.json"])["Dhcp4"]
     assert [len(subnet["reservations"]) for subnet in kea["subnet4"]] == [1, 1, 0]
     assert "2 MAC addresses" in bundle["INSTALL.md"]
-    assert "kea-dhcp4.json" not in render(from_file(tmp_path), "hosts")
+    assert "kea-dhcp4.json" not in render(plan_file(tmp_path), "hosts")

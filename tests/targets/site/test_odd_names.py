@@ -1,4 +1,4 @@
-"""Whatever a product is called, every table and document of the site parses, and says that name."""
+"""With any name of a product, every table and document of the site parses, and has that name."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ TEXTS = st.text(
 )
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def rows(text: str) -> list[dict[str, Any]]:
+def read_rows(text: str) -> list[dict[str, Any]]:
     found = list(csv.DictReader(io.StringIO(text), strict=True))
     assert all(None not in row and None not in row.values() for row in found)  # as many cells as there are names
     return found
@@ -52,7 +52,7 @@ def rows(text: str) -> list[dict[str, Any]]:
 def test_names_of_products_are_not_changed(one: str, other: str) -> None:
     if one.strip() != one or other.strip() != other:
         return  # NetBox takes the spaces away
-    text = SPEC.replace("PRODUCT1", quoted(one)).replace("PRODUCT2", quoted(other)).replace("PART", quoted(one))
+    text = SPEC.replace("PRODUCT1", quote(one)).replace("PRODUCT2", quote(other)).replace("PART", quote(one))
     plan = resolve(loads(text))
     assert not plan.errors, plan.errors
     files = render(plan, "cabling")
@@ -62,23 +62,23 @@ def test_names_of_products_are_not_changed(one: str, other: str) -> None:
     assert {first, second} <= models and len({item["slug"] for item in types.values()}) == len(types)
     assert all(item["slug"].strip("-0123456789abcdefghijklmnopqrstuvwxyz_") == "" for item in types.values())
     assert next(item for item in types.values() if item["model"] == first)["part_number"] == one
-    devices = {row["name"]: row["device_type"] for row in rows(files["netbox/6-devices.csv"])}
+    devices = {row["name"]: row["device_type"] for row in read_rows(files["netbox/6-devices.csv"])}
     assert (devices["one-01"], devices["other-01"]) == (first, second)
     assert set(devices.values()) <= models
     for path, content in files.items():
         if path.endswith(".csv"):
-            for row in rows(content):
+            for row in read_rows(content):
                 assert not any(cell.startswith(("=", "@")) for cell in row.values()), path
     for target in ("bom", "racks", "hosts", "ethernet"):
         for path, content in render(plan, target).items():
             if path.endswith(".csv"):
-                for row in rows(content):
+                for row in read_rows(content):
                     assert not any(cell.startswith(("=", "@")) for cell in row.values()), path
             elif path.endswith((".yaml", ".yml")):
                 yaml.safe_load(content)
 
 
-def test_inventory_names_stay_text() -> None:
+def test_inventory_names_remain_text() -> None:
     plan = resolve(
         loads(
             SPEC.replace("name: odd", "name: 'on'")

@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 import pytest
-from plan.test_resolve import planned, train
+from plan.test_resolve import build_pools, plan_spec
 from samples import ROOT
 
 from supercloud.plan.model.plan import Plan
@@ -25,11 +25,11 @@ STORE = {
 }
 
 
-def site(rack: dict[str, Any], management: dict[str, Any]) -> Plan:
-    return planned(
+def build_site(rack: dict[str, Any], management: dict[str, Any]) -> Plan:
+    return plan_spec(
         catalog=str(ROOT / "examples" / "07-storage" / "catalog"),
         storage=[STORE],
-        pools=[train("dgx-h100", 8)[0] | {"fabrics": ["management"]}],
+        pools=[build_pools("dgx-h100", 8)[0] | {"fabrics": ["management"]}],
         fabrics=[MANAGEMENT],
         facility={
             "rack": {"type": "eia-48u", "nodes": 2} | rack,
@@ -39,7 +39,7 @@ def site(rack: dict[str, Any], management: dict[str, Any]) -> Plan:
     )
 
 
-def rows(plan: Plan, target: str, file: str) -> list[dict[str, str]]:
+def read_rows(plan: Plan, target: str, file: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(render(plan, target)[file])))
 
 
@@ -55,12 +55,14 @@ def rows(plan: Plan, target: str, file: str) -> list[dict[str, str]]:
 def test_all_files_have_the_same_number_of_pdus(
     rack: dict[str, Any], management: dict[str, Any], places: list[str]
 ) -> None:
-    plan = site(rack, management)
-    bill = [row for row in rows(plan, "bom", "bom.csv") if row["item"].startswith("power distribution unit")]
-    names = {row["pdu"] for row in rows(plan, "racks", "circuits.csv")}
+    plan = build_site(rack, management)
+    bill = [row for row in read_rows(plan, "bom", "bom.csv") if row["item"].startswith("power distribution unit")]
+    names = {row["pdu"] for row in read_rows(plan, "racks", "circuits.csv")}
     assert sum(int(row["count"]) for row in bill) == len(names) > 0
-    assert {row["name"] for row in rows(plan, "racks", "contents.csv") if row["what"] == "pdu"} == names
-    assert {row["a_device"] for row in rows(plan, "cabling", "management.csv") if "pdu" in row["a_device"]} == names
+    assert {row["name"] for row in read_rows(plan, "racks", "contents.csv") if row["what"] == "pdu"} == names
+    assert {
+        row["a_device"] for row in read_rows(plan, "cabling", "management.csv") if "pdu" in row["a_device"]
+    } == names
     assert plan.networks
     assert [len(run.owners) for run in plan.networks.bmcs if run.group == "pdu"] == [len(names)]
     assert plan.facility

@@ -1,4 +1,4 @@
-"""Racks as files: each thing once, in its unit; tables add up; pictures are well formed."""
+"""Racks as files: each device once, in its unit; tables add up; pictures are well formed."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def plan() -> Plan:
     return plan
 
 
-def table(plan: Plan, name: str) -> list[dict[str, str]]:
+def read_table(plan: Plan, name: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(render(plan, "racks")[name])))
 
 
 def test_devices_are_mounted_once_without_overlap(plan: Plan) -> None:
-    rows = table(plan, "contents.csv")
+    rows = read_table(plan, "contents.csv")
     names = Counter(row["name"] for row in rows)
     assert max(names.values()) == 1
     for pool in plan.pools:
@@ -72,13 +72,13 @@ def test_devices_are_mounted_once_without_overlap(plan: Plan) -> None:
 
 def test_power_of_the_racks_is_that_of_the_hall(plan: Plan) -> None:
     assert plan.facility
-    rows = table(plan, "racks.csv")
+    rows = read_table(plan, "racks.csv")
     assert sum(float(row["kw"]) for row in rows) == pytest.approx(plan.facility.it_power.to("kW"))
     assert {row["zone"] for row in rows if row["type"] == "gb200-nvl72"} == {"1", "2"}
 
 
 def test_circuits_alternate_over_the_feeds(plan: Plan) -> None:
-    rows = table(plan, "circuits.csv")
+    rows = read_table(plan, "circuits.csv")
     assert [row["feed"] for row in rows] == ["A", "B", "C"] * 3
     first = next(row for row in rows if row["product"].startswith("raritan"))
     assert (first["product"], first["load_kw"], first["load_after_loss_kw"]) == ("raritan-px3-5878i2r", "13.6", "20.4")
@@ -86,12 +86,12 @@ def test_circuits_alternate_over_the_feeds(plan: Plan) -> None:
 
 
 def test_each_cooling_zone_has_its_own_cdus(plan: Plan) -> None:
-    rows = table(plan, "cooling.csv")
+    rows = read_table(plan, "cooling.csv")
     assert [(row["zone"], row["needed"], row["spare"]) for row in rows] == [("1", "1", "1"), ("2", "1", "1")]
     assert rows[0]["racks"] == "r01-01 … r01-02"
 
 
-def test_elevations(plan: Plan) -> None:
+def test_elevations_show_each_kind_of_rack(plan: Plan) -> None:
     bundle = render(plan, "racks")
     text = bundle["elevations.txt"]
     assert "4 × compute in gb200-nvl72, 132 kW: r01-01" in text and "train-0018  dgx-gb200" in text
@@ -114,9 +114,9 @@ def test_rendering_examples_is_deterministic(example: Path) -> None:
 
 
 def test_rows_add_up(plan: Plan) -> None:
-    rows = table(plan, "rows.csv")
+    rows = read_table(plan, "rows.csv")
     assert plan.layout and len(rows) == plan.layout.row_count
     assert sum(int(row["racks"]) for row in rows) == len(plan.layout.racks)
     assert sum(float(row["kw"]) for row in rows) == pytest.approx(
-        sum(float(row["kw"]) for row in table(plan, "racks.csv"))
+        sum(float(row["kw"]) for row in read_table(plan, "racks.csv"))
     )

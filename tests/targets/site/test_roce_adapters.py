@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plan.test_resolve import planned
+from plan.test_resolve import plan_spec
 
 from supercloud.plan.build.kubernetes.fabrics import build_nccl_environment
 from supercloud.plan.model.plan import Plan
@@ -28,7 +28,7 @@ def plan() -> Plan:
         ("nv", "dgx-h100", ["compute"]),
         ("gd", "gaudi3-8", ["other", "data"]),
     ]
-    found = planned(
+    found = plan_spec(
         pools=[{"name": name, "machine": machine, "nodes": 4, "fabrics": fabrics} for name, machine, fabrics in pools],
         fabrics=[
             {"name": "compute", **_SWITCHED},
@@ -45,7 +45,7 @@ def bundle(plan: Plan) -> Bundle:
     return render(plan, "roce")
 
 
-def _files(bundle: Bundle, folder: str) -> set[str]:
+def _list_files(bundle: Bundle, folder: str) -> set[str]:
     return {path.removeprefix(f"{folder}/") for path in bundle if path.startswith(f"{folder}/")}
 
 
@@ -58,7 +58,7 @@ def test_adapters_are_configured_with_the_tool_of_their_vendor(bundle: Bundle) -
 
 
 def test_adapters_without_a_known_tool_have_a_finding_and_no_script(plan: Plan, bundle: Bundle) -> None:
-    assert _files(bundle, "other/nodes/gd") == {"roce-rails.sh", "roce-other.service"}
+    assert _list_files(bundle, "other/nodes/gd") == {"roce-rails.sh", "roce-other.service"}
     assert "roce-qos" not in bundle["other/nodes/gd/roce-other.service"]
     assert "roce-qos" in bundle["data/nodes/gd/roce-data.service"]
     (finding,) = [item for item in plan.findings if item.check == "roce-host-qos"]
@@ -87,8 +87,12 @@ def test_install_lists_the_software_of_hosts(bundle: Bundle) -> None:
 
 def test_each_collective_library_has_its_configuration_file(plan: Plan, bundle: Bundle) -> None:
     """NCCL reads /etc/nccl.conf, RCCL /etc/rccl.conf, HCCL of Gaudi neither."""
-    assert "nccl.conf" in _files(bundle, "compute/nodes/nv") and "rccl.conf" not in _files(bundle, "compute/nodes/nv")
-    assert "rccl.conf" in _files(bundle, "compute/nodes/amd") and "nccl.conf" not in _files(bundle, "compute/nodes/amd")
+    assert "nccl.conf" in _list_files(bundle, "compute/nodes/nv") and "rccl.conf" not in _list_files(
+        bundle, "compute/nodes/nv"
+    )
+    assert "rccl.conf" in _list_files(bundle, "compute/nodes/amd") and "nccl.conf" not in _list_files(
+        bundle, "compute/nodes/amd"
+    )
     assert "NCCL_IB_GID_INDEX=1\n" in bundle["compute/nodes/amd/rccl.conf"]
     assert "NCCL_IB_GID_INDEX=3\n" in bundle["compute/nodes/nv/nccl.conf"]
     assert "`nccl.conf` or `rccl.conf` to `/etc`" in bundle["INSTALL.md"]
@@ -112,7 +116,7 @@ def test_every_dscp_and_priority_is_mapped_once(bundle: Bundle) -> None:
 
 
 @pytest.mark.parametrize("pool, fabric", [("amd", "compute"), ("gd", "data")])
-def test_scripts_are_sound(bundle: Bundle, tmp_path: Path, pool: str, fabric: str) -> None:
+def test_scripts_pass_shellcheck(bundle: Bundle, tmp_path: Path, pool: str, fabric: str) -> None:
     script = tmp_path / "roce-qos.sh"
     script.write_text(bundle[f"{fabric}/nodes/{pool}/roce-qos.sh"])
     command: list[Any] = [Path(sys.executable).with_name("shellcheck"), script]

@@ -12,8 +12,8 @@ import jsonschema
 import pytest
 import yaml
 from nvue_schema import NVUE
-from plan.test_resolve import planned, train
-from roce_plans import DIALECTS, ROCE, plan_of
+from plan.test_resolve import build_pools, plan_spec
+from roce_plans import DIALECTS, ROCE, build_plan
 from samples import ROOT
 
 from supercloud.plan.resolve import resolve
@@ -27,7 +27,7 @@ def test_routing_is_the_same_in_all_dialects() -> None:
     """(AS number, loopback, prefix, paths, sessions with the AS number expected) of every switch."""
     found = []
     for dialect in DIALECTS:
-        bundle = render(plan_of(dialect, routing={"bfd": True}), "roce")
+        bundle = render(build_plan(dialect, routing={"bfd": True}), "roce")
         said: dict[str, Any] = {}
         for path, text in bundle.items():
             name = re.search(r"compute-(leaf|spine)-\d+", path)
@@ -64,33 +64,33 @@ def test_routing_is_the_same_in_all_dialects() -> None:
     assert all(said == found[0] for said in found)
 
 
-def nulls(data: Any, path: str = "") -> list[str]:
+def list_nulls(data: Any, path: str = "") -> list[str]:
     items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
-    return [path] if data is None else [found for key, value in items for found in nulls(value, f"{path}.{key}")]
+    return [path] if data is None else [found for key, value in items for found in list_nulls(value, f"{path}.{key}")]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_fabric_of_one_leaf_has_no_bgp_sessions(dialect: str) -> None:
     """NVUE was given ``neighbor:`` with nothing in it, and INSTALL.md asked for 0 next hops."""
     fabric = {"name": "compute", "kind": "roce", "shape": "fat-tree", "switch": "nvidia-sn5600", "os": dialect}
-    plan = planned(pools=train("dgx-h100", 4), fabrics=[fabric])
+    plan = plan_spec(pools=build_pools("dgx-h100", 4), fabrics=[fabric])
     assert not plan.errors and plan.fabrics[0].count_switches("leaf") == 1, plan.errors
     bundle = render(plan, "roce")
     for path, text in bundle.items():
         if path.endswith(".yaml"):
             data = yaml.safe_load(text)
             jsonschema.validate(data, NVUE)
-            assert not nulls(data), path
+            assert not list_nulls(data), path
         assert "(0)" not in text and "redistribute connected" not in text
     install = bundle["INSTALL.md"]
     assert "bgp summary" not in install and "session names" not in install and "show ip route connected" in install
-    assert "bgp summary" in render(plan_of(dialect), "roce")["INSTALL.md"]
+    assert "bgp summary" in render(build_plan(dialect), "roce")["INSTALL.md"]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_scripts_are_sound(dialect: str, tmp_path: Any) -> None:
+def test_scripts_pass_shellcheck(dialect: str, tmp_path: Any) -> None:
     for machine in ("dgx-h100", "dgx-h200"):
-        plan = planned(pools=train(machine, 16), fabrics=[ROCE | {"os": dialect}])
+        plan = plan_spec(pools=build_pools(machine, 16), fabrics=[ROCE | {"os": dialect}])
         for path, text in render(plan, "roce").items():
             if path.endswith(".sh"):
                 (tmp_path / "script.sh").write_text(text)
@@ -102,7 +102,7 @@ def test_scripts_are_sound(dialect: str, tmp_path: Any) -> None:
                 assert done.returncode == 0, (path, done.stdout)
 
 
-def test_files_of_1600_switches() -> None:
+def test_files_of_1600_switches_are_small() -> None:
     plan = resolve(load(ROOT / "examples/04-roce-24k/cluster.yaml"))
     bundle = render(plan, "roce")
     own = [path for path in bundle if re.search(r"compute-(leaf|spine|core)-\d+", path)]
@@ -111,16 +111,16 @@ def test_files_of_1600_switches() -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_loading_keeps_users_and_access(dialect: str) -> None:
-    """The files have no users or AAA of the site: whoever replaces a whole configuration with them is locked out."""
-    bundle = render(plan_of(dialect), "roce")
+def test_loading_a_configuration_keeps_users_and_access(dialect: str) -> None:
+    """The files have no users or AAA of the site: replacing a whole configuration with them would lock users out."""
+    bundle = render(build_plan(dialect), "roce")
     text = bundle["INSTALL.md"]
     steps = [line for block in re.findall(r"^```\n(.*?)^```", text, re.M | re.S) for line in block.splitlines()]
     assert steps
     replacing = r"configure replace|config reload|config replace|startup-config|\S+ /etc/sonic/config_db\.json$"
     assert not [step for step in steps if re.search(replacing, step)]
     kept = {"eos": ("commit timer", "supercloud commit"), "nvue": ("apply --confirm", "apply --confirm-yes")}
-    if dialect in kept:  # what cuts the session off is taken back by itself
+    if dialect in kept:  # a change that disconnects the session is reverted automatically
         first, then = (next(at for at, step in enumerate(steps) if item in step) for item in kept[dialect])
         assert first < then
     if dialect == "nvue":  # which takes full paths only
@@ -128,6 +128,6 @@ def test_loading_keeps_users_and_access(dialect: str) -> None:
         assert len(patches) == 2 and all('patch "$PWD/' in step for step in patches)
     if dialect == "sonic":  # nothing is called like the file that `config reload` reads
         assert not [path for path in bundle if path.endswith("config_db.json")]
-    if dialect == "eos":  # SSH listens in the default VRF only, unless it is told
+    if dialect == "eos":  # SSH listens in the default VRF only, unless configured
         assert "\nmanagement ssh\n   vrf MGMT\n      no shutdown\n" in bundle["compute/leaf/compute-leaf-001.cfg"]
         assert "vrf MGMT\n   ip address" in bundle["compute/leaf/compute-leaf-001.cfg"]

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plan.test_resolve import planned, train
-from roce_plans import plan_of
+from plan.test_resolve import build_pools, plan_spec
+from roce_plans import build_plan
 from samples import ROOT
 
 from supercloud.plan.resolve import resolve
@@ -21,7 +21,11 @@ pytestmark = pytest.mark.slow
 
 
 def test_nodes_compute_the_addresses_of_the_plan(tmp_path: Any) -> None:
-    for plan in (plan_of("frr"), plan_of("frr", planes=2), resolve(load(ROOT / "examples/04-roce-24k/cluster.yaml"))):
+    for plan in (
+        build_plan("frr"),
+        build_plan("frr", planes=2),
+        resolve(load(ROOT / "examples/04-roce-24k/cluster.yaml")),
+    ):
         assert plan.networks is not None
         (underlay,) = plan.networks.underlays
         script = tmp_path / "rails.sh"
@@ -41,7 +45,7 @@ def test_nodes_compute_the_addresses_of_the_plan(tmp_path: Any) -> None:
 def test_missing_interfaces_get_no_address(tmp_path: Any) -> None:
     """The file of the first interface was written before the script ended at /proc/sys."""
     script = tmp_path / "rails.sh"
-    script.write_text(render(plan_of("frr"), "roce")["compute/nodes/train/roce-rails.sh"])
+    script.write_text(render(build_plan("frr"), "roce")["compute/nodes/train/roce-rails.sh"])
     environment = {"PATH": "/usr/bin:/bin", "DESTDIR": str(tmp_path)}
     done = subprocess.run(
         ["bash", str(script), "networkd", "train-0001"], env=environment, capture_output=True, text=True
@@ -52,7 +56,7 @@ def test_missing_interfaces_get_no_address(tmp_path: Any) -> None:
 
 
 def run_rails(tmp_path: Path, script: str, how: str, host: str) -> None:
-    """Run roce-rails.sh below a folder; ``ip`` notes what it is told in ``calls``."""
+    """Run roce-rails.sh below a folder; ``ip`` records its arguments in ``calls``."""
     names = re.findall(r'^ +"\d+ \d+ (\S+) ', script, re.M)
     for folder in (
         "etc/systemd/network",
@@ -73,7 +77,7 @@ def run_rails(tmp_path: Path, script: str, how: str, host: str) -> None:
 @pytest.mark.parametrize("planes", [1, 2])
 def test_programs_without_a_bound_address_reach_the_fabric(planes: int, tmp_path: Path) -> None:
     """Its block was in the tables of single addresses only: clients of storage went to the in-band router."""
-    plan = plan_of("frr", planes=planes)
+    plan = build_plan("frr", planes=planes)
     assert plan.networks is not None
     (underlay,) = plan.networks.underlays
     assert not underlay.wiring.has_disjoint_rails
@@ -107,7 +111,7 @@ def test_programs_without_a_bound_address_reach_the_fabric(planes: int, tmp_path
 
 def test_programs_must_bind_an_address_if_rails_are_disjoint(tmp_path: Path) -> None:
     fabric = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600", "pod": "rail"}
-    plan = planned(pools=train("dgx-h100", 16), fabrics=[fabric])
+    plan = plan_spec(pools=build_pools("dgx-h100", 16), fabrics=[fabric])
     assert plan.networks is not None and plan.networks.underlays[0].wiring.has_disjoint_rails
     bundle = render(plan, "roce")
     run_rails(tmp_path, bundle["compute/nodes/train/roce-rails.sh"], "ip", "train-0001")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from roce_plans import DIALECTS, plan_of
+from roce_plans import DIALECTS, build_plan
 
 from supercloud.primitives.bundle import Bundle
 from supercloud.targets import render
@@ -30,7 +30,7 @@ ODD = {
 
 @dataclass(frozen=True)
 class Said:
-    """What a switch says of the contract."""
+    """The QoS policy in the configuration of a switch."""
 
     dscp: tuple[int, int]
     """DSCP and priority of data."""
@@ -41,16 +41,16 @@ class Said:
     mtu: int
 
 
-def numbers(text: str, pattern: str) -> list[tuple[int, ...]]:
+def find_numbers(text: str, pattern: str) -> list[tuple[int, ...]]:
     found = [tuple(map(int, item)) for item in re.findall(pattern, text)]
     assert found, pattern
     return found
 
 
-def eos(bundle: Bundle) -> Said:
+def read_eos(bundle: Bundle) -> Said:
     text = bundle["compute/leaf/qos.cfg"]
-    maps = numbers(text, r"qos map dscp (\d+) to traffic-class (\d+)")
-    low, high, chance = numbers(
+    maps = find_numbers(text, r"qos map dscp (\d+) to traffic-class (\d+)")
+    low, high, chance = find_numbers(
         text,
         r"minimum-threshold (\d+) kbytes maximum-threshold (\d+) kbytes max-mark-"
         r"probability (\d+)",
@@ -60,16 +60,16 @@ def eos(bundle: Bundle) -> Said:
     return Said(maps[0], maps[1], lossless, (low * 1000, high * 1000, chance), mtu)  # type: ignore[arg-type]
 
 
-def frr(bundle: Bundle) -> Said:
+def read_frr(bundle: Bundle) -> Said:
     text = bundle["compute/leaf/qos.sh"]
-    (maps,) = numbers(text, r"dscp-prio (\d+):(\d) (\d+):(\d)")
+    (maps,) = find_numbers(text, r"dscp-prio (\d+):(\d) (\d+):(\d)")
     (ecn,) = re.findall(r" min (\d+) max (\d+) .*\n.*probability ([\d.]+) .* ecn\n", text)
     lossless = frozenset(map(int, re.findall(r"all:off (\d):on", text)))
     (mtu,) = map(int, re.findall(r" mtu (\d+)", text))
     return Said(maps[:2], maps[2:], lossless, (int(ecn[0]), int(ecn[1]), round(float(ecn[2]) * 100)), mtu)  # type: ignore[arg-type]
 
 
-def nvue(bundle: Bundle) -> Said:
+def read_nvue(bundle: Bundle) -> Said:
     (patch,) = yaml.safe_load(bundle["compute/leaf/qos.yaml"])
     qos = patch["set"]["qos"]
     data, cnp = ((int(key), value["switch-priority"]) for key, value in qos["mapping"]["roce"]["dscp"].items())
@@ -80,7 +80,7 @@ def nvue(bundle: Bundle) -> Said:
     return Said(data, cnp, frozenset(map(int, qos["pfc"]["roce"]["switch-priority"])), ecn, mtu)
 
 
-def sonic(bundle: Bundle) -> Said:
+def read_sonic(bundle: Bundle) -> Said:
     tables = json.loads(bundle["compute/leaf/qos.json"])
     mapped = {int(key): int(value) for key, value in tables["DSCP_TO_TC_MAP"]["ROCE"].items()}
     assert sorted(mapped) == list(range(64))
@@ -94,12 +94,12 @@ def sonic(bundle: Bundle) -> Said:
     return Said(data, cnp, frozenset(map(int, lossless.split(","))), ecn, mtu)  # type: ignore[arg-type]
 
 
-READERS = {"eos": eos, "frr": frr, "nvue": nvue, "sonic": sonic}
+READERS = {"eos": read_eos, "frr": read_frr, "nvue": read_nvue, "sonic": read_sonic}
 
 
 @pytest.mark.parametrize("qos", [{}, ODD], ids=["as in the catalog", "declared"])
 def test_all_dialects_and_nodes_have_the_same_qos_policy(qos: dict[str, Any]) -> None:
-    plans = {dialect: plan_of(dialect, qos=qos) for dialect in DIALECTS}
+    plans = {dialect: build_plan(dialect, qos=qos) for dialect in DIALECTS}
     bundles = {dialect: render(plan, "roce") for dialect, plan in plans.items()}
     said = {READERS[dialect](bundle) for dialect, bundle in bundles.items()}
     assert len(said) == 1, said
@@ -125,7 +125,7 @@ def test_all_dialects_and_nodes_have_the_same_qos_policy(qos: dict[str, Any]) ->
 
 
 def test_oversubscribed_tiers_have_lower_ecn_thresholds() -> None:
-    plan = plan_of("sonic", oversubscription={"leaf": 2}, leaf_up=None)
+    plan = build_plan("sonic", oversubscription={"leaf": 2}, leaf_up=None)
     bundle = render(plan, "roce")
     marks = {
         tier: json.loads(bundle[f"compute/{tier}/qos.json"])["WRED_PROFILE"]["ROCE_ECN"]["green_min_threshold"]

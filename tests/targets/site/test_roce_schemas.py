@@ -12,8 +12,8 @@ import jsonschema
 import pytest
 import yaml
 from nvue_schema import NVUE
-from nvue_words import RENAMED, commands, uses
-from roce_plans import plan_of
+from nvue_words import RENAMED, iter_commands, uses
+from roce_plans import build_plan
 
 from supercloud.primitives.bundle import Bundle
 from supercloud.targets import render
@@ -33,7 +33,7 @@ DIGITS = {"type": "string", "pattern": r"^\d+$"}
 PRIORITY = {"type": "string", "pattern": r"^([0-7](,[0-7])*)?$"}
 
 
-def table(key: str, fields: dict[str, Any], **more: Any) -> dict[str, Any]:
+def build_table(key: str, fields: dict[str, Any], **more: Any) -> dict[str, Any]:
     entry = {"type": "object", "properties": fields, "additionalProperties": False} | more
     return {"type": "object", "patternProperties": {key: entry}, "additionalProperties": False}
 
@@ -53,7 +53,7 @@ SONIC = {
     "type": "object",
     "additionalProperties": False,
     "properties": {
-        "DEVICE_METADATA": table(
+        "DEVICE_METADATA": build_table(
             r"^localhost$",
             {
                 "hostname": {"type": "string", "maxLength": 63},
@@ -62,10 +62,12 @@ SONIC = {
                 "docker_routing_config_mode": {"enum": ["unified", "split", "separated", "split-unified"]},
             },
         ),
-        "INTERFACE": table(PORT + r"(\|[\d.]+/\d+)?$", {"ipv6_use_link_local_only": {"enum": ["enable", "disable"]}}),
-        "LOOPBACK_INTERFACE": table(r"^Loopback\d+(\|[\d.]+/32)?$", {}),
-        "MGMT_INTERFACE": table(r"^eth0\|[\d.]+/\d+$", {"gwaddr": TEXT}),
-        "PORT": table(
+        "INTERFACE": build_table(
+            PORT + r"(\|[\d.]+/\d+)?$", {"ipv6_use_link_local_only": {"enum": ["enable", "disable"]}}
+        ),
+        "LOOPBACK_INTERFACE": build_table(r"^Loopback\d+(\|[\d.]+/32)?$", {}),
+        "MGMT_INTERFACE": build_table(r"^eth0\|[\d.]+/\d+$", {"gwaddr": TEXT}),
+        "PORT": build_table(
             PORT + "$",
             {
                 "description": {"type": "string", "maxLength": 255},
@@ -73,12 +75,12 @@ SONIC = {
                 "admin_status": {"enum": ["up", "down"]},
             },
         ),
-        "CABLE_LENGTH": table(r"^AZURE$", {}, additionalProperties={"type": "string", "pattern": r"^\d+m$"}),
+        "CABLE_LENGTH": build_table(r"^AZURE$", {}, additionalProperties={"type": "string", "pattern": r"^\d+m$"}),
         "DSCP_TO_TC_MAP": MAP,
         "MAP_PFC_PRIORITY_TO_QUEUE": MAP,
         "TC_TO_PRIORITY_GROUP_MAP": MAP,
         "TC_TO_QUEUE_MAP": MAP,
-        "PFC_WD": table(
+        "PFC_WD": build_table(
             rf"^GLOBAL$|{PORT}$",
             {
                 "POLL_INTERVAL": DIGITS,
@@ -87,7 +89,7 @@ SONIC = {
                 "restoration_time": DIGITS,
             },
         ),
-        "PORT_QOS_MAP": table(
+        "PORT_QOS_MAP": build_table(
             rf"^global$|{PORT}$",
             {
                 "dscp_to_tc_map": TEXT,
@@ -98,9 +100,9 @@ SONIC = {
                 "pfcwd_sw_enable": PRIORITY,
             },
         ),
-        "QUEUE": table(PORT + r"\|[0-7]$", {"scheduler": TEXT, "wred_profile": TEXT}),
-        "SCHEDULER": table(r"^[\w.]+$", {"type": {"enum": ["DWRR", "WRR", "STRICT"]}, "weight": DIGITS}),
-        "WRED_PROFILE": table(
+        "QUEUE": build_table(PORT + r"\|[0-7]$", {"scheduler": TEXT, "wred_profile": TEXT}),
+        "SCHEDULER": build_table(r"^[\w.]+$", {"type": {"enum": ["DWRR", "WRR", "STRICT"]}, "weight": DIGITS}),
+        "WRED_PROFILE": build_table(
             r"^[a-zA-Z0-9][-a-zA-Z0-9_]{0,31}$",
             {
                 "ecn": {"enum": ["ecn_none", "ecn_green", "ecn_all"]},
@@ -113,7 +115,7 @@ SONIC = {
 
 
 def test_sonic_fragments_match_its_yang_models() -> None:
-    bundle = render(plan_of("sonic"), "roce")
+    bundle = render(build_plan("sonic"), "roce")
     fragments = {path: json.loads(text) for path, text in bundle.items() if path.endswith(".json")}
     assert len(fragments) > 4
     for fragment in fragments.values():
@@ -142,7 +144,7 @@ def test_nvue_files_match_the_object_model() -> None:
     variants: list[dict[str, Any]] = [{}, {"routing": {"bfd": True}}, {"qos": {"dscp": 24, "priority": 4, "mtu": 9100}}]
     for changes in variants:
         profiles: set[str] = set()
-        for path, text in render(plan_of("nvue", **changes), "roce").items():
+        for path, text in render(build_plan("nvue", **changes), "roce").items():
             if not path.endswith(".yaml"):
                 continue
             data = yaml.safe_load(text)
@@ -174,19 +176,19 @@ def test_nvue_files_match_the_object_model() -> None:
     assert len(list(check.iter_errors(broken))) == 2
 
 
-def nvue_commands(bundle: Bundle) -> set[str]:
+def list_nvue_commands(bundle: Bundle) -> set[str]:
     return {
         command
         for path, text in bundle.items()
         if path.endswith(".yaml")
-        for command in commands(yaml.safe_load(text)[0]["set"])
+        for command in iter_commands(yaml.safe_load(text)[0]["set"])
     }
 
 
 def test_nvue_files_use_the_keys_of_their_release() -> None:
     """They had the words up to 5.14 and named no release, while the catalog quoted the pages of 5.15."""
-    bundle = render(plan_of("nvue", routing={"bfd": True}), "roce")
-    said = nvue_commands(bundle)
+    bundle = render(build_plan("nvue", routing={"bfd": True}), "roce")
+    said = list_nvue_commands(bundle)
     assert not [command for command in said for old in RENAMED if uses(command, old)]
     assert not [command for command in said if command.split()[-1] in ("on", "off") or " enable " in command]
     used = [old for old, new in RENAMED.items() if any(uses(command, new) for command in said)]
@@ -203,7 +205,7 @@ def test_nvue_files_use_the_keys_of_their_release() -> None:
 @pytest.mark.parametrize("release, loads", [("5.14.0", False), ("5.9.2", False), ("5.15.0", True), ("5.16.1", True)])
 def test_loading_is_refused_on_releases_with_other_keys(release: str, loads: bool, tmp_path: Path) -> None:
     (tmp_path / "os-release").write_text(f'NAME="Cumulus Linux"\nVERSION_ID={release}\nID=cumulus-linux\n')
-    text = render(plan_of("nvue"), "roce")["INSTALL.md"]
+    text = render(build_plan("nvue"), "roce")["INSTALL.md"]
     blocks = re.findall(r"^```\n(.*?)^```", text, re.M | re.S)
     check = blocks[0].replace("/etc/os-release", str(tmp_path / "os-release"))
     assert "nv config" not in check and str(tmp_path) in check and "nv config patch" in blocks[1]

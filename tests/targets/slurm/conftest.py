@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from slurm_hosts import SMI, Host
-from slurm_plans import plan
+from slurm_plans import build_plan
 
 
 @pytest.fixture
 def node(tmp_path: Path) -> Host:
     """A healthy node: eight devices, a driver that sees them, eight links."""
-    found = plan()
+    found = build_plan()
     pool = found.pools[0]
     adapter = pool.machine.adapters[0].model_copy(update={"devices": ("mlx5_0", "mlx5_1")})
     machine = pool.machine.model_copy(update={"adapters": (adapter,)})

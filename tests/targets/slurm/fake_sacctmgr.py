@@ -33,7 +33,7 @@ def show_tres(text: str) -> str:
     return ",".join(f"{name}={parts[name]}" for name in ORDER if parts.get(name, "-1") != "-1")
 
 
-def rows() -> list[list[str]]:
+def list_rows() -> list[list[str]]:
     if noun == "cluster":
         return [[name] for name in data["clusters"] if name == options["cluster"]]
     if noun == "tres":
@@ -53,7 +53,7 @@ def rows() -> list[list[str]]:
 
 
 if verb == "show":
-    print("\n".join("|".join(row) for row in rows()))
+    print("\n".join("|".join(row) for row in list_rows()))
     sys.exit(0)
 if verb == "add":
     name = words[2]

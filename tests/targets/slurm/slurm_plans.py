@@ -17,29 +17,29 @@ RELEASES = ("22.05", "23.02", "23.11", "24.05", "24.11", "25.05", "25.11", "26.0
 CATALOG = Catalog()
 
 
-def h100(name: str = "train", nodes: int = 127, **more: Any) -> dict[str, Any]:
+def build_h100_pool(name: str = "train", nodes: int = 127, **more: Any) -> dict[str, Any]:
     return {"name": name, "machine": "dgx-h100", "nodes": nodes, "fabrics": ["compute"], **more}
 
 
-def gb200(name: str = "nvl", nodes: int = 72, **more: Any) -> dict[str, Any]:
+def build_gb200_pool(name: str = "nvl", nodes: int = 72, **more: Any) -> dict[str, Any]:
     return {"name": name, "machine": "dgx-gb200", "nodes": nodes, "fabrics": ["compute"], **more}
 
 
-def spec(version: str = "22.05", pools: list[dict[str, Any]] | None = None, **more: Any) -> dict[str, Any]:
+def build_spec(version: str = "22.05", pools: list[dict[str, Any]] | None = None, **more: Any) -> dict[str, Any]:
     scheduler = {"kind": "slurm", "version": version, **more.pop("scheduler", {})}
     fabric = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
     return {
         "name": "pod1",
         "site": {"kind": "onprem", "location": "stockholm"},
         "scheduler": scheduler,
-        "pools": pools or [h100()],
+        "pools": pools or [build_h100_pool()],
         "fabrics": [fabric],
         **more,
     }
 
 
-def plan(version: str = "22.05", pools: list[dict[str, Any]] | None = None, **more: Any) -> Plan:
-    return resolve(ClusterSpec.model_validate(spec(version, pools, **more)), CATALOG)
+def build_plan(version: str = "22.05", pools: list[dict[str, Any]] | None = None, **more: Any) -> Plan:
+    return resolve(ClusterSpec.model_validate(build_spec(version, pools, **more)), CATALOG)
 
 
 TENANTS = [
@@ -50,20 +50,27 @@ TENANTS = [
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {},
-    "tenants": {"tenants": TENANTS, "pools": [h100(spares=2)]},
+    "tenants": {"tenants": TENANTS, "pools": [build_h100_pool(spares=2)]},
     "no-accounting": {"scheduler": {"accounting": False}},
     "no-preemption": {"scheduler": {"preemption": False, "health_check_interval": "0 s"}, "tenants": TENANTS},
     "two-controllers": {"scheduler": {"controllers": [{"name": "a"}, {"name": "b"}], "database": {"name": "db"}}},
     "options": {"scheduler": {"options": {"returntoservice": "1", "SlurmctldDebug": "debug", "MailDomain": "a b#2"}}},
-    "nvl72": {"pools": [gb200(), h100(nodes=3, fabrics=[])]},
-    "short-domain": {"pools": [gb200(nodes=70)]},
-    "reserve": {"pools": [h100(reserve={"cores": 4, "memory": "64 GiB"}), h100("more", 5)]},
-    "mig": {"pools": [h100(slicing={"mig": {"1g.10gb": 7}, "accelerators": 2}), h100("whole", 8)]},
-    "shards": {"pools": [h100(slicing={"shards": 8}), h100("some", 4, slicing={"shards": 4, "accelerators": 1})]},
+    "nvl72": {"pools": [build_gb200_pool(), build_h100_pool(nodes=3, fabrics=[])]},
+    "short-domain": {"pools": [build_gb200_pool(nodes=70)]},
+    "reserve": {"pools": [build_h100_pool(reserve={"cores": 4, "memory": "64 GiB"}), build_h100_pool("more", 5)]},
+    "mig": {
+        "pools": [build_h100_pool(slicing={"mig": {"1g.10gb": 7}, "accelerators": 2}), build_h100_pool("whole", 8)]
+    },
+    "shards": {
+        "pools": [
+            build_h100_pool(slicing={"shards": 8}),
+            build_h100_pool("some", 4, slicing={"shards": 4, "accelerators": 1}),
+        ]
+    },
     "amd": {"pools": [{"name": "amd", "machine": "mi300x-8gpu", "nodes": 4}]},
     "gaudi": {"pools": [{"name": "gaudi", "machine": "gaudi3-8", "nodes": 4}]},
     "mixed": {
-        "pools": [h100(), {"name": "login", "machine": "management-server", "nodes": 2}],
+        "pools": [build_h100_pool(), {"name": "login", "machine": "management-server", "nodes": 2}],
         "scheduler": {
             "max_time": "3 d",
             "partitions": [
@@ -78,13 +85,13 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 @cache
-def variant(version: str, name: str) -> Plan:
+def build_variant(version: str, name: str) -> Plan:
     """A plan to render: what the release cannot grant is a warning, whatever else is left out."""
-    found = plan(version, **dict(VARIANTS[name].items()))
+    found = build_plan(version, **dict(VARIANTS[name].items()))
     return replace(found, findings=tuple(item for item in found.findings if not item.check.startswith("slurm-")))
 
 
-def tree_of(nodes: int, leaf: int, prefix: str = "train-", width: int = 4) -> Locality:
+def build_tree(nodes: int, leaf: int, prefix: str = "train-", width: int = 4) -> Locality:
     """Leaves of ``leaf`` nodes under one root."""
     hosts = HostRange(prefix, 1, nodes, width)
     starts = range(0, nodes, leaf)
@@ -98,19 +105,19 @@ def tree_of(nodes: int, leaf: int, prefix: str = "train-", width: int = 4) -> Lo
 _PAIR = re.compile(r'(\w+)=("[^"]*"|\S*)')
 
 
-def records(text: str) -> list[dict[str, str]]:
+def parse_records(text: str) -> list[dict[str, str]]:
     """Lines of a configuration file as mappings, keys in lower case."""
     lines = [re.sub(r"(?<!\\)#.*", "", line) for line in text.splitlines()]
     return [{key.lower(): value for key, value in _PAIR.findall(line)} for line in lines if line.strip()]
 
 
-def setting(text: str, key: str) -> str | None:
-    """The value of a key that has a line of its own."""
-    found = [record[key.lower()] for record in records(text) if list(record) == [key.lower()]]
+def get_setting(text: str, key: str) -> str | None:
+    """The value of a key that has a separate line."""
+    found = [record[key.lower()] for record in parse_records(text) if list(record) == [key.lower()]]
     assert len(found) < 2, f"{key} is set twice"
     return found[0] if found else None
 
 
-def lines_of(text: str, key: str) -> list[dict[str, str]]:
+def list_records(text: str, key: str) -> list[dict[str, str]]:
     """Records that begin with a key, without DEFAULT."""
-    return [item for item in records(text) if next(iter(item)) == key.lower() and item[key.lower()] != "DEFAULT"]
+    return [item for item in parse_records(text) if next(iter(item)) == key.lower() and item[key.lower()] != "DEFAULT"]

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 from slurm_hosts import SMI, Host
-from slurm_plans import plan
+from slurm_plans import build_plan
 
 from supercloud.catalog import Catalog
 from supercloud.catalog.kubernetes_parts import XidTable
 from supercloud.targets import render
 
 
-def _reason(host: Host) -> str:
+def _get_reason(host: Host) -> str:
     [update] = [line for line in host.asked if line.startswith("scontrol update")]
     assert "NodeName=train-0005 State=DRAIN Reason=health-check: " in update
     return update.split("health-check: ")[1]
@@ -28,7 +28,7 @@ def test_a_healthy_node_has_no_reason(node: Host) -> None:
     assert not any(line.startswith("scontrol") for line in node.asked)
 
 
-def test_bare_machine_is_healthy(node: Host) -> None:
+def test_a_machine_without_devices_is_healthy(node: Host) -> None:
     """Device files without a driver, no RDMA, no tools: what a machine for tests looks like."""
     for gone in ("proc", "sys"):
         shutil.rmtree(node.folder / "root" / gone)
@@ -46,10 +46,10 @@ def test_hosts_that_are_not_nodes_are_not_checked(node: Host) -> None:
     assert node.run("health-check.sh", SLURMD_NODENAME="ip-10-0-0-7").returncode == 1
 
 
-def test_missing_device(node: Host) -> None:
+def test_a_missing_device_file_drains_the_node(node: Host) -> None:
     (node.folder / "root/dev/nvidia3").unlink()
     assert node.run("health-check.sh", "quick").returncode == 1
-    assert _reason(node) == "7 of 8 accelerators: no /dev/nvidia3"
+    assert _get_reason(node) == "7 of 8 accelerators: no /dev/nvidia3"
 
 
 def test_device_files_may_be_numbered_in_steps(node: Host) -> None:
@@ -62,19 +62,19 @@ def test_device_files_may_be_numbered_in_steps(node: Host) -> None:
     assert node.run("health-check.sh").returncode == 0
     (node.folder / "root/dev/dri/renderD152").rename(node.folder / "root/dev/dri/renderD129")
     assert node.run("health-check.sh", "quick").returncode == 1
-    assert _reason(node) == "7 of 8 accelerators: no /dev/dri/renderD152"
+    assert _get_reason(node) == "7 of 8 accelerators: no /dev/dri/renderD152"
 
 
-def test_device_off_the_bus(node: Host) -> None:
+def test_a_device_off_the_bus_drains_the_node(node: Host) -> None:
     (node.folder / "root/proc/driver/nvidia/gpus/0000:3").rmdir()
     assert node.run("health-check.sh", "quick").returncode == 1
-    assert _reason(node) == "the driver sees 7 of 8 accelerators"
+    assert _get_reason(node) == "the driver sees 7 of 8 accelerators"
 
 
-def test_memory_errors(node: Host) -> None:
+def test_memory_errors_drain_the_node(node: Host) -> None:
     node.fake("nvidia-smi", SMI % 'echo "2, 3"; echo "3, [N/A]"')
     node.run("health-check.sh")
-    assert _reason(node) == "accelerator 2: 3 uncorrectable memory errors"
+    assert _get_reason(node) == "accelerator 2: 3 uncorrectable memory errors"
 
 
 @pytest.mark.slow
@@ -88,7 +88,7 @@ def test_memory_errors_are_reported_once_each(node: Host) -> None:
 @pytest.mark.slow
 def test_busy_nodes_are_checked(node: Host) -> None:
     """Except their disks, which a job may fill and empty again."""
-    text = render(plan(), "slurm")["slurm.conf"]
+    text = render(build_plan(), "slurm")["slurm.conf"]
     assert "HealthCheckNodeState=ANY,CYCLE\n" in text
     node.fake("df", 'echo head; echo "disk 100 99 1 99% /tmp"')
     step = node.folder / "root/proc/77"
@@ -97,12 +97,12 @@ def test_busy_nodes_are_checked(node: Host) -> None:
     assert node.run("health-check.sh").returncode == 0
     (step / "cmdline").write_bytes(b"/usr/sbin/slurmstepd\0infinity\0")  # the one of slurmd's scope has no job
     assert node.run("health-check.sh").returncode == 1
-    assert _reason(node) == "/tmp is 99% full"
+    assert _get_reason(node) == "/tmp is 99% full"
     node.said.unlink()
     (step / "cmdline").write_bytes(b"slurmstepd: [7.batch]\0\0\0")
     node.fake("dmesg", "echo '[ 200.5] NVRM: Xid (PCI:0000:3b:00): 79, x'")
     assert node.run("health-check.sh").returncode == 1
-    assert _reason(node) == "the driver reported Xid 79"
+    assert _get_reason(node) == "the driver reported Xid 79"
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_busy_nodes_are_checked(node: Host) -> None:
     ],
 )
 def test_only_processes_in_cgroups_of_slurmd_are_kept(job: Host, tmp_path: Path, line: str, inside: bool) -> None:
-    """A user names cgroups of their own as they like."""
+    """Users can give their cgroups any name."""
     text = (job.etc / "epilog.sh").read_text()
     function = re.search(r"^in_a_job\(\) \{.*?^\}\n", text, re.M | re.S)
     assert function is not None
@@ -129,13 +129,13 @@ def test_only_processes_in_cgroups_of_slurmd_are_kept(job: Host, tmp_path: Path,
     assert (subprocess.run(["bash", "-c", script], check=False).returncode == 0) == inside
 
 
-def test_xid_is_reported_once(node: Host) -> None:
+def test_an_xid_is_reported_once(node: Host) -> None:
     node.fake(
         "dmesg",
         "echo '[ 123.4] NVRM: Xid (PCI:0000:3b:00): 31, pid=1'; echo '[  200.5] NVRM: Xid (PCI:0000:3b:00): 79, x'",
     )
     assert node.run("health-check.sh").returncode == 1
-    assert _reason(node) == "the driver reported Xid 79"
+    assert _get_reason(node) == "the driver reported Xid 79"
     assert node.run("health-check.sh").returncode == 0
 
 
@@ -146,19 +146,19 @@ def test_a_node_is_drained_for_the_codes_of_the_catalog(node: Host, code: int) -
     fatal = code in Catalog().get(XidTable, "nvidia").list_codes("critical")
     assert node.run("health-check.sh").returncode == int(fatal)
     if fatal:
-        assert _reason(node) == f"the driver reported Xid {code}"
+        assert _get_reason(node) == f"the driver reported Xid {code}"
 
 
 def test_a_link_that_is_down_is_reported(node: Host) -> None:
     (node.folder / "root/sys/class/infiniband/mlx5_1/ports/1/state").write_text("1: DOWN\n")
     assert node.run("health-check.sh").returncode == 1
-    assert _reason(node) == "adapter mlx5_1: link is DOWN"
+    assert _get_reason(node) == "adapter mlx5_1: link is DOWN"
 
 
-def test_full_disk(node: Host) -> None:
+def test_a_full_disk_drains_the_node(node: Host) -> None:
     node.fake("df", 'echo head; echo "disk 100 99 1 99% /"; echo "disk 100 99 1 99% /"')
     node.run("health-check.sh")
-    assert _reason(node) == "/ is 99% full"
+    assert _get_reason(node) == "/ is 99% full"
 
 
 def test_a_reason_is_not_overwritten(node: Host) -> None:

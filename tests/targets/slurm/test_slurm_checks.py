@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from slurm_plans import gb200, h100, plan
+from slurm_plans import build_gb200_pool, build_h100_pool, build_plan
 
 from supercloud.plan.model.plan import Plan
 
 
-def found(plan: Plan, check: str) -> list[tuple[str, str, str]]:
+def list_findings(plan: Plan, check: str) -> list[tuple[str, str, str]]:
     return [(item.level, item.path, item.hint) for item in plan.findings if item.check == check]
 
 
@@ -95,58 +95,67 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
 
 
 @pytest.mark.parametrize("check, scheduler, level, path, hint", CASES)
-def test_scheduler(check: str, scheduler: dict[str, Any], level: str, path: str, hint: str) -> None:
-    [finding] = found(plan(scheduler=scheduler), check)
+def test_findings_of_the_scheduler_are_reported(
+    check: str, scheduler: dict[str, Any], level: str, path: str, hint: str
+) -> None:
+    [finding] = list_findings(build_plan(scheduler=scheduler), check)
     assert finding[:2] == (level, path)
     assert hint in finding[2]
 
 
 def test_a_valid_plan_has_no_findings() -> None:
-    assert not [item for item in plan("25.11").findings if item.check.startswith("slurm")]
-    assert [item.check for item in plan("22.05").findings if item.check.startswith("slurm")] == ["slurm-container-tmp"]
+    assert not [item for item in build_plan("25.11").findings if item.check.startswith("slurm")]
+    assert [item.check for item in build_plan("22.05").findings if item.check.startswith("slurm")] == [
+        "slurm-container-tmp"
+    ]
 
 
 def test_a_shared_tmp_is_a_finding() -> None:
     for version in ("22.05", "26.05"):
-        [shared] = found(plan(version), "slurm-container-tmp")
+        [shared] = list_findings(build_plan(version), "slurm-container-tmp")
         assert shared[0] == "note" and "scheduler.version to 25.11," in shared[2], "not a later one that cannot either"
         assert ("of 26.05 may prevent it too, which was not tested" in shared[2]) == (version == "26.05")
 
 
 def test_unsupported_locality_is_a_finding() -> None:
-    [lost] = found(plan("22.05", [gb200()]), "slurm-topology-unsupported")
+    [lost] = list_findings(build_plan("22.05", [build_gb200_pool()]), "slurm-topology-unsupported")
     assert lost[0] == "warning" and "23.11" in lost[2]
-    assert not found(plan("23.11", [gb200()]), "slurm-topology-unsupported")
+    assert not list_findings(build_plan("23.11", [build_gb200_pool()]), "slurm-topology-unsupported")
 
 
-def test_imex() -> None:
-    assert found(plan("23.11", [gb200()]), "slurm-imex")[0][0] == "warning"
-    [asked] = found(plan("23.11", [h100(), gb200(imex=True)]), "slurm-imex")
+def test_imex_findings_depend_on_the_release() -> None:
+    assert list_findings(build_plan("23.11", [build_gb200_pool()]), "slurm-imex")[0][0] == "warning"
+    [asked] = list_findings(build_plan("23.11", [build_h100_pool(), build_gb200_pool(imex=True)]), "slurm-imex")
     assert asked[:2] == ("error", "pools[1].imex") and "24.05" in asked[2]
-    assert not found(plan("24.05", [gb200()]), "slurm-imex")
+    assert not list_findings(build_plan("24.05", [build_gb200_pool()]), "slurm-imex")
 
 
-def test_short_blocks() -> None:
-    pools = [gb200(nodes=70)]
-    assert found(plan("25.05", pools), "slurm-block-incomplete")[0][0] == "note"
-    [older] = found(plan("24.11", pools), "slurm-block-incomplete")
+def test_incomplete_blocks_are_reported() -> None:
+    pools = [build_gb200_pool(nodes=70)]
+    assert list_findings(build_plan("25.05", pools), "slurm-block-incomplete")[0][0] == "note"
+    [older] = list_findings(build_plan("24.11", pools), "slurm-block-incomplete")
     assert older[0] == "warning" and "25.05" in older[2]
-    assert found(plan("24.11", pools, scheduler={"topology": "block"}), "slurm-block-incomplete")[0][0] == "error"
-    assert not found(plan("22.05", pools), "slurm-block-incomplete")
+    assert (
+        list_findings(build_plan("24.11", pools, scheduler={"topology": "block"}), "slurm-block-incomplete")[0][0]
+        == "error"
+    )
+    assert not list_findings(build_plan("22.05", pools), "slurm-block-incomplete")
 
 
-def test_pools() -> None:
-    [mig] = found(
-        plan(pools=[{"name": "a", "machine": "mi300x-8gpu", "nodes": 2, "slicing": {"mig": {"1g.1gb": 1}}}]),
+def test_findings_of_pools_are_reported() -> None:
+    [mig] = list_findings(
+        build_plan(pools=[{"name": "a", "machine": "mi300x-8gpu", "nodes": 2, "slicing": {"mig": {"1g.1gb": 1}}}]),
         "slurm-mig",
     )
     assert mig[:2] == ("error", "pools[0].slicing.mig")
-    reserve = found(plan(pools=[h100(reserve={"cores": 112, "memory": "1.5 TB"})]), "slurm-reserve")
+    reserve = list_findings(
+        build_plan(pools=[build_h100_pool(reserve={"cores": 112, "memory": "1.5 TB"})]), "slurm-reserve"
+    )
     assert [item[1] for item in reserve] == ["pools[0].reserve.cores", "pools[0].reserve.memory"]
 
 
-def test_tenants() -> None:
+def test_findings_of_tenants_are_reported() -> None:
     tenants = [{"name": "a", "priority": "high"}]
-    assert found(plan(tenants=tenants), "slurm-tenant-users")[0][:2] == ("note", "tenants[0].users")
-    without = plan(tenants=tenants, scheduler={"accounting": False})
-    assert found(without, "slurm-preemption") and not found(without, "slurm-tenant-users")
+    assert list_findings(build_plan(tenants=tenants), "slurm-tenant-users")[0][:2] == ("note", "tenants[0].users")
+    without = build_plan(tenants=tenants, scheduler={"accounting": False})
+    assert list_findings(without, "slurm-preemption") and not list_findings(without, "slurm-tenant-users")

@@ -7,12 +7,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from slurm_plans import RELEASES, gb200, h100, plan
+from slurm_plans import RELEASES, build_gb200_pool, build_h100_pool, build_plan
 
 from supercloud.targets import render
 
 # 10 whole domains and one of 2 nodes: addresses go over the end of a block of 256
-POOLS = [h100(nodes=3, fabrics=[]), gb200(nodes=290)]
+POOLS = [build_h100_pool(nodes=3, fabrics=[]), build_gb200_pool(nodes=290)]
 
 
 def run(script: Path, *args: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -22,13 +22,13 @@ def run(script: Path, *args: str, **more: str) -> subprocess.CompletedProcess[st
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("imex") / "imex-config.sh"
-    path.write_text(str(render(plan("25.11", POOLS), "slurm")["imex-config.sh"]))
+    path.write_text(str(render(build_plan("25.11", POOLS), "slurm")["imex-config.sh"]))
     return path
 
 
 @pytest.mark.parametrize("host", [1, 18, 19, 250, 253, 288, 289, 290])
 def test_each_node_has_the_addresses_of_its_domain(script: Path, host: int) -> None:
-    pool = plan("25.11", POOLS).get_pool("nvl")
+    pool = build_plan("25.11", POOLS).get_pool("nvl")
     size = pool.machine.domain_nodes
     start = (host - 1) // size * size
     wanted = [pool.addresses[place] for place in range(start, min(start + size, pool.nodes))]
@@ -51,7 +51,7 @@ def test_the_file_is_where_the_service_reads_it(script: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_install_starts_imex_if_it_is_enabled(release: str) -> None:
-    bundle = render(plan(release, POOLS), "slurm")
+    bundle = render(build_plan(release, POOLS), "slurm")
     on = "switch/nvidia_imex" in bundle["slurm.conf"]
     assert on == ("imex-config.sh" in bundle)
     blocks = str(bundle["INSTALL.md"]).split("On **every node of nvl**:")
@@ -62,7 +62,7 @@ def test_install_starts_imex_if_it_is_enabled(release: str) -> None:
 
 @pytest.mark.parametrize("state, code", [("READY", 0), ("WAITING_FOR_PEERS", 1), ("", 1)])
 def test_a_node_whose_imex_does_not_run_is_drained(tmp_path: Path, state: str, code: int) -> None:
-    render(plan("25.11", POOLS), "slurm").write(tmp_path / "etc")
+    render(build_plan("25.11", POOLS), "slurm").write(tmp_path / "etc")
     facts = tmp_path / "etc/node-facts.txt"
     facts.write_text(facts.read_text().replace("mlx5_0,mlx5_1,mlx5_4,mlx5_5", "-"))
     root, programs = tmp_path / "root", tmp_path / "bin"

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from slurm_plans import RELEASES, VARIANTS, plan, variant
+from slurm_plans import RELEASES, VARIANTS, build_plan, build_variant
 
 from supercloud.targets import render
 
@@ -16,7 +16,7 @@ from supercloud.targets import render
 @pytest.mark.parametrize("state", ["IDLE", "IDLE+DRAIN", "IDLE+NOT_RESPONDING", "UNKNOWN"])
 def test_install_shows_why_a_node_is_not_idle(tmp_path: Path, state: str) -> None:
     """A node that its health check had drained passed, and one that never came up ended without a word."""
-    guide = render(plan("25.11"), "slurm")["INSTALL.md"]
+    guide = render(build_plan("25.11"), "slurm")["INSTALL.md"]
     assert "/dev/nvidia0 to /dev/nvidia7 exist" in guide and "subnet manager (compute)" in guide
     block = next(item for item in re.findall(r"```sh\n(.*?)```", guide, re.S) if "restart slurmd\n" in item)
     reason = "Reason=adapter mlx5_0: link is INIT"
@@ -40,8 +40,8 @@ def test_install_shows_why_a_node_is_not_idle(tmp_path: Path, state: str) -> Non
 
 
 def test_files_in_etc_slurm_belong_to_root() -> None:
-    """The programs in /etc/slurm run as root: they belong to root; keys are made where nobody can read."""
-    guide = render(variant("22.05", "two-controllers"), "slurm")["INSTALL.md"]
+    """The programs in /etc/slurm run as root: they belong to root; no other user can read new keys."""
+    guide = render(build_variant("22.05", "two-controllers"), "slurm")["INSTALL.md"]
     assert "cp -a" not in guide and "sackd" not in guide
     installs = [line for line in guide.splitlines() if line.startswith("install ") and line.endswith("/etc/slurm/")]
     assert installs and all("-o root -g root" in line or "slurmdbd.conf" in line for line in installs)
@@ -54,7 +54,7 @@ def test_files_in_etc_slurm_belong_to_root() -> None:
 @pytest.mark.parametrize("release", RELEASES)
 def test_install_names_packages_that_the_release_has(release: str) -> None:
     """Names of Debian where a suite has the release, else files that its source makes."""
-    declared = plan(release, scheduler={"auth": "slurm"} if release >= "23.11" else {})
+    declared = build_plan(release, scheduler={"auth": "slurm"} if release >= "23.11" else {})
     guide = render(declared, "slurm")["INSTALL.md"]
     installed = [line for line in guide.splitlines() if "apt-get install" in line]
     family = {"22.05": "debian", "24.11": "debian", "26.05": "debian", "23.02": None}.get(release, "schedmd")
@@ -75,14 +75,14 @@ def test_install_names_packages_that_the_release_has(release: str) -> None:
 
 
 def test_install_creates_the_user_slurm_before_the_packages() -> None:
-    guide = render(plan("25.11"), "slurm")["INSTALL.md"]
+    guide = render(build_plan("25.11"), "slurm")["INSTALL.md"]
     assert guide.index("useradd --system --uid 64030 --gid 64030 ") < guide.index("apt-get install")
     assert '[ "$(id -u slurm):$(id -g slurm)" = 64030:64030 ] ||' in guide
     assert "useradd --system --no-create-home slurm\n" not in guide
 
 
 def test_install_creates_folders_before_daemons_start() -> None:
-    guide = render(variant("22.05", "tenants"), "slurm")["INSTALL.md"]
+    guide = render(build_variant("22.05", "tenants"), "slurm")["INSTALL.md"]
     folders = guide.index("install -d -o slurm -g slurm -m 755 /var/log/slurm")
     assert "On **every host**:" in guide[folders - 250 : folders]
     for daemon in ("slurmdbd", "slurmctld", "slurmd"):
@@ -91,7 +91,7 @@ def test_install_creates_folders_before_daemons_start() -> None:
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_block_of_install_names_its_hosts(name: str) -> None:
-    guide = render(variant("25.11", name), "slurm")["INSTALL.md"]
+    guide = render(build_variant("25.11", name), "slurm")["INSTALL.md"]
     lines = guide.splitlines()
     fences = [number for number, line in enumerate(lines) if line.startswith("```")][::2]
     assert fences and all(re.fullmatch(r"On \*\*.+\*\*:", lines[number - 2]) for number in fences)
@@ -110,8 +110,8 @@ set -e
 @pytest.mark.slow
 @pytest.mark.parametrize("mask", ["022", "077"])
 def test_blocks_of_install_run_in_one_shell_leave_files_that_daemons_read(mask: str, tmp_path: Path) -> None:
-    """A umask set for keys does not stay: MariaDB would skip its file in silence. Paths are below a folder of ours."""
-    guide = render(variant("25.11", "tenants"), "slurm")["INSTALL.md"]
+    """A umask for keys is not kept: MariaDB would silently skip its file. Paths are below a temporary folder."""
+    guide = render(build_variant("25.11", "tenants"), "slurm")["INSTALL.md"]
     script = "".join(re.findall(r"^```sh\n(.*?)^```$", guide, re.M | re.S))
     script = re.sub(r"(?<![\w.$}*])/(?=(etc|root|var|usr/local|usr/sbin)/)", f"{tmp_path}/", script)
     for folder in (

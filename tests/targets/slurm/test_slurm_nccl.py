@@ -22,18 +22,18 @@ fabrics:
 """
 
 
-def plan_of(machine: str = "dgx-h100", kind: str = "infiniband", fabrics: str = "compute") -> sc.Plan:
+def build_plan(machine: str = "dgx-h100", kind: str = "infiniband", fabrics: str = "compute") -> sc.Plan:
     switch = "nvidia-qm9700" if kind == "infiniband" else "nvidia-sn5600"
     text = SPEC.replace("MACHINE", machine).replace("KIND", kind).replace("SWITCH", switch)
     return sc.resolve(loads(text.replace("FABRICS", fabrics)))
 
 
-def findings_of(plan: sc.Plan) -> list[tuple[str, str]]:
+def list_findings(plan: sc.Plan) -> list[tuple[str, str]]:
     return [(item.level, item.problem) for item in plan.findings if item.check == "nccl-devices"]
 
 
 def test_nodes_on_infiniband_get_the_devices_in_rail_order_and_the_index_of_their_key() -> None:
-    files = render(plan_of(), "slurm")
+    files = render(build_plan(), "slurm")
     settings = [line for line in str(files["nccl-train.conf"]).splitlines() if not line.startswith("#")]
     assert settings == [
         "NCCL_IB_HCA==mlx5_11,mlx5_6,mlx5_10,mlx5_9,mlx5_4,mlx5_3,mlx5_5,mlx5_0",
@@ -55,22 +55,22 @@ def test_each_pool_has_a_file_of_its_own() -> None:
 
 def test_unknown_devices_are_a_finding_and_no_line() -> None:
     """mlx5_0 to mlx5_7 would be a guess; with storage on InfiniBand NCCL would take its ports as well."""
-    plan = plan_of("mi300x-8gpu")
+    plan = build_plan("mi300x-8gpu")
     files = render(plan, "slurm")
     assert "NCCL_IB_HCA" not in str(files["rccl-train.conf"]) and "nccl-train.conf" not in files
     assert "install -o root -g root -m 644 /root/slurm/rccl-train.conf /etc/rccl.conf" in str(files["INSTALL.md"])
-    ((level, problem),) = findings_of(plan)
+    ((level, problem),) = list_findings(plan)
     assert level == "note" and "the RDMA devices of mi300x-8gpu on compute are unknown" in problem
-    h100 = plan_of()
-    assert not findings_of(h100)
+    h100 = build_plan()
+    assert not list_findings(h100)
 
 
 def test_roce_and_clouds_have_no_nccl_conf_in_slurm() -> None:
-    assert "nccl-train.conf" not in render(plan_of(kind="roce"), "slurm")
+    assert "nccl-train.conf" not in render(build_plan(kind="roce"), "slurm")
     cloud = sc.resolve(sc.load(EXAMPLES / "09-aws-slurm" / "cluster.yaml"))
     assert not [name for name in render(cloud, "slurm") if name.startswith("nccl-")]
 
 
 def test_accelerators_without_nccl_have_no_settings() -> None:
-    plan = plan_of("gaudi3-8", "roce")
-    assert plan.pools[0].accelerator and build_nccl_settings(plan, plan.pools[0]) == {} and not findings_of(plan)
+    plan = build_plan("gaudi3-8", "roce")
+    assert plan.pools[0].accelerator and build_nccl_settings(plan, plan.pools[0]) == {} and not list_findings(plan)

@@ -1,4 +1,4 @@
-"""``scheduler.options``: keys that other rendered files depend on are refused, items of lists are added to ours."""
+"""``scheduler.options``: keys on which other files depend are refused, items of lists are added."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from functools import cache
 
 import pytest
-from slurm_plans import CATALOG, RELEASES, TENANTS, gb200, h100, records, setting
-from slurm_plans import plan as onprem
+from slurm_plans import CATALOG, RELEASES, TENANTS, build_gb200_pool, build_h100_pool, get_setting, parse_records
+from slurm_plans import build_plan as onprem
 
 from supercloud.plan.build.slurm_options import (
     OWNED_ITEMS,
@@ -27,7 +27,7 @@ from supercloud.targets.clouds.aws.log_agent import LOG_FILES
 _FREE_PATHS = {"/bin/true", "/usr/sbin/reboot", "/etc/slurm/health-check.sh"}
 
 
-def aws(version: str = "25.11", **scheduler: object) -> Plan:
+def build_aws_plan(version: str = "25.11", **scheduler: object) -> Plan:
     return resolve(
         ClusterSpec.model_validate(
             {
@@ -43,20 +43,20 @@ def aws(version: str = "25.11", **scheduler: object) -> Plan:
 
 
 @cache
-def clusters() -> dict[str, Plan]:
+def build_clusters() -> dict[str, Plan]:
     """One cluster for each place and for each condition that a key depends on."""
-    pools = [gb200(), h100(nodes=8, fabrics=[])]
+    pools = [build_gb200_pool(), build_h100_pool(nodes=8, fabrics=[])]
     return {
         "onprem": onprem("25.11", pools, tenants=TENANTS, scheduler={"controllers": [{"name": "a"}, {"name": "b"}]}),
         "onprem-old": onprem("23.11", pools, tenants=TENANTS),
-        "aws": aws(),
+        "aws": build_aws_plan(),
     }
 
 
 @cache
-def files_of(name: str) -> dict[str, str]:
+def render_files(name: str) -> dict[str, str]:
     """All text that is rendered from the plan for the scheduler, by target and path."""
-    plan = clusters()[name]
+    plan = build_clusters()[name]
     targets = ("slurm", "boot") if plan.cloud else ("slurm",)
     bundles = {target: render(plan, target) for target in targets}
     return {
@@ -67,24 +67,24 @@ def files_of(name: str) -> dict[str, str]:
     }
 
 
-def owned_keys(plan: Plan) -> set[str]:
+def list_owned_keys(plan: Plan) -> set[str]:
     return {item.key.lower() for item in (*iter_owned_options(plan), *iter_owned_items(plan))}
 
 
 @pytest.mark.parametrize("name", ["onprem", "onprem-old", "aws"])
 def test_paths_that_another_file_repeats_have_owned_keys(name: str) -> None:
     """An option that moves such a path leaves the other file behind."""
-    files = files_of(name)
+    files = render_files(name)
     others = {path: text for path, text in files.items() if path != "slurm/slurm.conf"}
     repeated: dict[str, list[str]] = {}
-    for record in records(files["slurm/slurm.conf"]):
+    for record in parse_records(files["slurm/slurm.conf"]):
         for key, value in record.items():
             for path in set(re.findall(r"(?<![\w.])/[\w./-]+", value)) - _FREE_PATHS:
                 where = [other for other, text in others.items() if re.search(rf"{re.escape(path)}(?![\w.-])", text)]
                 if where:
                     repeated.setdefault(key, []).append(f"{path} in {where[0]}")
     assert {"statesavelocation", "slurmdspooldir"} <= repeated.keys()
-    assert not {key: found for key, found in repeated.items() if key not in owned_keys(clusters()[name])}
+    assert not {key: found for key, found in repeated.items() if key not in list_owned_keys(build_clusters()[name])}
 
 
 # What depends on each key: a plan, a file of it, and text in that file that is wrong with another value.
@@ -140,9 +140,9 @@ def test_every_owned_key_has_evidence() -> None:
 @pytest.mark.parametrize("key", EVIDENCE)
 def test_another_file_depends_on_an_owned_key(key: str) -> None:
     name, file, text = EVIDENCE[key]
-    assert key.lower() in owned_keys(clusters()[name])
+    assert key.lower() in list_owned_keys(build_clusters()[name])
     if file:
-        assert re.search(re.escape(text), files_of(name)[file], re.IGNORECASE)
+        assert re.search(re.escape(text), render_files(name)[file], re.IGNORECASE)
     else:
         assert text in LOG_FILES
 
@@ -171,7 +171,10 @@ def test_owned_items_are_of_keys_that_are_lists(item: OwnedItem) -> None:
     ],
 )
 def test_owned_keys_are_errors_on_prem_and_on_clouds(key: str, value: str, hint: str) -> None:
-    for plan in (onprem("23.11", tenants=TENANTS, scheduler={"options": {key: value}}), aws(options={key: value})):
+    for plan in (
+        onprem("23.11", tenants=TENANTS, scheduler={"options": {key: value}}),
+        build_aws_plan(options={key: value}),
+    ):
         [finding] = [item for item in plan.findings if item.check == "slurm-option-reserved"]
         assert (finding.level, finding.path, finding.hint) == ("error", f"scheduler.options.{key}", hint)
 
@@ -179,7 +182,7 @@ def test_owned_keys_are_errors_on_prem_and_on_clouds(key: str, value: str, hint:
 @pytest.mark.parametrize("mode", ["CANCEL", "requeue", "SUSPEND,GANG"])
 def test_modes_that_slurm_combines_with_the_rendered_preemption_are_allowed(mode: str) -> None:
     plan = onprem(scheduler={"options": {"PreemptMode": mode}})
-    assert not plan.errors and setting(render(plan, "slurm")["slurm.conf"], "PreemptMode") == mode
+    assert not plan.errors and get_setting(render(plan, "slurm")["slurm.conf"], "PreemptMode") == mode
     assert not onprem(scheduler={"preemption": False, "options": {"PreemptMode": "OFF"}}).errors
 
 
@@ -193,11 +196,11 @@ def test_modes_that_slurm_combines_with_the_rendered_preemption_are_allowed(mode
 def test_partitions_leave_given_defaults_to_the_option(key: str, kept: set[str]) -> None:
     """The value of the partition applied, and the option had no effect."""
     text = render(onprem(scheduler={"options": {key: "1000"}}), "slurm")["slurm.conf"]
-    [partition] = [item for item in records(text) if item.get("partitionname") not in (None, "DEFAULT")]
+    [partition] = [item for item in parse_records(text) if item.get("partitionname") not in (None, "DEFAULT")]
     assert {name for name in partition if name.startswith("def") and name != "default"} - {"defaulttime"} == {
         name.lower() for name in kept
     }
-    assert setting(text, key) == "1000"
+    assert get_setting(text, key) == "1000"
 
 
 def test_keys_of_unused_parts_are_allowed() -> None:
@@ -209,7 +212,7 @@ def test_keys_of_unused_parts_are_allowed() -> None:
     }
     plan = onprem("25.11", scheduler={"accounting": False, "options": options})
     assert not plan.errors
-    assert setting(render(plan, "slurm")["slurm.conf"], "AccountingStorageHost") == "db.example"
+    assert get_setting(render(plan, "slurm")["slurm.conf"], "AccountingStorageHost") == "db.example"
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -225,10 +228,10 @@ def test_items_are_added_to_required_items(release: str) -> None:
         "PrivateData": "nodes",
         "TaskPlugin": "task/affinity",
     }
-    for plan in (onprem(release, scheduler={"options": options}), aws(release, options=options)):
+    for plan in (onprem(release, scheduler={"options": options}), build_aws_plan(release, options=options)):
         assert not [item for item in plan.errors if item.path.startswith("scheduler.options")]
         text = render(plan, "slurm")["slurm.conf"]
-        found = {key: str(setting(text, key)).split(",") for key in options}
+        found = {key: str(get_setting(text, key)).split(",") for key in options}
         parameters = found["slurmctldparameters"]
         assert {"enable_configless", "idle_on_node_suspend", "node_reg_mem_percent=90"} == set(parameters)
         assert found["PrologFlags"] == ["Alloc", "Contain", "X11"]
@@ -247,9 +250,9 @@ def test_items_are_added_to_required_items(release: str) -> None:
 def test_conflicting_items_replace_rendered_ones(release: str) -> None:
     options = {"PropagateResourceLimits": "NONE", "PrologEpilogTimeout": "60"}
     text = render(onprem(release, scheduler={"options": options}), "slurm")["slurm.conf"]
-    assert setting(text, "PropagateResourceLimits") == "NONE" and setting(text, "PrologEpilogTimeout") == "60"
+    assert get_setting(text, "PropagateResourceLimits") == "NONE" and get_setting(text, "PrologEpilogTimeout") == "60"
     for key in ("PropagateResourceLimitsExcept", "PrologTimeout", "EpilogTimeout"):
-        assert setting(text, key) is None
+        assert get_setting(text, key) is None
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -263,8 +266,11 @@ def test_rendered_values_with_several_items_are_lists_or_known_not_to_be(release
     """A key that is rendered as a list and missing in the release's data would be replaced as a whole."""
     modes = {"healthchecknodestate"}  # the states together say which nodes are checked
     lists = {key.lower() for key in CATALOG.get_slurm_release(release).lists}
-    for plan in (onprem(release, [gb200(), h100(fabrics=[])], tenants=TENANTS), aws(release)):
-        for record in records(render(plan, "slurm")["slurm.conf"]):
+    for plan in (
+        onprem(release, [build_gb200_pool(), build_h100_pool(fabrics=[])], tenants=TENANTS),
+        build_aws_plan(release),
+    ):
+        for record in parse_records(render(plan, "slurm")["slurm.conf"]):
             [*keys] = record
             if len(keys) == 1 and "," in record[keys[0]]:
                 assert keys[0] in lists | modes, record
@@ -280,6 +286,6 @@ def test_two_spellings_of_a_key_are_an_error() -> None:
 def test_slurmdbd_conf_has_the_common_keys(release: str) -> None:
     options = {"trackwckey": "yes"} | ({"TLSType": "tls/s2n"} if release >= "24.05" else {})
     text = render(onprem(release, scheduler={"options": options}), "slurm")["slurmdbd.conf"]
-    assert setting(text, "TrackWCKey") == "yes"
-    assert setting(text, "TLSType") == options.get("TLSType")
-    assert setting(render(onprem(release), "slurm")["slurmdbd.conf"], "TrackWCKey") is None
+    assert get_setting(text, "TrackWCKey") == "yes"
+    assert get_setting(text, "TLSType") == options.get("TLSType")
+    assert get_setting(render(onprem(release), "slurm")["slurmdbd.conf"], "TrackWCKey") is None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from slurm_hosts import Host
-from slurm_plans import RELEASES, TENANTS, VARIANTS, h100, plan, variant
+from slurm_plans import RELEASES, TENANTS, VARIANTS, build_h100_pool, build_plan, build_variant
 
 from supercloud.targets import render
 
@@ -19,11 +19,11 @@ HERE = Path(__file__).parent
 
 
 @pytest.mark.slow
-def test_shellcheck(tmp_path: Path) -> None:
+def test_programs_pass_shellcheck(tmp_path: Path) -> None:
     programs = []
     for number, name in enumerate(VARIANTS):
         folder = tmp_path / str(number)
-        render(variant("22.05" if number % 2 else "26.05", name), "slurm").write(folder)
+        render(build_variant("22.05" if number % 2 else "26.05", name), "slurm").write(folder)
         programs += sorted(folder.glob("*.sh"))
     shellcheck = Path(sys.executable).with_name("shellcheck")
     done = subprocess.run([shellcheck, "--external-sources", *programs], capture_output=True, text=True)
@@ -31,7 +31,7 @@ def test_shellcheck(tmp_path: Path) -> None:
 
 
 def test_programs_are_the_same_for_every_release() -> None:
-    texts = [dict(render(variant(release, "tenants"), "slurm")) for release in RELEASES]
+    texts = [dict(render(build_variant(release, "tenants"), "slurm")) for release in RELEASES]
     for name in ("accounts.sh", "health-check.sh", "prolog.sh", "epilog.sh", "reserve-spares.sh"):
         assert len({text[name] for text in texts}) == 1
 
@@ -41,19 +41,19 @@ def test_programs_are_the_same_for_every_release() -> None:
 
 @pytest.fixture
 def database(tmp_path: Path) -> Host:
-    host = Host(tmp_path, plan(tenants=TENANTS))
+    host = Host(tmp_path, build_plan(tenants=TENANTS))
     host.env["FAKE_SACCTMGR"] = str(tmp_path / "database.json")
     host.fake("sacctmgr", f'exec {sys.executable} -S -E "{HERE / "fake_sacctmgr.py"}" "$@"')
     return host
 
 
-def _data(host: Host) -> dict[str, dict[str, dict[str, str]]]:
+def _read_data(host: Host) -> dict[str, dict[str, dict[str, str]]]:
     found: dict[str, dict[str, dict[str, str]]] = json.loads(Path(host.env["FAKE_SACCTMGR"]).read_text())
     return found
 
 
 @pytest.mark.slow
-def test_accounts_twice(database: Host) -> None:
+def test_a_second_run_of_accounts_changes_nothing(database: Host) -> None:
     first = database.run("accounts.sh")
     assert first.returncode == 0, first.stderr
     assert "vision: the limit on accelerators cannot be set yet" in first.stderr
@@ -68,7 +68,7 @@ def test_accounts_twice(database: Host) -> None:
     ]
     assert third.stderr == ""
     assert database.run("accounts.sh").stdout == "nothing changed\n"
-    data = _data(database)
+    data = _read_data(database)
     assert data["qos"]["high"] == {"priority": "1000", "preempt": "low,normal", "flags": "DenyOnLimit"}
     assert data["accounts"]["llm"]["qos"] == "high,low,normal"
     assert (
@@ -80,13 +80,13 @@ def test_accounts_twice(database: Host) -> None:
 
 @pytest.mark.slow
 def test_accounts_follow_the_spec(database: Host, tmp_path: Path) -> None:
-    """A lifted limit is lifted, preemption that is off is taken back, what is gone from the spec stays."""
+    """Removed limits are cleared, disabled preemption is reverted, tenants removed from the spec stay."""
     database.run("accounts.sh")
     changed = [{"name": "llm", "share": 10, "priority": "low"}]
-    render(plan(tenants=changed, scheduler={"preemption": False}), "slurm").write(database.etc)
+    render(build_plan(tenants=changed, scheduler={"preemption": False}), "slurm").write(database.etc)
     done = database.run("accounts.sh")
     assert done.returncode == 0, done.stderr
-    data = _data(database)
+    data = _read_data(database)
     assert data["accounts"]["llm"]["grpjobs"] == "-1" and data["accounts"]["llm"]["defaultqos"] == "low"
     assert data["qos"]["high"]["preempt"] == ""
     assert set(data["accounts"]) == {"llm", "vision", "guests"} and len(data["users"]) == 3
@@ -101,7 +101,7 @@ def test_accounts_reports_failures(database: Host) -> None:
     assert done.returncode == 1 and "no database" in done.stderr and "add qos low: failed" in done.stderr
 
 
-def test_a_job_has_a_folder(job: Host) -> None:
+def test_a_job_has_a_temporary_folder(job: Host) -> None:
     assert job.run("task-prolog.sh").stdout == ""
     assert job.run("prolog.sh").returncode == 0
     folder = job.folder / "scratch/7"
@@ -161,26 +161,26 @@ def test_epilog_ends_remaining_processes(job: Host) -> None:
 
 
 @pytest.mark.slow
-def test_spares(tmp_path: Path) -> None:
-    host = Host(tmp_path, plan(pools=[h100(spares=2)]))
+def test_spare_nodes_are_reserved(tmp_path: Path) -> None:
+    host = Host(tmp_path, build_plan(pools=[build_h100_pool(spares=2)]))
     host.fake("sinfo", 'cat "$SAID.broken" 2>/dev/null; true')
     host.fake("scontrol", '[ "$2" = show ] && { cat "$SAID.held" 2>/dev/null || exit 1; }; true')
     broken, held = Path(f"{host.said}.broken"), Path(f"{host.said}.held")
 
-    def acts() -> list[str]:
+    def list_actions() -> list[str]:
         host.said.unlink(missing_ok=True)
         assert host.run("reserve-spares.sh").returncode == 0
         return [line for line in host.asked if line.startswith("scontrol") and "show" not in line]
 
-    [create] = acts()
+    [create] = list_actions()
     assert "create reservation ReservationName=spares-train PartitionName=train Features=train NodeCnt=2" in create
     assert "Flags=REPLACE_DOWN" in create
     held.write_text("ReservationName=spares-train Nodes=train-[0001-0002] NodeCnt=2 CoreCnt=224\n")
-    assert acts() == []
+    assert list_actions() == []
     broken.write_text("train-0009\ntrain-0009\n")
-    assert acts() == ["scontrol update ReservationName=spares-train NodeCnt=1"]
+    assert list_actions() == ["scontrol update ReservationName=spares-train NodeCnt=1"]
     broken.write_text("train-0009\ntrain-0010\ntrain-0011\n")
-    assert acts() == ["scontrol delete ReservationName=spares-train"]
+    assert list_actions() == ["scontrol delete ReservationName=spares-train"]
     held.unlink()
-    assert acts() == []
-    assert "reserve-spares.sh" not in render(plan(), "slurm")
+    assert list_actions() == []
+    assert "reserve-spares.sh" not in render(build_plan(), "slurm")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from plan.sized_storage import build_catalog
-from storage_plans import EVERY, plan_of
+from storage_plans import EVERY, build_plan
 
 from supercloud.catalog import Catalog
 from supercloud.primitives.bundle import Bundle
@@ -18,4 +18,4 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
 
 @pytest.fixture(scope="module")
 def bundle(catalog: Catalog) -> Bundle:
-    return render(plan_of(catalog, *EVERY), "storage")
+    return render(build_plan(catalog, *EVERY), "storage")

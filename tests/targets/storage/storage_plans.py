@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plan.sized_storage import GIVES, planned
+from plan.sized_storage import GIVES, plan_storage
 
 from supercloud.catalog import Catalog
 from supercloud.plan.model.plan import Plan
@@ -15,8 +15,8 @@ FLASH = {"machine": "flash-24", "throughput": GIVES}
 STORAGE_FABRIC = {"name": "storage", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700"}
 
 
-def plan_of(catalog: Catalog, *stores: dict[str, Any], **changes: Any) -> Plan:
-    plan = planned(catalog, *({"servers": FLASH} | store for store in stores), **changes)
+def build_plan(catalog: Catalog, *stores: dict[str, Any], **changes: Any) -> Plan:
+    plan = plan_storage(catalog, *({"servers": FLASH} | store for store in stores), **changes)
     assert not plan.errors, plan.errors
     return plan
 

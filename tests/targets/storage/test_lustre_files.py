@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from storage_plans import plan_of
+from storage_plans import build_plan
 
 from supercloud.catalog import Catalog
 from supercloud.plan.model.storage import LustreDesign
@@ -44,7 +44,7 @@ def run_format(bundle: Bundle, tmp_path: Path, host: str) -> list[list[str]]:
 
 @pytest.mark.slow
 def test_every_target_is_formatted_once_with_documented_options(catalog: Catalog, tmp_path: Path) -> None:
-    plan = plan_of(catalog, {"capacity": "1 PiB", "tier": "good"})
+    plan = build_plan(catalog, {"capacity": "1 PiB", "tier": "good"})
     made, (item,) = render(plan, "storage"), plan.storage
     design = item.design
     assert isinstance(design, LustreDesign)
@@ -117,7 +117,7 @@ def test_a_rejected_value_does_not_prevent_other_values(bundle: Bundle, tmp_path
     assert "llite.scratch-*.max_read_ahead_mb" in (tmp_path / "tools/set").read_text()
 
 
-def test_lustre_clients(bundle: Bundle) -> None:
+def test_lustre_clients_mount_the_file_system(bundle: Bundle) -> None:
     (line,) = [line for line in bundle["scratch/fstab"].splitlines() if not line.startswith("#")]
     assert re.fullmatch(rf"{NID}(:{NID})*:/[\w]{{1,8}} /scratch lustre [a-z_,]+ 0 0", line)
     (option,) = [line for line in bundle["scratch/lnet.conf"].splitlines() if not line.startswith("#")]

@@ -7,7 +7,7 @@ import re
 import subprocess
 
 import pytest
-from storage_plans import EVERY, STORAGE_FABRIC, plan_of
+from storage_plans import EVERY, STORAGE_FABRIC, build_plan
 
 from supercloud.catalog import Catalog
 from supercloud.plan.model.storage import ScaleDesign
@@ -29,7 +29,7 @@ NSD = {
 }
 
 
-def stanzas(text: str) -> list[tuple[str, dict[str, str]]]:
+def parse_stanzas(text: str) -> list[tuple[str, dict[str, str]]]:
     found = []
     for line in text.splitlines():
         if line and not line.startswith("#"):
@@ -38,11 +38,11 @@ def stanzas(text: str) -> list[tuple[str, dict[str, str]]]:
     return found
 
 
-def test_stanzas(bundle: Bundle, catalog: Catalog) -> None:
-    item = plan_of(catalog, EVERY[2]).storage[0]
+def test_stanzas_describe_the_disks(bundle: Bundle, catalog: Catalog) -> None:
+    item = build_plan(catalog, EVERY[2]).storage[0]
     design = item.design
     assert isinstance(design, ScaleDesign)
-    found = stanzas(bundle["proj/disks.stanza"])
+    found = parse_stanzas(bundle["proj/disks.stanza"])
     for kind, keys in found:
         grammar = {"%pool": POOL, "%nsd": NSD}[kind]
         assert set(keys) == set(grammar)
@@ -54,7 +54,7 @@ def test_stanzas(bundle: Bundle, catalog: Catalog) -> None:
     assert len({disk["failureGroup"] for disk in disks}) == design.servers
 
 
-def test_scale_nodes_and_commands(bundle: Bundle) -> None:
+def test_scale_nodes_and_commands_are_rendered(bundle: Bundle) -> None:
     nodes = bundle["proj/nodes.txt"].splitlines()
     assert all(re.fullmatch(r"[\w.-]+:(quorum|nonquorum)-(manager|client)", node) for node in nodes)
     assert sum(":quorum" in node for node in nodes) == 3
@@ -63,7 +63,7 @@ def test_scale_nodes_and_commands(bundle: Bundle) -> None:
     assert re.search(r"^mmcrfs proj -F disks.stanza -B 4M -m 2 -M 2 -r 2 -R 2 -n \d+ -T /proj -A yes$", script, re.M)
 
 
-def shown(script: str, host: str) -> str:
+def run_show(script: str, host: str) -> str:
     """What ``ipoib.sh show`` prints for a host."""
     return subprocess.run(
         ["bash", "-s", "--", "show", host], input=script, capture_output=True, text=True, check=True
@@ -79,7 +79,7 @@ def test_scale_daemons_use_names_of_one_network(catalog: Catalog, kind: str) -> 
     ]
     switch = {"switch": "nvidia-qm9700"} if kind == "infiniband" else {"switch": "nvidia-sn5600", "os": "sonic"}
     fabric = STORAGE_FABRIC | {"kind": kind} | switch
-    plan = plan_of(catalog, EVERY[2] | {"fabric": "storage"}, pools=pools, fabrics=[fabric])
+    plan = build_plan(catalog, EVERY[2] | {"fabric": "storage"}, pools=pools, fabrics=[fabric])
     made = render(plan, "storage")
     servers = [line.partition(":")[0] for line in made["proj/nodes.txt"].splitlines()]
     lines = re.findall(r"^(printf .*) >\w+\.clients$", made["proj/clients.sh"], re.M)
@@ -93,6 +93,6 @@ def test_scale_daemons_use_names_of_one_network(catalog: Catalog, kind: str) -> 
     for name in (*servers, *clients):
         assert any(ipaddress.ip_address(hosts[name]) in block for block in blocks), name
     if kind == "infiniband":  # what the script gives the third node of the subnet
-        assert f"{hosts['b-0002-storage']}/" in shown(render(plan, "infiniband")["storage/ipoib.sh"], "b-0002")
+        assert f"{hosts['b-0002-storage']}/" in run_show(render(plan, "infiniband")["storage/ipoib.sh"], "b-0002")
     assert "a-0001\n" not in made["proj/clients.sh"]
-    assert "printf '%s\\n' train-{0001..0127} >" in render(plan_of(catalog, EVERY[2]), "storage")["proj/clients.sh"]
+    assert "printf '%s\\n' train-{0001..0127} >" in render(build_plan(catalog, EVERY[2]), "storage")["proj/clients.sh"]

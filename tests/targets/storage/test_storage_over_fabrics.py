@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from storage_plans import EVERY, STORAGE_FABRIC, plan_of
+from storage_plans import EVERY, STORAGE_FABRIC, build_plan
 
 from supercloud.catalog import Catalog
 from supercloud.plan.model.plan import Plan
@@ -20,13 +20,13 @@ from supercloud.targets import render
 def test_servers_on_a_fabric_have_names_of_that_fabric(catalog: Catalog) -> None:
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["storage"]}]
     over = {"fabric": "storage", "interface": None}
-    made = render(plan_of(catalog, EVERY[0] | over, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
+    made = render(build_plan(catalog, EVERY[0] | over, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
     assert "scratch-mds-0001-storage@o2ib0:scratch-mds-0002-storage@o2ib0:/scratch" in made["scratch/fstab"]
     assert 'networks="o2ib0(storage0,storage1)"' in made["scratch/lnet.conf"], "multi-rail over both ports of a server"
     own = EVERY[0] | {"fabric": "storage", "interface": "ibs3"}
-    made = render(plan_of(catalog, own, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
+    made = render(build_plan(catalog, own, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
     assert 'networks="o2ib0(ibs3)"' in made["scratch/lnet.conf"]
-    weka = render(plan_of(catalog, EVERY[1] | over, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
+    weka = render(build_plan(catalog, EVERY[1] | over, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
     assert ",net=storage0,net=storage1," in weka["fast/fstab"] and "--net storage0 storage1 " in weka["fast/backend.sh"]
 
 
@@ -44,17 +44,17 @@ BRIDGED = {
 ROCE = STORAGE_FABRIC | {"kind": "roce", "switch": "nvidia-sn5600"}
 
 
-def made_over(catalog: Catalog, network: dict[str, Any], **store: Any) -> tuple[Plan, Bundle]:
+def render_over(catalog: Catalog, network: dict[str, Any], **store: Any) -> tuple[Plan, Bundle]:
     """A Lustre and a WEKA file system whose interfaces are not declared, over one network."""
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 8, "fabrics": [network["name"]]}]
     stores = [item | {"capacity": "200 TiB", "tier": "good", "interface": None} | store for item in EVERY[:2]]
-    plan = plan_of(catalog, *stores, pools=pools, fabrics=[network])
+    plan = build_plan(catalog, *stores, pools=pools, fabrics=[network])
     return plan, render(plan, "storage")
 
 
 def test_storage_over_bridged_ethernet_uses_the_bond(catalog: Catalog) -> None:
     """The files named eth0, while bond.sh of the same hosts makes a bond of their links."""
-    plan, made = made_over(catalog, BRIDGED)
+    plan, made = render_over(catalog, BRIDGED)
     scripts = [text for path, text in render(plan, "ethernet").items() if path.endswith("/bond.sh")]
     (bond,) = {line.partition("=")[2] for text in scripts for line in text.splitlines() if line.startswith("bond=")}
     assert f'networks="tcp0({bond})"' in made["scratch/lnet.conf"]
@@ -71,7 +71,7 @@ def define_interfaces(plan: Plan, fabric: str) -> dict[str, set[str]]:
 
 def test_hosts_with_fewer_ports_are_given_no_interfaces_that_they_lack(catalog: Catalog) -> None:
     """Servers have two ports on a fabric of one rail, nodes one: LNet on a node failed for want of storage1."""
-    plan, made = made_over(catalog, STORAGE_FABRIC | {"rails": 1}, fabric="storage")
+    plan, made = render_over(catalog, STORAGE_FABRIC | {"rails": 1}, fabric="storage")
     defined = define_interfaces(plan, "storage")
     assert defined["train"] == {"storage0"} and defined["scratch-oss"] == {"storage0", "storage1"}
     files = {
@@ -93,7 +93,7 @@ def test_the_operator_of_weka_uses_ports_of_the_fabric(catalog: Catalog, fabric:
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 8, "fabrics": ["storage"]}]
     kubernetes = {"kind": "kubernetes", "version": "1.35"}
     over = EVERY[1] | {"fabric": "storage", "interface": None}
-    plan = plan_of(catalog, over, pools=pools, fabrics=[fabric], scheduler=kubernetes)
+    plan = build_plan(catalog, over, pools=pools, fabrics=[fabric], scheduler=kubernetes)
     assert plan.networks
     ports = [str(item.block) for item in plan.networks.subnets if item.fabric == "storage" and item.role == "rail"]
     for item in yaml.safe_load_all(render(plan, "storage")["fast/operator.yaml"]):
@@ -102,7 +102,7 @@ def test_the_operator_of_weka_uses_ports_of_the_fabric(catalog: Catalog, fabric:
 
 def test_servers_use_all_routed_ports_if_nodes_have_fewer(catalog: Catalog) -> None:
     """Half of the servers' network was unused: their files had only the interfaces of nodes."""
-    _, made = made_over(catalog, ROCE | {"rails": 1}, fabric="storage")
+    _, made = render_over(catalog, ROCE | {"rails": 1}, fabric="storage")
     assert " --net storage0 storage1 --" in made["fast/backend.sh"] and ",net=storage0,_netdev" in made["fast/fstab"]
     assert 'o2ib0(storage0)"' in made["scratch/lnet.conf"]
     assert 'o2ib0(storage0,storage1)"' in made["scratch/lnet-oss.conf"]
@@ -111,7 +111,7 @@ def test_servers_use_all_routed_ports_if_nodes_have_fewer(catalog: Catalog) -> N
 def test_servers_have_a_bond_where_nodes_have_one_link(catalog: Catalog) -> None:
     """The interface of the nodes is unknown, that of the servers is not."""
     single = {"name": "in-band", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600c", "rails": 1}
-    plan, made = made_over(catalog, single)
+    plan, made = render_over(catalog, single)
     (finding, _) = [item for item in plan.findings if item.check == "storage-interfaces"]
     assert finding.problem.startswith("unknown interface names of clients on in-band")
     assert "(bond0)" in made["scratch/lnet-oss.conf"] and "options lnet" not in made["scratch/lnet.conf"]
@@ -120,18 +120,18 @@ def test_servers_have_a_bond_where_nodes_have_one_link(catalog: Catalog) -> None
 
 def test_weka_over_routed_links_requires_gateways(catalog: Catalog) -> None:
     """Each port is a /31: without a gateway a client reaches no backend (docs.weka.io, mount options)."""
-    routed, _ = made_over(catalog, ROCE, fabric="storage")
+    routed, _ = render_over(catalog, ROCE, fabric="storage")
     (warning,) = [item for item in routed.findings if item.check == "storage-gateway"]
     assert (warning.level, warning.path) == ("warning", "storage[1].fabric"), "the WEKA store, not Lustre"
     assert "net=<interface>/<address>/31/<gateway>" in warning.hint and "--gateway" in warning.hint
     assert "use a fabric that is not routed" in warning.hint
     for network, store in ((BRIDGED, {}), (STORAGE_FABRIC, {"fabric": "storage"})):
-        plan, _ = made_over(catalog, network, **store)
+        plan, _ = render_over(catalog, network, **store)
         assert not [item for item in plan.findings if item.check == "storage-gateway"]
 
 
 def test_storage_over_roce_uses_the_interface_names_of_the_devices(catalog: Catalog, tmp_path: Path) -> None:
-    plan, made = made_over(catalog, ROCE, fabric="storage")
+    plan, made = render_over(catalog, ROCE, fabric="storage")
     assert 'networks="o2ib0(storage0,storage1)"' in made["scratch/lnet.conf"]
     assert (
         " --net storage0 storage1 " in made["fast/backend.sh"] and ",net=storage0,net=storage1," in made["fast/fstab"]
@@ -161,7 +161,7 @@ def test_unknown_interfaces_are_not_guessed(catalog: Catalog, tmp_path: Path, fa
     """Where nothing of the plan gives a name, the scripts stop and say so."""
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 8, "fabrics": [item["name"] for item in fabrics]}]
     stores = [item | {"capacity": "200 TiB", "tier": "good", "interface": None} for item in EVERY[:2]]
-    plan = plan_of(catalog, *stores, pools=pools, fabrics=fabrics)
+    plan = build_plan(catalog, *stores, pools=pools, fabrics=fabrics)
     found = [(item.level, item.path) for item in plan.findings if item.check == "storage-interfaces"]
     assert found == [("warning", "storage[0].interface"), ("warning", "storage[1].interface")]
     made = render(plan, "storage")
@@ -175,11 +175,11 @@ def test_unknown_interfaces_are_not_guessed(catalog: Catalog, tmp_path: Path, fa
     assert done.returncode == 1 and "set storage[0].interface" in done.stderr
 
 
-def test_scale_over_rdma(catalog: Catalog) -> None:
+def test_scale_uses_rdma_over_the_fabric(catalog: Catalog) -> None:
     """Servers and clients use it; RoCE needs the connection manager, plain Ethernet has none of it."""
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["storage"]}]
     roce = STORAGE_FABRIC | {"kind": "roce", "switch": "nvidia-sn5600"}
     for fabric, said in ((STORAGE_FABRIC, "verbsRdma=enable,verbsRdmaSend=yes -N"), (roce, ",verbsRdmaCm=enable -N")):
-        made = render(plan_of(catalog, EVERY[2] | {"fabric": "storage"}, pools=pools, fabrics=[fabric]), "storage")
+        made = render(build_plan(catalog, EVERY[2] | {"fabric": "storage"}, pools=pools, fabrics=[fabric]), "storage")
         assert said in made["proj/create.sh"] and said in made["proj/clients.sh"]
-    assert "verbs" not in render(plan_of(catalog, EVERY[2]), "storage")["proj/create.sh"]
+    assert "verbs" not in render(build_plan(catalog, EVERY[2]), "storage")["proj/create.sh"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from storage_plans import EVERY, plan_of
+from storage_plans import EVERY, build_plan
 
 from supercloud.catalog import Catalog
 from supercloud.plan.model.storage import WekaDesign
@@ -17,7 +17,7 @@ from supercloud.targets import render
 
 
 def test_drives_of_a_backend_are_divided_among_its_containers(bundle: Bundle, tmp_path: Path) -> None:
-    """24 drives are two containers of WEKA: 19 and 5, each drive given once. The script is run with a weka of ours."""
+    """24 drives are two containers of WEKA: 19 and 5, each drive used once. A stand-in replaces weka."""
     (tmp_path / "weka").write_text(
         "#!/bin/bash\n"
         'case "$*" in *"container --output id,hostname"*) printf "1 a\\n2 b\\n3 a\\n4 b\\n" ;;\n'
@@ -67,10 +67,10 @@ CLIENT = {
 }
 
 
-def test_weka_mount_and_cluster(bundle: Bundle, catalog: Catalog) -> None:
+def test_weka_clusters_and_mounts_are_rendered(bundle: Bundle, catalog: Catalog) -> None:
     (line,) = [line for line in bundle["fast/fstab"].splitlines() if not line.startswith("#")]
     assert re.fullmatch(r"[\w.,-]+/fast /fast wekafs num_cores=\d+(,net=\w+)+,_netdev 0 0", line)
-    design = plan_of(catalog, EVERY[1]).storage[0].design
+    design = build_plan(catalog, EVERY[1]).storage[0].design
     assert isinstance(design, WekaDesign)
     script = bundle["fast/cluster.sh"]
     assert f"--data-drives={design.data} --parity-drives={design.parity}" in script
@@ -78,8 +78,8 @@ def test_weka_mount_and_cluster(bundle: Bundle, catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize("capacity", ["1 PiB", "10 PiB"])
-def test_weka_on_kubernetes(catalog: Catalog, capacity: str) -> None:
-    plan = plan_of(catalog, EVERY[1] | {"capacity": capacity}, scheduler={"kind": "kubernetes", "version": "1.35"})
+def test_weka_is_mounted_on_kubernetes(catalog: Catalog, capacity: str) -> None:
+    plan = build_plan(catalog, EVERY[1] | {"capacity": capacity}, scheduler={"kind": "kubernetes", "version": "1.35"})
     cluster, client = yaml.safe_load_all(render(plan, "storage")["fast/operator.yaml"])
     assert (cluster["kind"], client["kind"]) == ("WekaCluster", "WekaClient")
     assert {cluster["apiVersion"], client["apiVersion"]} == {"weka.weka.io/v1alpha1"}
@@ -93,7 +93,7 @@ def test_weka_on_kubernetes(catalog: Catalog, capacity: str) -> None:
 
 
 def test_weka_uses_a_new_folder_for_resource_files(bundle: Bundle, tmp_path: Path) -> None:
-    """backend.sh runs as root: what it sets containers up with lies in a folder that it has just made for itself."""
+    """backend.sh runs as root: its files for containers are in a folder that it has just created."""
     script = bundle["fast/backend.sh"]
     assert "/tmp" not in script and "folder=$(mktemp -d /root/" in script
     (tmp_path / "backend.sh").write_text(script.replace("/root/", f"{tmp_path}/"))

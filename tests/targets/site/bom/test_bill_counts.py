@@ -26,12 +26,12 @@ def onprem(request: pytest.FixtureRequest) -> Plan:
 
 def test_every_group_of_machines_is_ordered_once_and_in_full(onprem: Plan) -> None:
     lines = [item for item in build_items(onprem) if item.section == "machines"]
-    names = Counter(_name(item) for item in lines)
+    names = Counter(_parse_name(item) for item in lines)
     assert max(names.values()) == 1, names
     groups = {pool.name: pool.nodes for pool in onprem.pools}
     groups |= {group.name: group.count for group in onprem.servers}
     groups |= {group.name: group.count for group in (onprem.facility.service_groups if onprem.facility else ())}
-    ordered = {_name(item): item.count for item in lines}
+    ordered = {_parse_name(item): item.count for item in lines}
     services = {
         service.name: service.count for fabric in onprem.fabrics for service in fabric.services if service.is_managed
     }
@@ -54,7 +54,7 @@ def test_every_switch_and_rack_of_the_plan_is_ordered_once(onprem: Plan) -> None
     assert sum(item.count for item in bought) == racks
 
 
-def _name(item: BomItem) -> str:
+def _parse_name(item: BomItem) -> str:
     found = re.search(r"\(([^()]+)\)$", item.item)
     assert found, item
     return found[1]

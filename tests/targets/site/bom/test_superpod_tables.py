@@ -75,7 +75,9 @@ def count(bill: list[dict[str, str]], section: str, *words: str) -> int:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
 )
-def test_line(bill: list[dict[str, str]], published: int, section: str, words: list[str]) -> None:
+def test_each_line_matches_the_published_table(
+    bill: list[dict[str, str]], published: int, section: str, words: list[str]
+) -> None:
     if words == [" compute-", "e to leaf"]:
         words = ["compute-"]
         assert count(bill, section, "compute-leaf to leaf") + count(bill, section, "compute-spine to leaf") == published
@@ -83,7 +85,7 @@ def test_line(bill: list[dict[str, str]], published: int, section: str, words: l
     assert count(bill, section, *words) == published
 
 
-def test_out_of_band_devices(bill: list[dict[str, str]]) -> None:
+def test_out_of_band_devices_match_the_published_table(bill: list[dict[str, str]]) -> None:
     section = "cables of management"
     infiniband = sum(
         count(bill, section, f"{network}-{tier} to leaf")
@@ -96,12 +98,12 @@ def test_out_of_band_devices(bill: list[dict[str, str]]) -> None:
 
 
 @pytest.mark.slow
-def test_what_decides_the_369_modules_of_the_storage_switches() -> None:
+def test_the_storage_switches_need_369_modules() -> None:
     """254 + 2 x 240 straight fibres need (254 + 2)/2 + 240 cages, as a rail of 127 nodes leaves half a cage empty; the
     52 active splitters bring their ends; the two splitters of fibre fill one cage, or take one each on two leaves.
     """
 
-    def modules(*changes: tuple[str, str]) -> int:
+    def count_modules(*changes: tuple[str, str]) -> int:
         text = SPEC.read_text()
         for old, new in changes:
             assert old in text
@@ -110,19 +112,19 @@ def test_what_decides_the_369_modules_of_the_storage_switches() -> None:
         rows = list(csv.DictReader(io.StringIO(render(plan, "bom")["bom.csv"])))
         return count(rows, "cables of storage", "finned top")
 
-    assert modules() == (254 + 2) // 2 + 240 + 1 == 369
-    assert modules(("pack: true, ", "")) == 370
-    assert modules((", cable: nvidia-980-9i117, full: true", ", full: true")) == 369, "theirs, ends and all"
+    assert count_modules() == (254 + 2) // 2 + 240 + 1 == 369
+    assert count_modules(("pack: true, ", "")) == 370
+    assert count_modules((", cable: nvidia-980-9i117, full: true", ", full: true")) == 369, "theirs, ends and all"
 
 
-def test_nothing_of_the_tables_is_declared() -> None:
+def test_the_spec_declares_no_number_of_the_tables() -> None:
     """Counts of racks, distribution units, switches and leaf ports follow from rules, machines and circuits."""
     text = SPEC.read_text()
     for word in ("racks:", "pdus:", "su:", "leaf_down:", "name: pdu"):
         assert word not in text
 
 
-def test_part_numbers_where_they_are_sourced(bill: list[dict[str, str]]) -> None:
+def test_part_numbers_are_listed_if_known(bill: list[dict[str, str]]) -> None:
     parts = {row["product"]: row["part_number"] for row in bill if row["part_number"]}
     assert parts["nvidia-qm9700"] and parts["nvidia-mma4z00-ns"] == "980-9I510-00NS00"
     assert parts["nvidia-mma4z00-ns-flt"] == "980-9I51A-00NS00"

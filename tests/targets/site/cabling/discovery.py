@@ -41,7 +41,7 @@ class Net:
         self.join(one, second)
         self.join(other, first)
 
-    def printed(self) -> str:
+    def format_output(self) -> str:
         ids = {}
         for number, (name, kind) in enumerate(self.devices.items()):
             ids[name] = f"{'S' if kind.startswith('Switch') else 'H'}-{0x200000 + 2 * number:016x}"

@@ -22,7 +22,7 @@ from supercloud.targets.site.bom.items import build_items
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["01-minimal", "05-superpod-networks", "07-storage"])
-def test_everything_has_the_same_numbers_of_links_and_cables(name: str) -> None:
+def test_all_outputs_have_the_same_numbers_of_links_and_cables(name: str) -> None:
     path: Path = next(item for item in EXAMPLES if item.parent.name == name)
     plan = resolve(load(path))
     files = dict(render(plan, "cabling").items())
@@ -43,7 +43,7 @@ def test_everything_has_the_same_numbers_of_links_and_cables(name: str) -> None:
     assert total.pieces == total.links or f"<dt>links</dt><dd>{total.links:,}</dd>" in render_overview(plan)
 
 
-def test_fabrics_without_cables_of_ours_count_the_links_of_their_shape() -> None:
+def test_fabrics_without_planned_cables_count_the_links_of_their_shape() -> None:
     plan = resolve(load(next(item for item in EXAMPLES if item.parent.name == "03-nvl72")))
     torus = next(fabric for fabric in plan.fabrics if fabric.shape == "torus")
     assert count_cables(plan, [torus]).links == torus.link_counts["node_node"] > 0

@@ -34,14 +34,14 @@ Row = tuple[str, str, str]
 SPLIT = "os: OS, services: [{name: half, count: 5, links: 1, speed: 200 Gb/s}, {name: store, count: 2, links: 2}]"
 
 
-def plan_with(system: str, split: bool = False) -> Plan:
+def build_plan(system: str, split: bool = False) -> Plan:
     text = SPEC.replace("os: OS", SPLIT) if split else SPEC
     plan = sc.resolve(loads(text.replace("OS", system), "cluster.yaml"))
     assert not plan.errors
     return plan
 
 
-def heard(plan: Plan, far: str = "system_names") -> dict[str, list[Row]]:
+def list_neighbours(plan: Plan, far: str = "system_names") -> dict[str, list[Row]]:
     """What each switch hears by the names of its operating system; neighbours say their ports' names or aliases."""
     table: CableTable = build_cable_table(plan, plan.fabrics[0], DeviceLocator(plan))
     found: dict[str, list[Row]] = {}
@@ -70,7 +70,7 @@ def heard(plan: Plan, far: str = "system_names") -> dict[str, list[Row]]:
     return found
 
 
-def json0(rows: list[Row]) -> str:
+def format_json0(rows: list[Row]) -> str:
     """Lldpctl -f json0: lists all the way down, the same whatever the number of neighbours."""
     return json.dumps(
         {
@@ -106,7 +106,7 @@ def json0(rows: list[Row]) -> str:
     )
 
 
-def sonic(rows: list[Row]) -> str:
+def format_sonic(rows: list[Row]) -> str:
     """Show lldp table, as sonic-utilities prints it."""
     lines = [
         "Capability codes: (R) Router, (B) Bridge, (O) Other",
@@ -119,7 +119,7 @@ def sonic(rows: list[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def nvue(rows: list[Row]) -> str:
+def format_nvue(rows: list[Row]) -> str:
     """Nv show interface lldp, as NVIDIA's reference of NVUE prints it."""
     lines = [
         "Interface  Speed  Type  Remote Host                      Remote Port      ",
@@ -130,7 +130,7 @@ def nvue(rows: list[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def nclu(rows: list[Row]) -> str:
+def format_nclu(rows: list[Row]) -> str:
     """Net show lldp, of Cumulus Linux before NVUE."""
     lines = [
         "LocalPort  Speed  Mode     RemoteHost                       RemotePort",
@@ -140,7 +140,7 @@ def nclu(rows: list[Row]) -> str:
     return "\n\n" + "\n".join(lines) + "\n"
 
 
-def nvue_json(rows: list[Row]) -> str:
+def format_nvue_json(rows: list[Row]) -> str:
     """Nv show interface --view lldp -o json."""
     return json.dumps(
         {
@@ -161,7 +161,7 @@ def nvue_json(rows: list[Row]) -> str:
     )
 
 
-def plain(rows: list[Row]) -> str:
+def format_plain(rows: list[Row]) -> str:
     """Lldpctl without options, as lldpd 1.0.16 prints it."""
     rule = "-" * 79
     lines = [rule, "LLDP neighbors:", rule]
@@ -185,20 +185,20 @@ def plain(rows: list[Row]) -> str:
 
 
 FORMS: list[tuple[str, str, Callable[[list[Row]], str]]] = [
-    ("sonic", "port_aliases", sonic),
-    ("sonic", "system_names", sonic),
-    ("sonic", "port_aliases", json0),
-    ("nvue", "system_names", nvue),
-    ("nvue", "system_names", nclu),
-    ("nvue", "system_names", nvue_json),
-    ("nvue", "system_names", json0),
-    ("nvue", "system_names", plain),
-    ("sonic", "port_aliases", plain),
-    ("frr", "system_names", json0),
+    ("sonic", "port_aliases", format_sonic),
+    ("sonic", "system_names", format_sonic),
+    ("sonic", "port_aliases", format_json0),
+    ("nvue", "system_names", format_nvue),
+    ("nvue", "system_names", format_nclu),
+    ("nvue", "system_names", format_nvue_json),
+    ("nvue", "system_names", format_json0),
+    ("nvue", "system_names", format_plain),
+    ("sonic", "port_aliases", format_plain),
+    ("frr", "system_names", format_json0),
 ]
 
 
-def written(folder: Path, rows: dict[str, list[Row]], form: Callable[[list[Row]], str]) -> Path:
+def write_files(folder: Path, rows: dict[str, list[Row]], form: Callable[[list[Row]], str]) -> Path:
     folder.mkdir(exist_ok=True)
     for name, mine in rows.items():
         (folder / f"{name}.txt").write_text(form(mine))
@@ -206,24 +206,26 @@ def written(folder: Path, rows: dict[str, list[Row]], form: Callable[[list[Row]]
 
 
 @pytest.mark.parametrize("system, far, form", FORMS, ids=lambda item: item if isinstance(item, str) else item.__name__)
-def test_every_form_of_every_system(system: str, far: str, form: Callable[[list[Row]], str], tmp_path: Path) -> None:
-    plan = plan_with(system)
-    rows = heard(plan, far)
-    found = verify_output(plan, written(tmp_path / "right", rows, form))
+def test_each_output_format_of_each_system_is_verified(
+    system: str, far: str, form: Callable[[list[Row]], str], tmp_path: Path
+) -> None:
+    plan = build_plan(system)
+    rows = list_neighbours(plan, far)
+    found = verify_output(plan, write_files(tmp_path / "right", rows, form))
     assert found.differences == () and found.checked == found.links
     leaf, spine = "compute-leaf-001", "compute-spine-001"
     # two machines in each other's port of one leaf
     first, second, *rest = rows[leaf]
     swapped = {leaf: [(first[0], *second[1:]), (second[0], *first[1:]), *rest]}
-    (one,) = verify_output(plan, written(tmp_path / "swapped", swapped, form)).differences
+    (one,) = verify_output(plan, write_files(tmp_path / "swapped", swapped, form)).differences
     assert one.kind == "swapped" and one.cause == f"the two cables were exchanged at {leaf}"
-    # a cable less at a spine, told by both of its ends
+    # a cable less at a spine, reported by both of its ends
     gone = next(row for row in rows[spine] if row[1] == leaf)
     fewer = {name: [row for row in mine if not (name == spine and row == gone)] for name, mine in rows.items()}
     ends = {(gone[0], spine)}
-    fewer[leaf] = [row for row in rows[leaf] if not (row[1] == spine and _same(plan, row[2], gone[0]))]
+    fewer[leaf] = [row for row in rows[leaf] if not (row[1] == spine and _is_same_port(plan, row[2], gone[0]))]
     assert len(fewer[leaf]) == len(rows[leaf]) - 1 and ends
-    (missing,) = verify_output(plan, written(tmp_path / "missing", fewer, form)).differences
+    (missing,) = verify_output(plan, write_files(tmp_path / "missing", fewer, form)).differences
     assert missing.kind == "missing" and missing.problem.startswith(f"{leaf}:") and spine in missing.problem
 
 
@@ -231,15 +233,15 @@ def test_every_form_of_every_system(system: str, far: str, form: Callable[[list[
 def test_ends_of_a_split_port_are_distinguished(
     system: str, far: str, form: Callable[[list[Row]], str], tmp_path: Path
 ) -> None:
-    plan = plan_with(system, split=True)
-    rows = heard(plan, far)
-    found = verify_output(plan, written(tmp_path / "right", rows, form))
+    plan = build_plan(system, split=True)
+    rows = list_neighbours(plan, far)
+    found = verify_output(plan, write_files(tmp_path / "right", rows, form))
     assert found.differences == () and found.checked == found.links
     leaf, mine = next((name, mine) for name, mine in rows.items() if sum("half" in row[1] for row in mine) == 2)
     first, second = (row for row in mine if "half" in row[1])
     swapped = [row for row in mine if row not in (first, second)]
     swapped += [(first[0], *second[1:]), (second[0], *first[1:])]
-    (one,) = verify_output(plan, written(tmp_path / "swapped", rows | {leaf: swapped}, form)).differences
+    (one,) = verify_output(plan, write_files(tmp_path / "swapped", rows | {leaf: swapped}, form)).differences
     assert one.kind == "swapped" and f"/1 ({first[0]})" in one.remedy and f"/2 ({second[0]})" in one.remedy
     bundle = render(plan, "cabling")
     assert f",{first[0]}," in bundle["compute.csv"]
@@ -247,7 +249,7 @@ def test_ends_of_a_split_port_are_distinguished(
     assert f"name: {first[0]}\n" in types and f",{leaf},dcim.interface,{first[0]}," in bundle["netbox/7-cables.csv"]
 
 
-def _same(plan: Plan, one: str, other: str) -> bool:
+def _is_same_port(plan: Plan, one: str, other: str) -> bool:
     """Whether two names mean the same port of a spine."""
     assert plan.networks
     run = plan.networks.get_switch_run("compute", "spine")
@@ -263,7 +265,7 @@ def _same(plan: Plan, one: str, other: str) -> bool:
 @pytest.mark.slow
 def test_labels_have_the_name_on_the_switch_and_that_of_its_system() -> None:
     """Mellanox-SN5600-O128/port_config.ini of SONiC: cage 1 is Ethernet0 and Ethernet4, cage 64 Ethernet504 and 508."""
-    text = render(plan_with("sonic"), "cabling")["compute.csv"]
+    text = render(build_plan("sonic"), "cabling")["compute.csv"]
     first = text.splitlines()[1].split(",")
     assert first[1] == "train-0001:OSFP1P1 > compute-leaf-001:swp1s0 (Ethernet0)"
     assert first[2] == "compute-leaf-001:swp1s0 (Ethernet0) > train-0001:OSFP1P1"
@@ -273,12 +275,12 @@ def test_labels_have_the_name_on_the_switch_and_that_of_its_system() -> None:
     assert (row["b_port"], row["b_system_port"]) == ("swp1s0", "Ethernet0")
     up = next(line.split(",") for line in text.splitlines() if "leaf-001:swp64s1" in line)
     assert "compute-leaf-001:swp64s1 (Ethernet508)" in up[1]
-    plain = render(plan_with("nvue"), "cabling")["compute.csv"].splitlines()[1]
+    plain = render(build_plan("nvue"), "cabling")["compute.csv"].splitlines()[1]
     assert "(" not in plain and ",swp1s0,swp1s0," in plain
 
 
-def test_aliases_of_sonic_are_those_of_the_file_it_ships() -> None:
-    networks = plan_with("sonic").networks
+def test_aliases_of_sonic_match_its_port_configuration() -> None:
+    networks = build_plan("sonic").networks
     assert networks
     run = networks.get_switch_run("compute", "leaf")
     assert [run.format_port_name(index) for index in (0, 1, 2, 127)] == [
@@ -290,9 +292,12 @@ def test_aliases_of_sonic_are_those_of_the_file_it_ships() -> None:
     assert [run.format_port_alias(index) for index in (0, 1, 2, 127)] == ["etp1a", "etp1b", "etp2a", "etp64b"]
 
 
-def test_one_file_with_the_tables_of_several_switches(tmp_path: Path) -> None:
-    plan = plan_with("nvue")
-    parts = [f"cumulus@{name}:mgmt:~$ nv show interface lldp\n{nvue(rows)}\n" for name, rows in heard(plan).items()]
+def test_one_file_can_have_the_tables_of_several_switches(tmp_path: Path) -> None:
+    plan = build_plan("nvue")
+    parts = [
+        f"cumulus@{name}:mgmt:~$ nv show interface lldp\n{format_nvue(rows)}\n"
+        for name, rows in list_neighbours(plan).items()
+    ]
     (tmp_path / "all.txt").write_text("".join(parts))
     found = verify_output(plan, tmp_path / "all.txt")
     assert found.differences == () and found.checked == found.links
@@ -303,14 +308,14 @@ def test_one_file_with_the_tables_of_several_switches(tmp_path: Path) -> None:
     "text, said",
     [
         (
-            sonic([("Ethernet0", "compute-leaf-002", "etp1a")]).rpartition("Total")[0]
+            format_sonic([("Ethernet0", "compute-leaf-002", "etp1a")]).rpartition("Total")[0]
             + "Total entries displayed:  9\n",
             r"6: 9 entries are announced, 1 found; the text was truncated",
         ),
-        (nvue([("swp1s0", "compute-le…", "swp1")]), r"4: 'compute-le…' was truncated by a narrow terminal"),
+        (format_nvue([("swp1s0", "compute-le…", "swp1")]), r"4: 'compute-le…' was truncated by a narrow terminal"),
         ("Interface  Speed  Type  Remote Host  Remote Port\n", r"2: no line under the column titles"),
         ("Interface  Speed  Remote Host  Remote Port\n-----  ------  -----\n", "1: the columns are not aligned with"),
-        (nvue([("swp1s0", "compute-leaf-002", "swp1")])[:-9], "4: the last line is incomplete"),
+        (format_nvue([("swp1s0", "compute-leaf-002", "swp1")])[:-9], "4: the last line is incomplete"),
         ('{"lldp": [{"interface": [{"name": "swp1", "chassis": [], "port": 7}]}]}', "1: unknown format of the LLDP"),
         ('{"swp1": {"type": "swp"}}', "1: contains no LLDP neighbours"),
     ],
@@ -318,13 +323,13 @@ def test_one_file_with_the_tables_of_several_switches(tmp_path: Path) -> None:
 def test_truncated_tables_are_errors(text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "found.txt").write_text(text)
     with pytest.raises(InputError, match=said):
-        verify_output(plan_with("nvue"), tmp_path / "found.txt")
+        verify_output(build_plan("nvue"), tmp_path / "found.txt")
 
 
 def test_a_neighbour_without_a_name_is_identified_by_its_chassis(tmp_path: Path) -> None:
-    plan = plan_with("nvue")
-    rows = heard(plan)["compute-leaf-001"]
-    data = json.loads(json0(rows))
+    plan = build_plan("nvue")
+    rows = list_neighbours(plan)["compute-leaf-001"]
+    data = json.loads(format_json0(rows))
     free = next(f"swp{cage}s0" for cage in range(1, 65) if f"swp{cage}s0" not in {row[0] for row in rows})
     data["lldp"][0]["interface"].append(
         {
@@ -340,8 +345,8 @@ def test_a_neighbour_without_a_name_is_identified_by_its_chassis(tmp_path: Path)
 
 @pytest.mark.parametrize("cut, said", [(-200, "no line of dashes after the neighbour of"), (-130, "has no PortID")])
 def test_truncated_plain_text_is_an_error(cut: int, said: str, tmp_path: Path) -> None:
-    text = plain([("swp1s0", "train-0001", "b8:3f:d2:12:34:56"), ("swp1s1", "train-0002", "b8:3f:d2:12:34:57")])
+    text = format_plain([("swp1s0", "train-0001", "b8:3f:d2:12:34:56"), ("swp1s1", "train-0002", "b8:3f:d2:12:34:57")])
     whole = text[:cut] if said.startswith("no line") else text[: text.rindex("    PortID")] + "-" * 79 + "\n"
     (tmp_path / "compute-leaf-001.txt").write_text(whole)
     with pytest.raises(InputError, match=rf"compute-leaf-001.txt:\d+: .*{said}"):
-        verify_output(plan_with("nvue"), tmp_path / "compute-leaf-001.txt")
+        verify_output(build_plan("nvue"), tmp_path / "compute-leaf-001.txt")

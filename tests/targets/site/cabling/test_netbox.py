@@ -76,18 +76,18 @@ def files(plan: Plan) -> dict[str, Any]:
     return {path.removeprefix("netbox/"): text for path, text in bundle.items() if path.startswith("netbox/")}
 
 
-def rows(files: dict[str, Any], name: str) -> list[dict[str, str]]:
+def read_rows(files: dict[str, Any], name: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(files.get(name, ""))))
 
 
-def types_of(files: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def list_types(files: dict[str, Any]) -> dict[str, dict[str, Any]]:
     found = [yaml.safe_load(text) for path, text in files.items() if path.startswith("5-device-types/")]
     return {item["model"]: item for item in found}
 
 
 @pytest.mark.slow
 def test_device_types_follow_the_rules_of_the_library(files: dict[str, Any]) -> None:
-    types = types_of(files)
+    types = list_types(files)
     check = jsonschema.Draft202012Validator(DEVICE_TYPE)
     for item in types.values():
         assert not list(check.iter_errors(item)), item["model"]
@@ -100,10 +100,10 @@ def test_device_types_follow_the_rules_of_the_library(files: dict[str, Any]) -> 
 
 @pytest.mark.slow
 def test_devices_are_within_their_racks_without_overlap(files: dict[str, Any], plan: Plan) -> None:
-    types, racks = types_of(files), {row["name"]: int(row["u_height"]) for row in rows(files, "4-racks.csv")}
+    types, racks = list_types(files), {row["name"]: int(row["u_height"]) for row in read_rows(files, "4-racks.csv")}
     held: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
     names = set()
-    for row in rows(files, "6-devices.csv"):
+    for row in read_rows(files, "6-devices.csv"):
         assert row["name"] not in names and len(row["name"]) <= 64
         names.add(row["name"])
         units = types[row["device_type"]]["u_height"]
@@ -120,11 +120,11 @@ def test_devices_are_within_their_racks_without_overlap(files: dict[str, Any], p
 
 
 @pytest.mark.slow
-def test_cables_have_fields_that_netbox_knows(files: dict[str, Any]) -> None:
-    types = {model: {port["name"] for port in item["interfaces"]} for model, item in types_of(files).items()}
-    devices = {row["name"]: row["device_type"] for row in rows(files, "6-devices.csv")}
+def test_cables_have_valid_fields_of_netbox(files: dict[str, Any]) -> None:
+    types = {model: {port["name"] for port in item["interfaces"]} for model, item in list_types(files).items()}
+    devices = {row["name"]: row["device_type"] for row in read_rows(files, "6-devices.csv")}
     used = set()
-    for row in rows(files, "7-cables.csv"):
+    for row in read_rows(files, "7-cables.csv"):
         assert row["type"] in CABLES and row["status"] == "planned" and len(row["label"]) <= 100
         assert (row["length_unit"] == "m") == bool(row["length"])
         for side in "ab":

@@ -29,7 +29,7 @@ Link = tuple[End, End]
 
 
 @cache
-def superpod() -> tuple[Plan, str, dict[frozenset[End], str]]:
+def render_superpod() -> tuple[Plan, str, dict[frozenset[End], str]]:
     """The plan, its network file, and the number of the cable of every link."""
     plan = sc.resolve(sc.load(EXAMPLES / "02-superpod" / "cluster.yaml"))
     table = build_cable_table(plan, plan.fabrics[0])
@@ -59,11 +59,11 @@ def ask(plan: Plan, text: str) -> VerificationResult:
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32).map(random.Random), st.lists(st.sampled_from(KINDS), max_size=12))
 def test_reported_faults_are_the_injected_ones(chance: random.Random, faults: list[str]) -> None:
-    plan, text, cables = superpod()
+    plan, text, cables = render_superpod()
     net = Net(text)
     links = [(one, other) for one, other in net.links.items() if one < other]
     chance.shuffle(links)
-    busy: set[str] = set()  # no device has two faults: those may have one cause, and are said as one
+    busy: set[str] = set()  # no device has two faults: those may have one cause, and are reported as one
     done: Counter[str] = Counter()
     touched: set[str] = set()
 
@@ -75,7 +75,7 @@ def test_reported_faults_are_the_injected_ones(chance: random.Random, faults: li
                 return links.pop(at)
         raise LookupError
 
-    def free() -> End:
+    def pick_free() -> End:
         ports = [
             (name, port)
             for name, kind in sorted(net.devices.items())
@@ -104,16 +104,16 @@ def test_reported_faults_are_the_injected_ones(chance: random.Random, faults: li
                 end, keep = (one, other) if not one[0].startswith("train") else (other, one)
                 if end[0].startswith("train"):
                     continue
-                to = free()
+                to = pick_free()
                 net.cut(end)
                 net.join(keep, to)
                 touched.add(cables[frozenset((one, other))])
             else:
-                net.join(free(), free())
+                net.join(pick_free(), pick_free())
         except LookupError:
             continue
         done[{"cut": "missing", "swap": "swapped", "move": "wrong", "extra": "extra"}[fault]] += 1
-    answer = ask(plan, net.printed())
+    answer = ask(plan, net.format_output())
     assert Counter(item.kind for item in answer.differences) == done
     assert {cable for item in answer.differences for cable in item.cables} == touched
 
@@ -122,7 +122,7 @@ def test_reported_faults_are_the_injected_ones(chance: random.Random, faults: li
 @given(st.integers(0, 2**32).map(random.Random), st.integers(1, 60))
 def test_every_fault_is_reported(chance: random.Random, count: int) -> None:
     """Anywhere, several at a device: every cable that is not where it should be is among those that are named."""
-    plan, text, cables = superpod()
+    plan, text, cables = render_superpod()
     net = Net(text)
     for _ in range(count):
         one, other = chance.sample(sorted(net.links), 2)
@@ -135,13 +135,13 @@ def test_every_fault_is_reported(chance: random.Random, count: int) -> None:
     there = {frozenset(link) for link in net.links.items()}
     wrong = {cable for link, cable in cables.items() if link not in there}
     right = {cable for link, cable in cables.items() if link in there} - wrong
-    named = {cable for item in ask(plan, net.printed()).differences for cable in item.cables}
+    named = {cable for item in ask(plan, net.format_output()).differences for cable in item.cables}
     assert wrong <= named
     assert not named & right
 
 
 @cache
-def small() -> tuple[Plan, list[tuple[str, str, str, str, str]]]:
+def render_small() -> tuple[Plan, list[tuple[str, str, str, str, str]]]:
     plan = sc.resolve(sc.load(EXAMPLES / "06-roce-small" / "cluster.yaml"))
     table = build_cable_table(plan, plan.fabrics[0])
     rows = zip(
@@ -159,7 +159,7 @@ def small() -> tuple[Plan, list[tuple[str, str, str, str, str]]]:
 @given(st.integers(0, 2**32).map(random.Random), st.integers(0, 5), st.booleans())
 def test_lldp_of_switches_only_reports_the_same(chance: random.Random, count: int, leaves_only: bool) -> None:
     """Nodes say nothing, and perhaps spines neither: their links are heard by the leaf at the other end."""
-    plan, links = small()
+    plan, links = render_small()
     at = chance.sample(range(len(links)), count)
     heard: dict[str, list[tuple[str, str, str]]] = {}
     for number, (a, a_port, b, b_port, _) in enumerate(links):

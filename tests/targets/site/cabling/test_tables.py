@@ -24,7 +24,7 @@ SUPERPOD = EXAMPLES / "02-superpod" / "cluster.yaml"
 NETWORKS = EXAMPLES / "05-superpod-networks" / "cluster.yaml"
 
 
-def plan_of(path: Path = SUPERPOD, *changes: tuple[str, str]) -> Plan:
+def build_plan(path: Path = SUPERPOD, *changes: tuple[str, str]) -> Plan:
     text = path.read_text()
     for old, new in changes:
         assert old in text
@@ -32,21 +32,21 @@ def plan_of(path: Path = SUPERPOD, *changes: tuple[str, str]) -> Plan:
     return sc.resolve(loads(text, str(path)))
 
 
-def table_of(plan: Plan, name: str = "compute") -> CableTable:
+def build_table(plan: Plan, name: str = "compute") -> CableTable:
     return build_cable_table(plan, next(item for item in plan.fabrics if item.name == name))
 
 
-def rows(text: str) -> list[dict[str, str]]:
+def read_rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
 @pytest.fixture(scope="module")
 def superpod() -> list[dict[str, str]]:
-    return rows(render(plan_of(), "cabling")["compute.csv"])
+    return read_rows(render(build_plan(), "cabling")["compute.csv"])
 
 
 @pytest.mark.slow
-def test_every_link_once_with_vendor_names(superpod: list[dict[str, str]]) -> None:
+def test_every_link_is_listed_once_with_vendor_names(superpod: list[dict[str, str]]) -> None:
     assert len(superpod) == 1016 + 4 + 1024
     ends = [end for row in superpod for end in row["label_a"].split(" > ")]
     assert len(ends) == len(set(ends)), "no port has two cables"
@@ -61,7 +61,7 @@ def test_every_link_once_with_vendor_names(superpod: list[dict[str, str]]) -> No
 
 
 def test_the_list_agrees_with_the_topology_link_by_link(superpod: list[dict[str, str]]) -> None:
-    plan = plan_of()
+    plan = build_plan()
     wiring = plan.fabrics[0].wiring
     for row, link in zip(superpod, wiring.iter_links(), strict=True):  # type: ignore[attr-defined]
         assert row["b_device"] == f"compute-{link.target_kind}-{link.target + 1:03d}"
@@ -69,7 +69,7 @@ def test_the_list_agrees_with_the_topology_link_by_link(superpod: list[dict[str,
 
 
 def test_cable_lengths_follow_the_route(superpod: list[dict[str, str]]) -> None:
-    plan = plan_of()
+    plan = build_plan()
     assert plan.layout
     places = {rack.name: rack for rack in plan.layout.racks}
     for row in superpod:
@@ -83,8 +83,8 @@ def test_cable_lengths_follow_the_route(superpod: list[dict[str, str]]) -> None:
         assert float(row["run_m"]) <= floor + 2 * 48 * 0.04445 + 2
 
 
-def test_copper_only_where_both_ports_of_a_cage_go_to_one_cage() -> None:
-    table = table_of(plan_of(EXAMPLES / "03-nvl72" / "cluster.yaml"))
+def test_copper_cables_connect_both_ports_of_two_cages() -> None:
+    table = build_table(build_plan(EXAMPLES / "03-nvl72" / "cluster.yaml"))
     twin = np.array([item.links > 1 for item in table.kinds] + [False])[table.kind_index]
     assert twin.any()
     ends: dict[int, set[Any]] = {}
@@ -104,9 +104,11 @@ def test_copper_only_where_both_ports_of_a_cage_go_to_one_cage() -> None:
 
 @pytest.mark.slow
 def test_media_are_as_declared_and_long_links_are_findings() -> None:
-    fibre = table_of(plan_of(SUPERPOD, ("manager: {links: 4}", "cabling: {media: [fibre]}\n    manager: {links: 4}")))
+    fibre = build_table(
+        build_plan(SUPERPOD, ("manager: {links: 4}", "cabling: {media: [fibre]}\n    manager: {links: 4}"))
+    )
     assert {item.medium for item in fibre.kinds} == {"fibre"}
-    plan = plan_of(SUPERPOD, ("manager: {links: 4}", "cabling: {media: [dac]}\n    manager: {links: 4}"))
+    plan = build_plan(SUPERPOD, ("manager: {links: 4}", "cabling: {media: [dac]}\n    manager: {links: 4}"))
     (found,) = [item for item in plan.errors if item.check == "cable-reach"]
     assert found.line and found.path == "fabrics[0].cabling.media"
     assert re.search(r"2040 of 2044 links of compute are longer than dac reaches \(2 m at 400 Gb/s\)", found.problem)
@@ -114,21 +116,25 @@ def test_media_are_as_declared_and_long_links_are_findings() -> None:
 
 
 def test_more_nodes_than_ports_is_a_finding_with_numbers() -> None:
-    plan = plan_of(SUPERPOD, ("nodes: 127", "nodes: 128"), ("manager: {links: 4}", "su: 32\n    manager: {links: 4}"))
+    plan = build_plan(
+        SUPERPOD, ("nodes: 127", "nodes: 128"), ("manager: {links: 4}", "su: 32\n    manager: {links: 4}")
+    )
     (found,) = [item for item in plan.errors if item.check == "fabric-fit"]
     assert "128 nodes" in found.problem and "4 reserved links need 4 free leaf ports" in found.problem
     assert found.hint == "set su: 26, or use 127 nodes"
 
 
 def test_two_cables_in_one_port_are_refused() -> None:
-    plan = plan_of(NETWORKS, ("leaf_up: 4\n", "leaf_up: 4\n    leaf_down: 43\n"), ("peer_links: 2 ", "peer_links: 20"))
+    plan = build_plan(
+        NETWORKS, ("leaf_up: 4\n", "leaf_up: 4\n    leaf_down: 43\n"), ("peer_links: 2 ", "peer_links: 20")
+    )
     (found,) = [item for item in plan.errors if item.check == "fabric-fit"]
     assert "43 ports down, 4 up and 20 to the other leaf of its pair" in found.problem and "(leaf_down)" in found.hint
 
 
 @pytest.mark.slow
 def test_unknown_port_names_are_numbers_and_unknown_kinds_are_omitted() -> None:
-    table = table_of(plan_of(EXAMPLES / "04-roce-24k" / "cluster.yaml"))
+    table = build_table(build_plan(EXAMPLES / "04-roce-24k" / "cluster.yaml"))
     assert table.count == 56184 and (table.kind_index < 0).all()
     assert table.get_port_names("target")[0] == "1"
 
@@ -136,7 +142,7 @@ def test_unknown_port_names_are_numbers_and_unknown_kinds_are_omitted() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("example", sorted(item.name for item in EXAMPLES.iterdir() if item.is_dir()))
 def test_every_example_is_cabled_without_conflicts(example: str) -> None:
-    plan = plan_of(EXAMPLES / example / "cluster.yaml")
+    plan = build_plan(EXAMPLES / example / "cluster.yaml")
     switched = [fabric for fabric in plan.fabrics if fabric.tiers]
     assert not plan.errors and ("cabling" in list_targets(plan)) == bool(switched)
     for fabric in switched:
@@ -158,18 +164,18 @@ def test_every_example_is_cabled_without_conflicts(example: str) -> None:
 def test_netbox_files_are_consistent() -> None:
     import yaml
 
-    bundle = render(plan_of(NETWORKS), "cabling")
+    bundle = render(build_plan(NETWORKS), "cabling")
     types = {
         data["model"]: {item["name"] for item in data["interfaces"]}
         for path, text in bundle.items()
         if path.startswith("netbox/5-device-types/")
         for data in [yaml.safe_load(text)]
     }
-    devices = {row["name"]: row for row in rows(bundle["netbox/6-devices.csv"])}
-    racks = {row["name"] for row in rows(bundle["netbox/4-racks.csv"])}
-    makers = {row["name"] for row in rows(bundle["netbox/2-manufacturers.csv"])}
+    devices = {row["name"]: row for row in read_rows(bundle["netbox/6-devices.csv"])}
+    racks = {row["name"] for row in read_rows(bundle["netbox/4-racks.csv"])}
+    makers = {row["name"] for row in read_rows(bundle["netbox/2-manufacturers.csv"])}
     used: set[tuple[str, str]] = set()
-    for row in rows(bundle["netbox/7-cables.csv"]):
+    for row in read_rows(bundle["netbox/7-cables.csv"]):
         for side in "ab":
             name, port = row[f"side_{side}_device"], row[f"side_{side}_name"]
             assert port in types[devices[name]["device_type"]], (name, port)

@@ -36,7 +36,7 @@ def net(plan: Plan) -> Net:
 @pytest.fixture
 def answer(plan: Plan, tmp_path: Path) -> Callable[[Net], VerificationResult]:
     def ask(net: Net) -> VerificationResult:
-        (tmp_path / "found.txt").write_text(net.printed())
+        (tmp_path / "found.txt").write_text(net.format_output())
         return verify_output(plan, tmp_path / "found.txt")
 
     return ask
@@ -55,13 +55,15 @@ def test_a_swapped_pair_is_one_finding(net: Net, answer: Callable[[Net], Verific
     assert len(found.cables) == 2 and ":" in found.place
 
 
-def test_swapped_between_leaf_and_spine(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
+def test_cables_swapped_between_leaf_and_spine_are_one_finding(
+    net: Net, answer: Callable[[Net], VerificationResult]
+) -> None:
     net.swap(("compute-leaf-001", 33), ("compute-leaf-009", 40))
     (found,) = answer(net).differences
     assert found.kind == "swapped"
 
 
-def test_a_missing_cable(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
+def test_a_missing_cable_is_found(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     net.cut(("compute-leaf-010", 40))
     (found,) = answer(net).differences
     assert (found.kind, found.problem) == (
@@ -70,14 +72,14 @@ def test_a_missing_cable(net: Net, answer: Callable[[Net], VerificationResult]) 
     )
 
 
-def test_a_wrong_port(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
+def test_a_wrong_port_is_found(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     net.move(("train-0100 mlx5_11", 1), ("compute-leaf-032", 32))
     (found,) = answer(net).differences
     assert found.kind == "wrong"
     assert found.problem == "train-0100:OSFP1P1 leads to compute-leaf-032:1/16/2, not to compute-leaf-025:1/2/2"
 
 
-def test_a_cable_in_the_port_of_a_missing_one(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
+def test_a_cable_in_the_port_of_a_missing_one_is_found(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     net.cut(("train-0002 mlx5_11", 1))
     net.move(("train-0001 mlx5_11", 1), ("compute-leaf-001", 2))
     wrong, missing = answer(net).differences
@@ -95,7 +97,7 @@ def test_three_cables_in_a_ring_are_three_wrong_ones(net: Net, answer: Callable[
     assert [item.kind for item in answer(net).differences] == ["wrong"] * 3
 
 
-def test_an_extra_cable_and_an_unknown_device(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
+def test_an_extra_cable_and_an_unknown_device_are_found(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     net.join(("compute-leaf-031", 32), ("compute-leaf-032", 32))
     net.devices["visitor mlx5_0"] = "Hca 1"
     net.join(("visitor mlx5_0", 1), ("compute-leaf-030", 32))
@@ -129,13 +131,15 @@ def test_two_machines_exchanged_are_one_finding(net: Net, answer: Callable[[Net]
 RAILS = (11, 6, 10, 9, 4, 3, 5, 0)
 
 
-def renamed(net: Net, names: dict[str, str]) -> None:
-    def name(device: str) -> str:
+def rename_devices(net: Net, names: dict[str, str]) -> None:
+    def rename_device(device: str) -> str:
         host, space, adapter = device.partition(" ")
         return names.get(host, host) + space + adapter
 
-    net.links = {(name(one), port): (name(other), far) for (one, port), (other, far) in net.links.items()}
-    net.devices = {name(device): kind for device, kind in net.devices.items()}
+    net.links = {
+        (rename_device(one), port): (rename_device(other), far) for (one, port), (other, far) in net.links.items()
+    }
+    net.devices = {rename_device(device): kind for device, kind in net.devices.items()}
 
 
 @pytest.mark.parametrize(
@@ -148,7 +152,7 @@ def renamed(net: Net, names: dict[str, str]) -> None:
 def test_two_switches_exchanged_are_one_finding(
     net: Net, answer: Callable[[Net], VerificationResult], one: str, other: str, cables: int
 ) -> None:
-    renamed(net, {one: other, other: one})
+    rename_devices(net, {one: other, other: one})
     found, *rest = answer(net).differences
     assert found.kind == "exchanged" and f" between {one} and {other}" in found.problem
     assert found.cause == "names or positions of the two switches are exchanged"
@@ -170,7 +174,7 @@ def test_permuted_rails_of_a_node_are_one_finding(
     assert f"train-0009:OSFP1P1: from {wanted[5:]}" in found.remedy if turn == 0 else wanted in found.remedy
 
 
-def test_cables_that_are_shifted_by_one_port(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
+def test_cables_shifted_by_one_port_are_found(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     leaf = "compute-leaf-008"
     ports = sorted(port for (device, port), (other, _) in net.links.items() if device == leaf and "train" in other)
     far = {port: net.cut((leaf, port)) for port in ports[:10]}
@@ -183,7 +187,7 @@ def test_cables_that_are_shifted_by_one_port(net: Net, answer: Callable[[Net], V
     assert missing.kind == "missing" and "fix that one first" in missing.remedy
 
 
-def test_two_rails_exchanged_for_a_whole_unit(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
+def test_two_rails_exchanged_for_a_unit_are_one_finding(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     for node in range(1, 33):
         net.swap((f"train-{node:04d} mlx5_11", 1), (f"train-{node:04d} mlx5_6", 1))
     (found,) = answer(net).differences
@@ -195,20 +199,20 @@ def test_two_rails_exchanged_for_a_whole_unit(net: Net, answer: Callable[[Net], 
 def test_a_device_without_a_name_is_identified_by_its_cables(
     net: Net, answer: Callable[[Net], VerificationResult], device: str
 ) -> None:
-    renamed(net, {device: "localhost"})
+    rename_devices(net, {device: "localhost"})
     (found,) = answer(net).differences
     assert found.kind == "unknown" and found.cause == f"it is {device} and its name has not been set yet"
 
 
-def test_managed_switches_are_known_by_the_name_inside(net: Net, plan: Plan, tmp_path: Path) -> None:
-    text = net.printed().replace('# "compute-leaf-001"', '# "MF0;compute-leaf-001:MQM9700/U1"')
+def test_managed_switches_are_identified_by_their_description(net: Net, plan: Plan, tmp_path: Path) -> None:
+    text = net.format_output().replace('# "compute-leaf-001"', '# "MF0;compute-leaf-001:MQM9700/U1"')
     (tmp_path / "found.txt").write_text(text)
     assert verify_output(plan, tmp_path / "found.txt").differences == ()
 
 
 @pytest.mark.parametrize("cut", [0.1, 0.5, 0.9])
 def test_truncated_output_is_an_error_with_its_line(net: Net, plan: Plan, tmp_path: Path, cut: float) -> None:
-    text = net.printed()
+    text = net.format_output()
     (tmp_path / "found.txt").write_text(text[: int(len(text) * cut)])
     with pytest.raises(InputError, match=r"found\.txt:\d+: .*(truncated|damaged)"):
         verify_output(plan, tmp_path / "found.txt")
@@ -233,7 +237,7 @@ def test_truncated_output_is_an_error_with_its_line(net: Net, plan: Plan, tmp_pa
         ('Switch 64 "S-1" # "elsewhere"\n', "no device in the output belongs to a network of the plan"),
     ],
 )
-def test_bad_input(plan: Plan, tmp_path: Path, text: str, said: str) -> None:
+def test_invalid_input_is_an_error(plan: Plan, tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "found.txt").write_text(text)
     with pytest.raises(InputError, match=said):
         verify_output(plan, tmp_path / "found.txt")
@@ -242,10 +246,10 @@ def test_bad_input(plan: Plan, tmp_path: Path, text: str, said: str) -> None:
 def test_the_command_has_exit_codes_and_json(net: Net, tmp_path: Path) -> None:
     run = CliRunner()
     found = tmp_path / "found.txt"
-    found.write_text(net.printed())
+    found.write_text(net.format_output())
     assert run.invoke(app, ["verify-cabling", str(SPEC), str(found)]).exit_code == 0
     net.cut(("compute-leaf-010", 40))
-    found.write_text(net.printed())
+    found.write_text(net.format_output())
     result = run.invoke(app, ["verify-cabling", str(SPEC), str(found), "--json"])
     assert result.exit_code == 1 and json.loads(result.stdout)["differences"][0]["kind"] == "missing"
     result = run.invoke(app, ["verify-cabling", str(SPEC), str(tmp_path / "none.txt")])
@@ -262,7 +266,7 @@ facility: {rack: {type: orv3-48u, nodes: 4}}
 """
 
 
-def neighbours(plan: Plan) -> dict[str, list[tuple[str, str, str]]]:
+def list_neighbours(plan: Plan) -> dict[str, list[tuple[str, str, str]]]:
     """What each switch hears: its port, the neighbour, the neighbour's port by the operating system's name."""
     from supercloud.plan.build.cabling.cables import build_cable_table
 
@@ -281,7 +285,7 @@ def neighbours(plan: Plan) -> dict[str, list[tuple[str, str, str]]]:
     return heard
 
 
-def lldpctl(rows: list[tuple[str, str, str]]) -> str:
+def format_lldpctl(rows: list[tuple[str, str, str]]) -> str:
     return json.dumps(
         {
             "lldp": {
@@ -300,14 +304,14 @@ def lldpctl(rows: list[tuple[str, str, str]]) -> str:
     )
 
 
-def keyvalue(rows: list[tuple[str, str, str]]) -> str:
+def format_keyvalue(rows: list[tuple[str, str, str]]) -> str:
     return "".join(
         f"lldp.{port}.via=LLDP\nlldp.{port}.chassis.name={name}\nlldp.{port}.port.ifname={other}\n"
         for port, name, other in rows
     )
 
 
-def eos(rows: list[tuple[str, str, str]]) -> str:
+def format_eos(rows: list[tuple[str, str, str]]) -> str:
     return json.dumps(
         {
             "lldpNeighbors": [
@@ -317,13 +321,15 @@ def eos(rows: list[tuple[str, str, str]]) -> str:
     )
 
 
-@pytest.mark.parametrize("form", [lldpctl, keyvalue, eos])
-def test_lldp_of_all_switches(form: Callable[[list[tuple[str, str, str]]], str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", [format_lldpctl, format_keyvalue, format_eos])
+def test_lldp_output_of_all_switches_is_verified(
+    form: Callable[[list[tuple[str, str, str]]], str], tmp_path: Path
+) -> None:
     from supercloud.spec.loader import loads
 
     plan = sc.resolve(loads(ROCE, "cluster.yaml"))
     assert not plan.errors
-    heard = neighbours(plan)
+    heard = list_neighbours(plan)
     folder = tmp_path / "heard"
     folder.mkdir()
     for name, rows in heard.items():

@@ -37,7 +37,7 @@ storage:
 """
 
 
-def plan_of() -> sc.Plan:
+def build_plan() -> sc.Plan:
     return sc.resolve(loads(SPEC))
 
 
@@ -63,13 +63,13 @@ def run(host: Path, plan: sc.Plan, fabric: str, name: str, how: str = "networkd"
     return subprocess.run(["bash", str(script), how, name], capture_output=True, text=True, env=environment)
 
 
-def written(host: Path) -> list[str]:
+def list_written(host: Path) -> list[str]:
     return sorted(path.name for path in (host / "etc/systemd/network").iterdir())
 
 
 def test_storage_and_compute_have_different_names(host: Path) -> None:
     """Both had ib0 and ib1, and the storage file systems ran over the compute ports."""
-    plan = plan_of()
+    plan = build_plan()
     said = {fabric: run(host, plan, fabric, "train-0001", "show").stdout.split() for fabric in ("compute", "storage")}
     assert said["storage"][0::3] == ["storage0", "storage1"] and said["storage"][1::3] == ["mlx5_7", "mlx5_1"]
     assert said["compute"][0::3] == [f"rail{number}" for number in range(8)]
@@ -79,9 +79,9 @@ def test_storage_and_compute_have_different_names(host: Path) -> None:
 
 
 def test_interfaces_get_their_names_by_their_devices(host: Path) -> None:
-    done = run(host, plan_of(), "storage", "train-0003")
+    done = run(host, build_plan(), "storage", "train-0003")
     assert done.returncode == 0, done.stderr
-    assert written(host) == ["50-ipoib-storage0.network", "50-ipoib-storage1.network"]
+    assert list_written(host) == ["50-ipoib-storage0.network", "50-ipoib-storage1.network"]
     calls = (host / "calls").read_text().splitlines()
     assert "ip link set dev ib3 name storage0" in calls and "ip link set dev ib2 name storage1" in calls
     assert calls[-2] == "networkctl reload"
@@ -96,32 +96,32 @@ def test_a_second_run_renames_nothing(host: Path) -> None:
         next(folder.iterdir()).rename(folder / interface)
         (folder / f"{interface}.7fff").mkdir()  # a child, which has a parent
         (folder / f"{interface}.7fff" / "parent").touch()
-    assert run(host, plan_of(), "storage", "train-0003").returncode == 0
+    assert run(host, build_plan(), "storage", "train-0003").returncode == 0
     assert " name " not in (host / "calls").read_text()
 
 
 def test_unknown_devices_are_rejected_before_changes(host: Path) -> None:
     """ib0 would be a port of the compute fabric."""
-    done = run(host, plan_of(), "storage", "scratch-oss-0001")
+    done = run(host, build_plan(), "storage", "scratch-oss-0001")
     assert done.returncode == 1 and "unknown interface storage0" in done.stderr
     assert "flash-24" in done.stderr or "scratch-oss" in done.stderr
-    assert written(host) == [] and not (host / "calls").exists()
+    assert list_written(host) == [] and not (host / "calls").exists()
     for number in range(2):
         (host / "sys/class/net" / f"storage{number}").mkdir()
-    assert run(host, plan_of(), "storage", "scratch-oss-0001").returncode == 0
-    assert written(host) == ["50-ipoib-storage0.network", "50-ipoib-storage1.network"]
+    assert run(host, build_plan(), "storage", "scratch-oss-0001").returncode == 0
+    assert list_written(host) == ["50-ipoib-storage0.network", "50-ipoib-storage1.network"]
 
 
 def test_a_known_device_without_an_interface_is_rejected(host: Path) -> None:
     (host / "sys/class/infiniband/mlx5_1/device/net/ib2").rmdir()
-    (host / "sys/class/net/storage1").mkdir()  # another device's: it is not taken
-    done = run(host, plan_of(), "storage", "train-0001")
+    (host / "sys/class/net/storage1").mkdir()  # of another device: it is not used
+    done = run(host, build_plan(), "storage", "train-0001")
     assert done.returncode == 1 and "mlx5_1 has no interface: load ib_ipoib" in done.stderr
-    assert written(host) == []
+    assert list_written(host) == []
 
 
 def test_unknown_devices_are_findings() -> None:
-    (found,) = [item for item in plan_of().findings if item.check == "storage-interfaces"]
+    (found,) = [item for item in build_plan().findings if item.check == "storage-interfaces"]
     assert found.path == "storage[0]" and "the RDMA devices of flash-24 on storage are unknown" in found.problem
 
 
@@ -132,7 +132,7 @@ def test_servers_on_the_compute_fabric_are_reached_over_child_interfaces(host: P
     text = SPEC.replace("fabric: storage", "fabric: compute").replace("{name: compute, kind: infiniband,", compute)
     text += "tenants: [{name: llm}, {name: vision}]\n"
     devices = (11, 6, 10, 9, 4, 3, 5, 0)
-    servers = [name for group in plan_of().servers for name in group.hosts]
+    servers = [name for group in build_plan().servers for name in group.hosts]
     names = [f"train-{node:04d} mlx5_{port}" for node in range(1, 9) for port in devices]
     names += [f"{name} mlx5_{port}" for name in servers for port in range(8)]
     (host / "guids.txt").write_text("".join(f'"{name}" 0x{0x100 + at:016x}\n' for at, name in enumerate(names)))
@@ -153,7 +153,7 @@ def test_servers_on_the_compute_fabric_are_reached_over_child_interfaces(host: P
 
 def test_the_script_passes_shellcheck(tmp_path: Path) -> None:
     script = tmp_path / "ipoib.sh"
-    script.write_text(render(plan_of(), "infiniband")["compute/ipoib.sh"])
+    script.write_text(render(build_plan(), "infiniband")["compute/ipoib.sh"])
     shellcheck = Path(sys.executable).with_name("shellcheck")
     checked = subprocess.run([str(shellcheck), str(script)], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout

@@ -18,26 +18,26 @@ SPEC = Path(__file__).parents[4] / "examples" / "02-superpod" / "cluster.yaml"
 MANAGER = "manager: {links: 4}"
 
 
-def plan_of(more: str, folder: Path = SPEC.parent) -> Plan:
+def build_plan(more: str, folder: Path = SPEC.parent) -> Plan:
     text = SPEC.read_text()
     assert MANAGER in text
     return sc.resolve(loads(text.replace(MANAGER, f"{MANAGER}\n    {more}"), str(folder / "cluster.yaml")))
 
 
 def test_opensm_has_the_fat_tree_without_another_fallback() -> None:
-    conf = render(plan_of("tiers: 2"), "infiniband")["compute/opensm.conf"]
+    conf = render(build_plan("tiers: 2"), "infiniband")["compute/opensm.conf"]
     assert "\nrouting_engine ftree,updn,no_fallback\n" in conf
     assert "=" not in conf and "root_guid_file" not in conf and "sharp" not in conf
 
 
 @pytest.mark.slow
 def test_licensed_features_require_ufm() -> None:
-    found = [item.problem for item in plan_of("adaptive_routing: true\n    sharp: true").errors]
+    found = [item.problem for item in build_plan("adaptive_routing: true\n    sharp: true").errors]
     assert found == [
         "the open subnet manager has no adaptive_routing",
         "the open subnet manager has no sharp",
     ]
-    bundle = render(plan_of("adaptive_routing: true\n    sharp: true\n    subnet_manager: nvidia"), "infiniband")
+    bundle = render(build_plan("adaptive_routing: true\n    sharp: true\n    subnet_manager: nvidia"), "infiniband")
     assert "routing_engine ar_ftree\n" in bundle["compute/ufm/opensm.conf"]
     assert "sharp_enabled 2" in bundle["compute/ufm/opensm.conf"]
     assert "port-regexp: compute-spine-.*" in bundle["compute/ufm/pgrp_policy.conf"]
@@ -51,11 +51,11 @@ def test_roots_and_partitions_from_a_file_of_guids(tmp_path: Path) -> None:
     names += [f"train-{node:04d} mlx5_{port}" for node in range(3, 128) for port in (11, 6, 10, 9, 4, 3, 5, 0)]
     (tmp_path / "guids.txt").write_text("".join(f'"{name}" 0x{0xB8CE + at:016x}\n' for at, name in enumerate(names)))
     more = 'guids: guids.txt\n    partitions: [{tenant: llm, hosts: "train-0001", pkey: 5}, {tenant: vision}]'
-    bundle = render(plan_of("guids: guids.txt", tmp_path), "infiniband")
+    bundle = render(build_plan("guids: guids.txt", tmp_path), "infiniband")
     assert bundle["compute/root-guids.conf"].split() == [f"0x{0xB8CE + at:016x}" for at in range(16)]
     assert "root_guid_file /etc/opensm/compute/root-guids.conf" in bundle["compute/opensm.conf"]
     assert '0x000000000000b8ce "compute-spine-001"' in bundle["compute/node-name-map"]
-    lacking = [item for item in plan_of(more, tmp_path).errors if item.check == "subnet-guids"]
+    lacking = [item for item in build_plan(more, tmp_path).errors if item.check == "subnet-guids"]
     assert [(item.path, item.problem) for item in lacking] == [
         ("fabrics[0].partitions[1]", "the GUIDs of 8 of 1008 ports are unknown, the first is 'train-0002 mlx5_11'"),
     ]
@@ -63,7 +63,7 @@ def test_roots_and_partitions_from_a_file_of_guids(tmp_path: Path) -> None:
 
 def test_duplicates_are_findings_with_their_lines(tmp_path: Path) -> None:
     (tmp_path / "guids.txt").write_text('# ours\na 0x1\nb 0x1\n"c d" 0x3\n"c d" 0x4\ne 0x0\n')
-    found = [item for item in plan_of("guids: guids.txt", tmp_path).errors if item.check == "guids-duplicate"]
+    found = [item for item in build_plan("guids: guids.txt", tmp_path).errors if item.check == "guids-duplicate"]
     place = tmp_path / "guids.txt"
     assert [item.problem for item in found] == [
         f"{place}:3: 0x0000000000000001 of b is also that of a on line 2",
@@ -80,7 +80,7 @@ def test_an_invalid_guid_is_an_error_with_its_line(text: str) -> None:
 
 
 def test_a_missing_file_is_a_finding(tmp_path: Path) -> None:
-    (found,) = [item for item in plan_of("guids: none.txt", tmp_path).errors if item.check == "guids-file"]
+    (found,) = [item for item in build_plan("guids: none.txt", tmp_path).errors if item.check == "guids-file"]
     assert "'none.txt': file not found" in found.problem
 
 

@@ -20,7 +20,7 @@ EXAMPLES = Path(__file__).parents[4] / "examples"
 KEY = "/etc/opensm/m_key"
 
 
-def spec_of(fabric: str = "", more: str = "") -> str:
+def format_spec(fabric: str = "", more: str = "") -> str:
     return f"""
 name: one
 site: {{kind: onprem, location: stockholm}}
@@ -36,16 +36,16 @@ fabrics:
 """
 
 
-def files_of(fabric: str = "") -> dict[str, str]:
-    return {path: str(text) for path, text in render(sc.resolve(loads(spec_of(fabric))), "infiniband").items()}
+def render_files(fabric: str = "") -> dict[str, str]:
+    return {path: str(text) for path, text in render(sc.resolve(loads(format_spec(fabric))), "infiniband").items()}
 
 
-def findings_of(plan: sc.Plan) -> list[tuple[str, str]]:
+def list_findings(plan: sc.Plan) -> list[tuple[str, str]]:
     return [(item.level, item.problem) for item in plan.findings if item.check == "subnet-manager"]
 
 
-def test_ufm_gets_its_own_files_and_nothing_that_starts_another_manager() -> None:
-    files = files_of("subnet_manager: nvidia")
+def test_ufm_has_its_own_files_and_starts_no_other_manager() -> None:
+    files = render_files("subnet_manager: nvidia")
     own = {"compute/GUIDE.md", "compute/ipoib.sh", "compute/ipoib-compute.service"}
     assert {path for path in files if not path.startswith("compute/ufm/")} == own
     guide = files["compute/GUIDE.md"]
@@ -56,7 +56,7 @@ def test_ufm_gets_its_own_files_and_nothing_that_starts_another_manager() -> Non
 
 
 def test_the_open_manager_has_no_file_of_ufm() -> None:
-    files = files_of()
+    files = render_files()
     assert not [path for path in files if "ufm" in path]
     assert "systemctl enable --now opensm-compute\n" in files["compute/GUIDE.md"]
 
@@ -75,21 +75,21 @@ TENANTS = "tenants: [{name: red, users: [a]}, {name: blue, users: [b]}]\n"
 def test_no_node_of_a_tenant_is_proposed_for_the_subnet_manager(red: str, blue: str, expected: str) -> None:
     """A tenant's root user could change every tenant's P_Keys there."""
     parts = [f'{{tenant: {name}, hosts: "{hosts}"}}' for name, hosts in (("red", red), ("blue", blue)) if hosts]
-    plan = sc.resolve(loads(spec_of(f"partitions: [{', '.join(parts)}]", TENANTS)))
+    plan = sc.resolve(loads(format_spec(f"partitions: [{', '.join(parts)}]", TENANTS)))
     assert find_manager_node(plan, plan.fabrics[0]) == expected
 
 
 @pytest.mark.slow
 def test_the_guide_names_the_hosts_and_has_every_line_that_installs(tmp_path: Path) -> None:
     """Neither where OpenSM runs nor how it and the units of IPoIB come onto hosts was on the page."""
-    declared = files_of("manager: {links: 4, appliances: 2}")["compute/GUIDE.md"]
+    declared = render_files("manager: {links: 4, appliances: 2}")["compute/GUIDE.md"]
     assert "It runs on compute-manager-01, compute-manager-02," in declared
-    guide = files_of()["compute/GUIDE.md"]
+    guide = render_files()["compute/GUIDE.md"]
     assert "such as train-0001" in guide and "On train-[0001-" in guide
     # masked before it is installed, or the package starts one on every port
     assert guide.index("mask opensm.service") < guide.index("apt-get install -y opensm") < guide.index("enable --now")
     for name in ("ipoib.sh", "ipoib-compute.service"):
-        (tmp_path / name).write_text(files_of()[f"compute/{name}"])
+        (tmp_path / name).write_text(render_files()[f"compute/{name}"])
     lines = [
         line.strip() for line in guide.partition("## The hosts")[2].splitlines() if line.startswith("    install ")
     ]
@@ -104,27 +104,27 @@ def test_the_guide_names_the_hosts_and_has_every_line_that_installs(tmp_path: Pa
 @pytest.mark.slow
 def test_appliances_of_ufm_beside_the_open_manager_are_a_finding() -> None:
     text = (EXAMPLES / "05-superpod-networks" / "cluster.yaml").read_text()
-    assert not findings_of(sc.resolve(loads(text)))
-    both = findings_of(sc.resolve(loads(text.replace("    subnet_manager: nvidia\n", ""))))
+    assert not list_findings(sc.resolve(loads(text)))
+    both = list_findings(sc.resolve(loads(text.replace("    subnet_manager: nvidia\n", ""))))
     ((level, problem),) = both
     assert level == "warning" and "two would compete for storage" in problem
 
 
 def test_of_two_hosts_the_first_is_master() -> None:
     """With equal priorities the lower GUID won, whichever host that was."""
-    files = files_of("manager: {links: 4, appliances: 2}")
+    files = render_files("manager: {links: 4, appliances: 2}")
     first, other = (files[f"compute/opensm{name}.conf"] for name in ("", "-standby"))
     priorities = [int(text.split("sm_priority ")[1].split()[0]) for text in (first, other)]
     assert 15 >= priorities[0] > priorities[1] > 0
     assert first.replace(f"sm_priority {priorities[0]}", "") == other.replace(f"sm_priority {priorities[1]}", "")
     assert "opensm-standby.conf" in files["compute/GUIDE.md"]
-    assert "compute/opensm-standby.conf" not in files_of("manager: {links: 1}")
+    assert "compute/opensm-standby.conf" not in render_files("manager: {links: 1}")
 
 
 @pytest.fixture
 def host(tmp_path: Path) -> Path:
     """A host of the subnet manager, on which opensm shows what it would read."""
-    for path, text in files_of(f"m_key: {KEY}").items():
+    for path, text in render_files(f"m_key: {KEY}").items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
     (tmp_path / "bin").mkdir()
@@ -177,22 +177,22 @@ def test_an_invalid_or_readable_key_starts_no_manager(host: Path, text: str | No
     assert done.returncode == 1 and said in done.stderr and not done.stdout
 
 
-def test_m_keys_of_ufm_are_its_own() -> None:
-    plan = sc.resolve(loads(spec_of(f"m_key: {KEY}\n    subnet_manager: nvidia")))
-    assert findings_of(plan) == [("error", "UFM creates and stores M_Keys itself")]
+def test_ufm_manages_its_m_keys() -> None:
+    plan = sc.resolve(loads(format_spec(f"m_key: {KEY}\n    subnet_manager: nvidia")))
+    assert list_findings(plan) == [("error", "UFM creates and stores M_Keys itself")]
 
 
 def test_tenants_without_an_m_key_are_a_finding() -> None:
     part = "partitions: [{tenant: llm, hosts: 'train-[0001-0004]'}]"
     more = "tenants: [{name: llm}]"
-    ((level, problem),) = findings_of(sc.resolve(loads(spec_of(part, more))))
+    ((level, problem),) = list_findings(sc.resolve(loads(format_spec(part, more))))
     assert level == "warning" and "without an M_Key" in problem
-    assert not findings_of(sc.resolve(loads(spec_of(f"{part}\n    m_key: {KEY}", more))))
+    assert not list_findings(sc.resolve(loads(format_spec(f"{part}\n    m_key: {KEY}", more))))
 
 
 def test_a_path_with_a_command_is_rejected() -> None:
     with pytest.raises(SpecError):
-        loads(spec_of('m_key: "/etc/$(id)"'))
+        loads(format_spec('m_key: "/etc/$(id)"'))
 
 
 @pytest.mark.slow
@@ -200,7 +200,7 @@ def test_a_path_with_a_command_is_rejected() -> None:
 def test_the_script_passes_shellcheck(tmp_path: Path, more: str) -> None:
     script = tmp_path / "start-opensm.sh"
     nodes = "dgx-gb200, nodes: 72" if "pod" in more else "dgx-h100, nodes: 8"
-    spec = spec_of(more).replace("dgx-h100, nodes: 8", nodes)
+    spec = format_spec(more).replace("dgx-h100, nodes: 8", nodes)
     script.write_text(str(render(sc.resolve(loads(spec)), "infiniband")["compute/start-opensm.sh"]))
     shellcheck = Path(sys.executable).with_name("shellcheck")
     checked = subprocess.run([str(shellcheck), str(script)], capture_output=True, text=True)
@@ -212,7 +212,7 @@ def dgx(tmp_path: Path, host: Path) -> Path:
     """A host on two fabrics, without an M_Key, with a guids file that knows a declared manager."""
     guids = tmp_path / "guids.txt"
     guids.write_text("compute-manager-02 mlx5_5 0x00000000000000a2\n")
-    for path, text in files_of(f"manager: {{links: 2}}\n    guids: {guids}").items():
+    for path, text in render_files(f"manager: {{links: 2}}\n    guids: {guids}").items():
         (host / path).write_text(text)
     add_port(host, "mlx5_11", 0xA1)
     add_port(host, "mlx5_5", 0xA2)
@@ -259,7 +259,7 @@ def test_a_host_without_infiniband_starts_no_manager(host: Path) -> None:
     assert done.returncode == 1 and "no InfiniBand port: is the driver loaded" in done.stderr
 
 
-RAILS_APART = spec_of("pod: rail").replace("dgx-h100, nodes: 8", "dgx-gb200, nodes: 72")
+RAILS_APART = format_spec("pod: rail").replace("dgx-h100, nodes: 8", "dgx-gb200, nodes: 72")
 
 
 def test_several_subnets_have_a_unit_for_each_port() -> None:
@@ -270,9 +270,9 @@ def test_several_subnets_have_a_unit_for_each_port() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd")
-@pytest.mark.parametrize("spec", [spec_of(), RAILS_APART])
+@pytest.mark.parametrize("spec", [format_spec(), RAILS_APART])
 def test_systemd_accepts_the_unit(tmp_path: Path, spec: str) -> None:
-    """After a reboot a manager that was started by hand was gone."""
+    """After a reboot a manager that was started manually was not running."""
     files = render(sc.resolve(loads(spec)), "infiniband")
     [path] = [item for item in files if item.startswith("compute/opensm-compute") and item.endswith(".service")]
     start_path = tmp_path / "start-opensm.sh"
