@@ -53,7 +53,7 @@ class VisibleDevices(CatalogModel):
     """Path of the configuration on a node."""
     by_chart: Flag = False
     """Whether the values of the operator's chart set the line if the operator installs the runtime."""
-    closed: dict[SiteKind, Text] = {}
+    images_with_setting: dict[SiteKind, Text] = {}
     """Site -> images that contain the runtime with the line."""
 
 

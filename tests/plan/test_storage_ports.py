@@ -1,4 +1,4 @@
-"""Storage servers with addresses of the ordinary network have ports on it, or a finding says that they have not."""
+"""Storage servers with addresses of the in-band network have ports on it, or a finding says that they have not."""
 
 from __future__ import annotations
 

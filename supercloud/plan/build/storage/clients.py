@@ -68,8 +68,8 @@ def is_client(plan: Plan, index: int, pool: PoolPlan) -> bool:
 
 def has_service_hosts(plan: Plan, index: int) -> bool:
     """Whether hosts of the in-band network other than nodes, such as login hosts, reach the servers of a store."""
-    ordinary = [item.name for item in plan.spec.fabrics if get_fabric_role(item) == "in-band"]
-    return _is_reached(plan.spec, index, ordinary)
+    in_band = [item.name for item in plan.spec.fabrics if get_fabric_role(item) == "in-band"]
+    return _is_reached(plan.spec, index, in_band)
 
 
 def _is_reached(spec: ClusterSpec, index: int, networks: Sequence[str]) -> bool:

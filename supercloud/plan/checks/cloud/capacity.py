@@ -10,7 +10,7 @@ from ....catalog.sellers import select_regions
 from ....errors import Finding, suggest_nearest
 from ...build.cloud.zones import get_capacity_zone
 from ...model.plan import Plan
-from .given import iter_cloud_facts, iter_pools
+from .facts import iter_cloud_facts, iter_pools
 
 __all__ = ["CHECKS"]
 

@@ -10,7 +10,7 @@ from ....errors import Finding
 from ....primitives.quantity import Size
 from ...build.cloud.cost import HOURS_PER_MONTH
 from ...model.plan import Plan
-from .given import iter_cloud_facts, iter_pools
+from .facts import iter_cloud_facts, iter_pools
 
 __all__ = ["CHECKS"]
 

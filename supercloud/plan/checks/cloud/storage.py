@@ -13,7 +13,7 @@ from ....spec import Storage
 from ...build.cloud.storage import can_use_fabric, find_size_step, format_rate, select_deployment, select_size
 from ...model.cloud import CloudStorage
 from ...model.plan import Plan
-from .given import iter_cloud_facts
+from .facts import iter_cloud_facts
 
 __all__ = ["CHECKS", "StorageFacts", "iter_cloud_storage"]
 
@@ -234,7 +234,7 @@ def cloud_storage_fabric(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cloud-storage-fabric",
                 "warning",
                 f"{path}.fabric",
-                f"{service.name} is reached over the ordinary network only",
+                f"clients reach {service.name} over the network of the cloud, not over a fabric",
                 "omit it",
             )
 

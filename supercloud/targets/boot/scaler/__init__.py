@@ -9,7 +9,7 @@ or go; the loop runs a pass every few seconds as well, because instances start, 
 log is ``/var/log/slurm/scale.log``.
 
 This folder is part of the boot bundle as it stands here: no value is put into it. The values are in ``scale.json``
-beside it (:mod:`.settings`), the calls of the cloud are the functions of the provider's shell file (:mod:`.cloud`).
+next to it (:mod:`.settings`), the calls of the cloud are the functions of the provider's shell file (:mod:`.cloud`).
 It runs on the Python of the controller's image, so it imports the standard library only and keeps to what Python 3.9
 has, the version of Amazon Linux 2023 and of Red Hat Enterprise Linux 9.
 """

@@ -1,4 +1,4 @@
-"""Values of this cluster: ``scale.json``, which is rendered beside the program."""
+"""Values of this cluster: ``scale.json``, which is rendered next to the program."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from ....plan.build.kubernetes.names import (
     format_namespace_name,
 )
 from ....plan.model.plan import Plan, PoolPlan
-from .given import (
+from .accessors import (
     build_taints,
     format_device_class,
     has_device_claims,

@@ -25,7 +25,7 @@ from . import (
     tenants,
     volcano,
 )
-from .given import require_kubernetes_plan, require_kubernetes_spec
+from .accessors import require_kubernetes_plan, require_kubernetes_spec
 from .manifest import Object, build_object, format_header, format_yaml, render_documents, render_kustomization
 
 __all__ = ["render", "build_stages"]

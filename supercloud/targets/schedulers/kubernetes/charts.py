@@ -12,7 +12,7 @@ from ....plan.build.kubernetes.networks import build_cluster_networks
 from ....plan.build.storage.clients import list_client_pools, list_unreached_pools
 from ....plan.model.plan import Plan
 from . import accelerators, monitoring, problem_detector, queues, volcano
-from .given import build_taints, require_kubernetes_plan
+from .accessors import build_taints, require_kubernetes_plan
 from .manifest import Object, format_yaml
 
 __all__ = ["build_values_files", "build_kueue_values", "build_lock", "collect_namespaces", "build_values"]

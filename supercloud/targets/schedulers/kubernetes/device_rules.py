@@ -13,8 +13,8 @@ from fractions import Fraction
 from ....plan.build.kubernetes.fabrics import list_attachments
 from ....plan.build.kubernetes.quota import CPU, MEMORY, compute_node_resources
 from ....plan.model.plan import Plan
+from .accessors import has_device_claims, require_kubernetes_plan
 from .baseline import format_cel_list
-from .given import has_device_claims, require_kubernetes_plan
 from .manifest import Object
 
 __all__ = ["Ports", "asks_for", "ports_of", "rules", "variables"]

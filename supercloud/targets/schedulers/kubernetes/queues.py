@@ -20,7 +20,7 @@ from ....plan.build.kubernetes.names import (
 from ....plan.build.kubernetes.quota import MEMORY, TenantQuota, compute_pool_capacity, compute_tenant_quotas, covered
 from ....plan.model.plan import Plan
 from ....spec.tenant import Priority
-from .given import (
+from .accessors import (
     build_claimed_classes,
     build_tolerations,
     list_channel_classes,

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.quantity import Power
-from .given import list_accelerator_pools, require_kubernetes_plan
+from .accessors import list_accelerator_pools, require_kubernetes_plan
 from .manifest import Object
 
 __all__ = ["build_rule_groups", "compute_power_limit"]

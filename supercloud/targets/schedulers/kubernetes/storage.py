@@ -14,7 +14,7 @@ from ....plan.build.kubernetes.names import format_claim_name, format_namespace_
 from ....plan.build.storage.clients import list_unreached_pools
 from ....plan.model.plan import Plan, StoragePlan
 from ....primitives.quantity import Size
-from .given import list_tenant_names, require_kubernetes_plan
+from .accessors import list_tenant_names, require_kubernetes_plan
 from .manifest import Object, build_object
 
 __all__ = ["list_mounted_storage", "build_objects", "partly_mounted"]

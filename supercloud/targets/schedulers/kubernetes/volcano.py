@@ -16,7 +16,7 @@ from ....plan.build.kubernetes.names import (
 )
 from ....plan.build.kubernetes.quota import MEMORY, bounds, compute_pool_capacity, compute_tenant_quotas
 from ....plan.model.plan import Level, Plan, PoolPlan
-from .given import require_kubernetes_plan
+from .accessors import require_kubernetes_plan
 from .manifest import Object, build_object
 
 __all__ = ["build_discovery_configuration", "build_files", "build_scheduler_configuration"]

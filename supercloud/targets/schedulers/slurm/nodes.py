@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from ....plan.model.plan import Level, Plan, PoolPlan
 from ....primitives.nodes import HostRange
+from .accessors import compute_real_memory, has_dynamic_nodes
 from .conf import ConfigWriter, Value, join_items
-from .given import compute_real_memory, has_dynamic_nodes
 from .gres import build_gres_items
 from .topology_cloud import iter_node_places
 

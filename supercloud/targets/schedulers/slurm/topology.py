@@ -10,7 +10,7 @@ from ....catalog import SlurmRelease
 from ....plan.model.plan import Group, Locality, Plan
 from ....primitives.nodes import HostRange
 from ....spec.scheduler import Partition
-from .given import has_dynamic_nodes, require_slurm_release, require_slurm_spec
+from .accessors import has_dynamic_nodes, require_slurm_release, require_slurm_spec
 
 __all__ = [
     "FLAT_LOCALITY",

@@ -72,17 +72,17 @@ def _find_exchanged_devices(
             continue
         told |= set(own)
         what = "switches" if devices <= switches else "machines"
-        cause, remedy = "a bundle of cables is on the other device", "exchange the two bundles, port by port"
+        cause, fix = "a bundle of cables is on the other device", "exchange the two bundles, port by port"
         if is_whole:
             cause = f"names or positions of the two {what} are exchanged"
-            remedy = f"exchange their names, or the {what}"
+            fix = f"exchange their names, or the {what}"
         count = f"all {len(own)}" if all(total[name] == len(own) for name in devices) else str(len(own))
         differences.append(
             Difference(
                 "exchanged",
                 f"{count} cables are exchanged between {' and '.join(sorted(devices))}",
                 cause,
-                remedy,
+                fix,
                 _list_cable_numbers(comparison, own),
                 own[0][2],
             )

@@ -240,7 +240,7 @@ def test_ends_of_a_split_port_are_distinguished(
     swapped = [row for row in mine if row not in (first, second)]
     swapped += [(first[0], *second[1:]), (second[0], *first[1:])]
     (one,) = verify_output(plan, written(tmp_path / "swapped", rows | {leaf: swapped}, form)).differences
-    assert one.kind == "swapped" and f"/1 ({first[0]})" in one.remedy and f"/2 ({second[0]})" in one.remedy
+    assert one.kind == "swapped" and f"/1 ({first[0]})" in one.fix and f"/2 ({second[0]})" in one.fix
     bundle = render(plan, "cabling")
     assert f",{first[0]}," in bundle["compute.csv"]
     types = bundle["netbox/5-device-types/nvidia-sn5600.yaml"]
