@@ -12,7 +12,7 @@ from ..errors import Finding
 from .base import NAME_PATTERN, DuplicateNameError, LocatedProblemsError
 from .document import FIELD_NAME_PATTERN, MAX_SHOWN, DocumentPath, format_path
 from .explanations import Problem, explain_problem, format_value
-from .hints import models_in
+from .hints import list_models
 
 __all__ = ["build_findings", "find_duplicate_names"]
 
@@ -102,7 +102,7 @@ def find_duplicate_names(data: Any, model: type[BaseModel]) -> Iterator[tuple[Do
         inner = data.get(name)
         if not isinstance(inner, list | Mapping):
             continue
-        for item in models_in(model.model_fields[name]):
+        for item in list_models(model.model_fields[name]):
             if isinstance(inner, list):
                 yield from _find_duplicate_items(name, inner, item)
             elif _is_kind_of(inner, item):

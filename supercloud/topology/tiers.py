@@ -192,10 +192,10 @@ class UpperTiers:
         if tiers == 2:
             return TierLayout(2, units, pod_units, spines, down)
         pods = -(-units.count // pod_units) * units.sections
-        cores, up = self._cores(pods, down)
+        cores, up = self._compute_cores(pods, down)
         return TierLayout(3, units, pod_units, spines, down, up, cores)
 
-    def _cores(self, pods: int, down: int) -> tuple[int, int]:
+    def _compute_cores(self, pods: int, down: int) -> tuple[int, int]:
         """Core switches of a group and uplinks of a spine: more uplinks than required if that reduces the core
         switches.
         """

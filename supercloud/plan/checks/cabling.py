@@ -227,13 +227,13 @@ def _check_named_cables(plan: Plan, item: _CabledFabric, cables: CableTable) -> 
 
 
 def _describe_misfit(cable: str, fabric: FabricPlan, service: Service | None, ends: tuple[_CableEnd, _CableEnd]) -> str:
-    from ..build.cabling.cabled import network_of
+    from ..build.cabling.cabled import get_cable_protocol
 
     near, far = ends
     speed = service.speed if service else near.devices.link_speed or fabric.speed
     return (
         f"{cable} does not join {near.cage} of {near.devices.model} and {far.cage} of {far.devices.model} on "
-        f"{network_of(fabric)} at {speed}"
+        f"{get_cable_protocol(fabric)} at {speed}"
     )
 
 

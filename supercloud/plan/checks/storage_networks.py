@@ -14,7 +14,7 @@ from ..build.fabric.roles import (
     get_fabric_role,
     list_adapter_kinds,
 )
-from ..build.storage.clients import declared_unreached, explain_fabric_only, list_unreached_pools
+from ..build.storage.clients import explain_fabric_only, list_unreached_pool_names, list_unreached_pools
 from ..model.plan import FabricPlan, Plan, PoolPlan
 from ..model.storage import ServerGroup
 from .rebuild import TrialBudget, add_fabrics, assign_working, explain_untried, find_working, replan
@@ -151,7 +151,9 @@ def _replace_machine(store: Storage, machine: str, groups: list[ServerGroup]) ->
 
 def _is_as_reached(spec: ClusterSpec, index: int, store: Storage) -> bool:
     """Whether all pools that reach a store still reach it with another declaration of it."""
-    return declared_unreached(_replace_store(spec, index, store), index) <= declared_unreached(spec, index)
+    return list_unreached_pool_names(_replace_store(spec, index, store), index) <= list_unreached_pool_names(
+        spec, index
+    )
 
 
 def _replace_store(spec: ClusterSpec, index: int, store: Storage) -> ClusterSpec:
@@ -244,11 +246,11 @@ def _find_other_networks(plan: Plan, catalog: Catalog, index: int, fabric: Fabri
     that still do not reach it.
     """
     spec = plan.spec
-    before = declared_unreached(spec, index)
+    before = list_unreached_pool_names(spec, index)
     changed: dict[str, tuple[ClusterSpec, frozenset[str]]] = {}
     for other in _list_others(plan, fabric):
         store = _replace_store(spec, index, spec.storage[index].model_copy(update={"fabric": other.name}))
-        left = declared_unreached(store, index)
+        left = list_unreached_pool_names(store, index)
         if left < before:
             changed[other.name] = store, left
     working = find_working(plan, changed, lambda name: _is_wired(plan, catalog, index, changed[name][0]), len(changed))

@@ -204,7 +204,7 @@ class NetworksPlan:
     macs: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """(name, network) -> MAC as the user specified; network is in-band, bmc or switch."""
 
-    def joined(self, fabric: str) -> tuple[PoolLinks, ...]:
+    def list_pool_links(self, fabric: str) -> tuple[PoolLinks, ...]:
         """Return the pools of a fabric."""
         return tuple(item for item in self.nodes if item.fabric == fabric)
 

@@ -8,10 +8,10 @@ from ....plan.build.kubernetes.names import format_resource_name
 from ....plan.build.kubernetes.quota import (
     CPU,
     TenantQuota,
-    bounds,
+    compute_max_resources,
     compute_pool_capacity,
     compute_tenant_quotas,
-    covered,
+    list_covered_resources,
 )
 from ....plan.model.plan import Plan, PoolPlan
 from ....spec import JobSpec
@@ -37,12 +37,12 @@ def check_tenant_quota(
     facts = plan.scheduler.kubernetes
     shares = _get_tenant_quotas(plan).get(job.tenant or "") if facts else None
     need = _compute_counted_amount(job, pool, units, nodes, per_node)
-    if facts is None or shares is None or need is None or (facts.kueue and need[0] not in covered(plan)):
+    if facts is None or shares is None or need is None or (facts.kueue and need[0] not in list_covered_resources(plan)):
         return
     name, number = need
     one = bool(facts.kueue)
     parts = [shares[plan.pools.index(pool)]] if one else shares
-    most = bounds(parts).get(name)
+    most = compute_max_resources(parts).get(name)
     if most is None or number <= most:
         return
     has = sum(compute_pool_capacity(each).get(name, 0) for each in ([pool] if one else plan.pools))

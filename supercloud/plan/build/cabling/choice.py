@@ -14,7 +14,7 @@ from ...model.cables import CableTable, LinkColumns
 from ...model.devices import DeviceSet
 from ...model.plan import FabricPlan, LayoutPlan, Plan, Service
 from ..fabric.cabling_parts import CablingParts
-from .cabled import network_of
+from .cabled import get_cable_protocol
 from .ends import RACK_UNIT_HEIGHT
 
 __all__ = ["select_cables", "list_joining_cables", "find_named_cable"]
@@ -86,7 +86,10 @@ def _list_candidate_cables(
     links: int,
 ) -> tuple[Cable, ...]:
     """The kinds of cable that may connect two sets of devices, in the order of preference."""
-    network, service = network_of(fabric), next((item for item in fabric.services if item.name == sides[0].kind), None)
+    network, service = (
+        get_cable_protocol(fabric),
+        next((item for item in fabric.services if item.name == sides[0].kind), None),
+    )
     named = find_named_cable(declared, parts, service, sides[0].kind, sides[1].kind)
     split = service.split if service else 1
     if named is not None:

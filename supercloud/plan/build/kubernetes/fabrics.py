@@ -215,7 +215,7 @@ def compute_pod_blocks(plan: Plan, attachment: FabricAttachment) -> list[Block |
 
 def _count_node_addresses(networks: NetworksPlan, fabric_name: str) -> int:
     """Size of the block with the addresses of the nodes on each rail of a fabric."""
-    joined = networks.joined(fabric_name)
+    joined = networks.list_pool_links(fabric_name)
     return compute_block_size(max((run.start + run.count for links in joined for run in links.runs), default=1))
 
 

@@ -54,7 +54,7 @@ class Cloud:
         Raises:
             UnavailableError: The cloud does not answer. A group without instances is not the same.
         """
-        rows = [line.split() for line in self._ask(group, "cloud_instances").splitlines() if line.strip()]
+        rows = [line.split() for line in self._query(group, "cloud_instances").splitlines() if line.strip()]
         return [Instance(row[0], row[1] if len(row) > 1 and row[1] != "-" else "") for row in rows]
 
     def get_size(self, group: str) -> int:
@@ -63,7 +63,7 @@ class Cloud:
         Raises:
             UnavailableError: The cloud does not answer, or not with a number.
         """
-        text = self._ask(group, "cloud_size").strip()
+        text = self._query(group, "cloud_size").strip()
         if text and not text.isdecimal():
             raise UnavailableError(f"{group}: the cloud answers with the size {text!r}")
         return int(text or 0)
@@ -101,7 +101,7 @@ class Cloud:
         """End an instance, so that nothing takes its place; false where that failed."""
         return self._call("cloud_terminate", group, instance).code == 0
 
-    def _ask(self, group: str, function: str) -> str:
+    def _query(self, group: str, function: str) -> str:
         done = self._call(function, group)
         if done.code != 0:
             raise UnavailableError(f"{group}: the cloud does not answer")

@@ -27,10 +27,10 @@ def mark_vanished(view: ClusterView, memory: Memory, journal: Journal) -> None:
         elif "POWERED_DOWN" in state or "POWERING_DOWN" in state:
             reset_node(view, node, journal)
         elif state:
-            _power_down(view, node, record.instance, journal)
+            _set_powered_down(view, node, record.instance, journal)
 
 
-def _power_down(view: ClusterView, node: str, instance: str, journal: Journal) -> None:
+def _set_powered_down(view: ClusterView, node: str, instance: str, journal: Journal) -> None:
     """Set down a node whose instance is gone, so that Slurm requeues what ran there and does not wait for it."""
     journal.write(f"{node}: its instance {instance} is gone; its jobs are requeued")
     if not update_node(node, "State=DOWN", f"Reason=instance {instance} is gone"):

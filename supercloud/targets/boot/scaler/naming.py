@@ -48,7 +48,7 @@ class NameGiver:
         slot = (group.pool, block)
         node = _take(self._waiting, slot, self._view.list_waiting)
         if node:
-            self._give(node, group, instance)
+            self._assign(node, group, instance)
             return
         node = _take(self._off, slot, self._view.list_off)
         if not node:
@@ -59,7 +59,7 @@ class NameGiver:
         self._journal.write(f"{node}: powered up for instance {instance.id} of {group.key}, which no node waits for")
         update_node(node, "State=POWER_UP")
 
-    def _give(self, node: str, group: Group, instance: Instance) -> None:
+    def _assign(self, node: str, group: Group, instance: Instance) -> None:
         """From now on the instance is this node.
 
         The record comes first: cut short between both, the next pass sees an instance that never joins and not two

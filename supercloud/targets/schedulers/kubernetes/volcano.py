@@ -14,7 +14,7 @@ from ....plan.build.kubernetes.names import (
     format_level_label,
     format_scheduling_class_name,
 )
-from ....plan.build.kubernetes.quota import MEMORY, bounds, compute_pool_capacity, compute_tenant_quotas
+from ....plan.build.kubernetes.quota import MEMORY, compute_max_resources, compute_pool_capacity, compute_tenant_quotas
 from ....plan.model.plan import Level, Plan, PoolPlan
 from .accessors import require_kubernetes_plan
 from .manifest import Object, build_object
@@ -113,7 +113,7 @@ def _build_queues(plan: Plan, version: str) -> Iterator[Object]:
             "parent": "root",
             "deserved": _format_resources(deserved),
         }
-        if capability := bounds(shares[tenant.name]):
+        if capability := compute_max_resources(shares[tenant.name]):
             spec["capability"] = _format_resources(capability)
         yield build_object(
             f"scheduling.volcano.sh/{version}", "Queue", format_cluster_queue_name(tenant.name), spec=spec

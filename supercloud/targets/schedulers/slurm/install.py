@@ -50,7 +50,7 @@ def render_install_guide(plan: Plan, files: list[str]) -> str:
         onprem=plan.site.kind == "onprem",
         drivers=[pool for pool in plan.pools if _needs_driver(pool)],
         links=_list_compute_links(plan),
-        mounts=list(_mounts(plan)),
+        mounts=list(_iter_mounts(plan)),
         unnamed=[tenant.name for tenant in plan.tenants if not tenant.users],
     )
 
@@ -71,16 +71,16 @@ def _needs_driver(pool: PoolPlan) -> bool:
     return bool(pool.accelerator and pool.accelerator.devices and count_accelerator_units(pool))
 
 
-def _mounts(plan: Plan) -> Iterator[tuple[str, list[str]]]:
+def _iter_mounts(plan: Plan) -> Iterator[tuple[str, list[str]]]:
     """Yield the hosts and their mount points: mount points of the same hosts in one line."""
     found: dict[str, list[str]] = {}
     for index, item in enumerate(plan.storage):
         if item.mount:
-            found.setdefault(_mounting_hosts(plan, index), []).append(item.mount)
+            found.setdefault(_describe_mounting_hosts(plan, index), []).append(item.mount)
     yield from found.items()
 
 
-def _mounting_hosts(plan: Plan, index: int) -> str:
+def _describe_mounting_hosts(plan: Plan, index: int) -> str:
     clients = list_client_pools(plan, index)
     nodes = "nodes" if clients == plan.pools else ", ".join(str(pool.hosts) for pool in clients) or "no node"
     if has_service_hosts(plan, index):

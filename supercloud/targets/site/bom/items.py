@@ -8,7 +8,7 @@ from math import ceil
 
 import numpy as np
 
-from ....plan.build.cabling.cabled import list_cabled_fabrics, network_of
+from ....plan.build.cabling.cabled import get_cable_protocol, list_cabled_fabrics
 from ....plan.build.cabling.cables import build_cable_table
 from ....plan.build.cabling.ends import DeviceLocator
 from ....plan.build.fabric.cabling_parts import CablingParts
@@ -179,7 +179,7 @@ _Module = tuple[str, str, str, int]
 
 def _iter_used_cages(table: CableTable, parts: CablingParts, side: str) -> Iterator[tuple[_Module, list[int]]]:
     """Yield the cages with a fibre at one side of the links, by the transceiver in them."""
-    network = network_of(table.fabric)
+    network = get_cable_protocol(table.fabric)
     has_own = np.array([not item.is_managed and item.kind != "building" for item in table.devices])
     theirs = has_own[table.links.source_set]
     sets, index, port = (getattr(table.links, f"{side}{part}") for part in ("_set", "", "_port"))

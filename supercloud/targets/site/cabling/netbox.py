@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ....plan.build.cabling.cabled import network_of
+from ....plan.build.cabling.cabled import get_cable_protocol
 from ....plan.build.cabling.ends import RACK_UNIT_HEIGHT
 from ....plan.model.cables import CableTable
 from ....plan.model.devices import DeviceSet
@@ -165,7 +165,7 @@ def _list_interface_names(devices: DeviceSet) -> list[str]:
 def _select_interface_type(table: CableTable, devices: DeviceSet, form: str) -> str:
     rate = devices.link_speed or table.fabric.speed
     speed = int(rate.base / 10**9) if rate else 0
-    if network_of(table.fabric) == "infiniband":
+    if get_cable_protocol(table.fabric) == "infiniband":
         return _INFINIBAND_TYPES.get(speed, "other")
     if form == "osfp" and speed == 800:
         return "800gbase-x-osfp"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import InputError
-from ....plan.build.cabling.cabled import list_cabled_fabrics, network_of
+from ....plan.build.cabling.cabled import get_cable_protocol, list_cabled_fabrics
 from ....plan.build.cabling.cables import build_cable_table
 from ....plan.build.cabling.ends import DeviceLocator
 from ....plan.model.cables import CableTable
@@ -44,7 +44,7 @@ def build_planned_links(plan: Plan, discovered: DiscoveredLinks) -> PlannedLinks
     """Build the links of all fabrics in the output. Raises InputError if there are none."""
     found = PlannedLinks()
     spots = DeviceLocator(plan)
-    candidates = [item for item in list_cabled_fabrics(plan) if network_of(item) == discovered.network]
+    candidates = [item for item in list_cabled_fabrics(plan) if get_cable_protocol(item) == discovered.network]
     for fabric in candidates:
         table = build_cable_table(plan, fabric, spots)
         known = _list_names(table, "switch") & discovered.devices.keys()

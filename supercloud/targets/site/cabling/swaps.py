@@ -107,7 +107,7 @@ def _find_shuffled_cables(
         wrong = [item for item in loose[device] if id(item) not in told]
         pairs = [swap for swap in paired[device] if swap not in taken]
         # at a switch, pairs are separate mistakes
-        turned = device not in switches and _are_reversed(pairs, total[device])
+        turned = device not in switches and _is_reversed(pairs, total[device])
         if len(wrong) < _MIN_SHUFFLED_CABLES and not turned:
             continue
         told.update(map(id, wrong))
@@ -152,7 +152,7 @@ def _rank_devices(loose: Mapping[str, list[WrongLink]], paired: Mapping[str, lis
     return sorted(counts, key=lambda device: (-counts[device], device))
 
 
-def _are_reversed(pairs: list[SwappedLinks], ports: int) -> bool:
+def _is_reversed(pairs: list[SwappedLinks], ports: int) -> bool:
     """Whether pairs are one mistake: half of a machine's ports are in reverse order."""
     return len(pairs) > 1 and 4 * len(pairs) >= ports
 
