@@ -38,11 +38,33 @@ FIXED = {
 }
 # Functions of jobs/ that are still to be renamed: this list only becomes shorter.
 TO_RENAME = frozenset(
-    """
-    _answer_of _broken_client _either _existing _host _image_file _late_arrival _may_have_arrived _must_wait
-    _problem _proxy_hint _reason _short _tasks _texts _without_user may_be_same_job may_have_arrived rows
-    says_may_have_arrived seconds_left submission_in_progress transaction watched_socket wrapper
-    """.split()
+    [
+        "_answer_of",
+        "_broken_client",
+        "_either",
+        "_existing",
+        "_host",
+        "_image_file",
+        "_late_arrival",
+        "_may_have_arrived",
+        "_must_wait",
+        "_problem",
+        "_proxy_hint",
+        "_reason",
+        "_short",
+        "_tasks",
+        "_texts",
+        "_without_user",
+        "may_be_same_job",
+        "may_have_arrived",
+        "rows",
+        "says_may_have_arrived",
+        "seconds_left",
+        "submission_in_progress",
+        "transaction",
+        "watched_socket",
+        "wrapper",
+    ]
 )
 
 
