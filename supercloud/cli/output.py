@@ -134,13 +134,13 @@ def format_columns(rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def print_findings(items: Iterable[Finding], stream: Any = None) -> None:
-    """Print findings, coloured on a terminal."""
+    """Print findings, colored on a terminal."""
     out = stream or sys.stdout
     if out is sys.stderr:
         sys.stdout.flush()  # as in _print_message
-    colour = out.isatty() and "NO_COLOR" not in os.environ
+    color = out.isatty() and "NO_COLOR" not in os.environ
     for finding in items:
-        level = f"\033[{_COLORS[finding.level]}m{finding.level}\033[0m" if colour else finding.level
+        level = f"\033[{_COLORS[finding.level]}m{finding.level}\033[0m" if color else finding.level
         print(f"{level}: {escape_controls(str(finding))}", file=out)
 
 

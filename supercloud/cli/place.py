@@ -103,7 +103,7 @@ def load_destination(path: Path, live: bool) -> Cluster | Fleet:
 
 
 def _format_domains(domains: tuple[tuple[str, int], ...]) -> Iterator[str]:
-    """Nodes of each domain; if there are many, neighbours with the same number of nodes are combined."""
+    """Nodes of each domain; if there are many, neighbors with the same number of nodes are combined."""
     if len(domains) <= 8:
         yield from (f"{nodes} of {name}" for name, nodes in domains)
         return

@@ -1,6 +1,6 @@
 """Efficiency of the site: PUE, WUE and CUE, with known and unknown powers.
 
-PUE = facility energy / IT energy (ISO/IEC 30134-2), WUE = water in litres / IT kWh (ISO/IEC 30134-9),
+PUE = facility energy / IT energy (ISO/IEC 30134-2), WUE = water in liters / IT kWh (ISO/IEC 30134-9),
 CUE = kgCO2e / IT kWh = PUE × carbon of the supply (ISO/IEC 30134-8).
 """
 

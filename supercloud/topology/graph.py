@@ -96,7 +96,7 @@ class Fabric:
     """The wiring of nodes 0..nodes-1, as formulas; its size does not grow with the number of nodes.
 
     `bisection` is the bandwidth at the narrowest level between the worst two halves of the nodes over the bandwidth
-    of all node ports in one half, at most 1. `rails_per_leaf` neighbouring rails share a leaf; `cross_rail_hops` is
+    of all node ports in one half, at most 1. `rails_per_leaf` neighboring rails share a leaf; `cross_rail_hops` is
     the minimum number of switches between two rails on different leaves, None if the network does not connect rails
     (traffic between them passes through a node).
     """

@@ -43,7 +43,7 @@ def draw_fabric(plan: Plan, fabric: FabricPlan) -> str:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="fd" viewBox="0 0 {_WIDTH} {height}" role="img">',
         f"<title>{escape(head)}</title>",
-        f"<style>{render_template('pictures/colours.css.j2')}{render_template('pictures/fabric.css.j2')}</style>",
+        f"<style>{render_template('pictures/colors.css.j2')}{render_template('pictures/fabric.css.j2')}</style>",
         f'<rect class="back" width="{_WIDTH}" height="{height}"/>',
         _draw_text(_EDGE, 28, head, 17, "start", is_bold=True),
         _draw_text(

@@ -133,10 +133,10 @@ def test_another_source_is_another_program(server: BootMachine) -> None:
 @pytest.mark.slow
 def test_failed_program_is_run_again_at_the_next_start(server: BootMachine) -> None:
     program = server.cloud / "software/weka/install.sh"
-    program.write_text(PROGRAM + 'echo; echo "no licence for $SUPERCLOUD_TOKEN"; exit 7\n')
+    program.write_text(PROGRAM + 'echo; echo "no license for $SUPERCLOUD_TOKEN"; exit 7\n')
     done = server.begin()
     assert done.returncode == 1
-    assert "FAILED install: the program of s3://software/weka/install.sh exited with 7: no licence for ***" in log_of(
+    assert "FAILED install: the program of s3://software/weka/install.sh exited with 7: no license for ***" in log_of(
         server
     )
     assert "enable -q supercloud-boot" in server.calls("systemctl")

@@ -177,10 +177,10 @@ def expand_pinned_nodes(job: JobSpec, pool: PoolPlan, nodes: int) -> tuple[str, 
 
 
 def require_licenses(job: JobSpec, plan: Plan) -> str:
-    """The licences it holds, in Slurm's notation; raises :class:`RefusalError` for licences that the cluster does not
+    """The licenses it holds, in Slurm's notation; raises :class:`RefusalError` for licenses that the cluster does not
     have.
 
-    The licences of a cluster are those in ``Licenses`` of its slurm.conf. Those of a licence server
+    The licenses of a cluster are those in ``Licenses`` of its slurm.conf. Those of a license server
     (``solver@server``) are in Slurm's database, which is not part of the plan: they are requested unchecked.
     """
     if not job.licenses:
@@ -188,7 +188,7 @@ def require_licenses(job: JobSpec, plan: Plan) -> str:
     scheduler = plan.spec.scheduler
     if not isinstance(scheduler, SlurmScheduler):
         raise RefusalError(
-            f"its scheduler, {scheduler.kind}, does not support licences",
+            f"its scheduler, {scheduler.kind}, does not support licenses",
             "omit licenses, or use a Slurm cluster",
             {"licenses": None},
         )
@@ -199,11 +199,11 @@ def require_licenses(job: JobSpec, plan: Plan) -> str:
         if name not in known:
             declare = f"declare it with scheduler.options: {{Licenses: {name}:{count}}}"
             raise RefusalError(
-                f"unknown licence {name!r}", "; ".join(filter(None, (suggest_nearest(name, known), declare)))
+                f"unknown license {name!r}", "; ".join(filter(None, (suggest_nearest(name, known), declare)))
             )
         if count > (most := int(known[name] or 1)):
             raise RefusalError(
-                f"the job needs {count} of licence {name}, the cluster has {most}",
+                f"the job needs {count} of license {name}, the cluster has {most}",
                 f"request at most {most}",
                 {"licenses": {**job.licenses, name: most}},
             )

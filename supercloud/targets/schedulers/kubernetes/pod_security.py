@@ -24,7 +24,7 @@ _ALLOWED_VOLUMES = ["configMap", "csi", "downwardAPI", "emptyDir", "persistentVo
 """Not ``ephemeral``: the controller creates its claim, of any class and size, which the role of tenants may not
 create."""
 _SPEC_CHANGED_CONDITION = {
-    "name": "not-the-same",  # objects admitted before a rule existed may still be labelled, finish and be deleted
+    "name": "not-the-same",  # objects admitted before a rule existed may still be labeled, finish and be deleted
     "expression": "request.operation != 'UPDATE' || object.spec != oldObject.spec",
 }
 

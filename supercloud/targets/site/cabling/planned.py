@@ -35,7 +35,7 @@ class PlannedLinks:
     """Devices whose ports have operating system names in LLDP, not the printed ones."""
     fabrics: list[str] = field(default_factory=list)
     aliases: dict[LinkEnd, LinkEnd] = field(default_factory=dict)
-    """Ports by the names that operating systems and neighbours use."""
+    """Ports by the names that operating systems and neighbors use."""
     ports: dict[str, Sequence[str]] = field(default_factory=dict)
     """InfiniBand: names of a switch's ports, from number 1."""
 

@@ -180,7 +180,7 @@ def _describe_shuffle(comparison: Comparison, device: str, moves: list[_Move], l
     ]
     return Difference(
         "shuffled",
-        f"{len(moves)} cables of {device} are in each other's ports, or in neighbouring ports",
+        f"{len(moves)} cables of {device} are in each other's ports, or in neighboring ports",
         "its cables were connected in the wrong order: reversed, or shifted by one port",
         "move each end:\n      " + "\n      ".join(lines),
         tuple(comparison.planned.cables[number] for number, _, _ in moves),

@@ -80,14 +80,14 @@ def render_routed_tier(run: SwitchRun, underlay: Underlay, ports: Sequence[str])
     contract, ecn = underlay.qos_policy, underlay.qos_policy.ecn[run.tier.name]
     data, cnp = str(contract.priority), str(contract.cnp_priority)
     classes = [str(number) for number in range(8)]
-    colours = ("green", "yellow", "red")
+    colors = ("green", "yellow", "red")
     marks = {"ecn": "ecn_all"}
-    for colour in colours:
+    for color in colors:
         marks |= {
-            f"wred_{colour}_enable": "true",
-            f"{colour}_min_threshold": str(ecn.min),
-            f"{colour}_max_threshold": str(ecn.max),
-            f"{colour}_drop_probability": str(ecn.probability),
+            f"wred_{color}_enable": "true",
+            f"{color}_min_threshold": str(ecn.min),
+            f"{color}_max_threshold": str(ecn.max),
+            f"{color}_drop_probability": str(ecn.probability),
         }
     # SONiC's default map assigns DSCP 26 to a lossy class: every value is set here
     dscp = {str(value): "0" for value in range(64)} | {str(contract.dscp): data, str(contract.cnp_dscp): cnp}

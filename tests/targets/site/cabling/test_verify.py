@@ -260,8 +260,8 @@ facility: {rack: {type: orv3-48u, nodes: 4}}
 """
 
 
-def neighbours(plan: Plan) -> dict[str, list[tuple[str, str, str]]]:
-    """What each switch hears: its port, the neighbour, the neighbour's port by the operating system's name."""
+def neighbors(plan: Plan) -> dict[str, list[tuple[str, str, str]]]:
+    """What each switch hears: its port, the neighbor, the neighbor's port by the operating system's name."""
     from supercloud.plan.build.cabling.cables import build_cable_table
 
     table = build_cable_table(plan, plan.fabrics[0])
@@ -321,7 +321,7 @@ def test_lldp_of_all_switches(form: Callable[[list[tuple[str, str, str]]], str],
 
     plan = sc.resolve(loads(ROCE, "cluster.yaml"))
     assert not plan.errors
-    heard = neighbours(plan)
+    heard = neighbors(plan)
     folder = tmp_path / "heard"
     folder.mkdir()
     for name, rows in heard.items():

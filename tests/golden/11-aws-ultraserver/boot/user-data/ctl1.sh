@@ -34,7 +34,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=79ca9ccf5436c9afaefb69edc647a6f128b3d7eacbe89dd4fdfb37f5aaf8e336
+DIGEST=277577222d89522c2ca014b04f6628c676d2fcebe7e7811d60a53ad10bba0365
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash

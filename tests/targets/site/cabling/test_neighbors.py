@@ -1,4 +1,4 @@
-"""What switches and hosts print of their LLDP neighbours, in the forms of their own tools, against one plan."""
+"""What switches and hosts print of their LLDP neighbors, in the forms of their own tools, against one plan."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def plan_with(system: str, split: bool = False) -> Plan:
 
 
 def heard(plan: Plan, far: str = "system_names") -> dict[str, list[Row]]:
-    """What each switch hears by the names of its operating system; neighbours say their ports' names or aliases."""
+    """What each switch hears by the names of its operating system; neighbors say their ports' names or aliases."""
     table: CableTable = build_cable_table(plan, plan.fabrics[0], DeviceLocator(plan))
     found: dict[str, list[Row]] = {}
     ends = []
@@ -71,7 +71,7 @@ def heard(plan: Plan, far: str = "system_names") -> dict[str, list[Row]]:
 
 
 def json0(rows: list[Row]) -> str:
-    """Lldpctl -f json0: lists all the way down, the same whatever the number of neighbours."""
+    """Lldpctl -f json0: lists all the way down, the same whatever the number of neighbors."""
     return json.dumps(
         {
             "lldp": [
@@ -312,7 +312,7 @@ def test_one_file_with_the_tables_of_several_switches(tmp_path: Path) -> None:
         ("Interface  Speed  Remote Host  Remote Port\n-----  ------  -----\n", "1: the columns are not aligned with"),
         (nvue([("swp1s0", "compute-leaf-002", "swp1")])[:-9], "4: the last line is incomplete"),
         ('{"lldp": [{"interface": [{"name": "swp1", "chassis": [], "port": 7}]}]}', "1: unknown format of the LLDP"),
-        ('{"swp1": {"type": "swp"}}', "1: contains no LLDP neighbours"),
+        ('{"swp1": {"type": "swp"}}', "1: contains no LLDP neighbors"),
     ],
 )
 def test_truncated_tables_are_errors(text: str, said: str, tmp_path: Path) -> None:
@@ -338,7 +338,7 @@ def test_a_neighbour_without_a_name_is_identified_by_its_chassis(tmp_path: Path)
     assert stranger.kind == "unknown" and "aa:bb:cc:00:11:22 is not in the plan" in stranger.problem
 
 
-@pytest.mark.parametrize("cut, said", [(-200, "no line of dashes after the neighbour of"), (-130, "has no PortID")])
+@pytest.mark.parametrize("cut, said", [(-200, "no line of dashes after the neighbor of"), (-130, "has no PortID")])
 def test_truncated_plain_text_is_an_error(cut: int, said: str, tmp_path: Path) -> None:
     text = plain([("swp1s0", "train-0001", "b8:3f:d2:12:34:56"), ("swp1s1", "train-0002", "b8:3f:d2:12:34:57")])
     whole = text[:cut] if said.startswith("no line") else text[: text.rindex("    PortID")] + "-" * 79 + "\n"
