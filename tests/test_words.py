@@ -13,7 +13,7 @@ from forbidden_phrases import FORBIDDEN
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("supercloud", "templates", "docs", "examples", "stacks")
-PAGES = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")
+PAGES = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md")
 TEXT = {".md", ".yaml", ".j2", ".sh", ".html", ".css", ".js", ".txt"}
 _PYTHON_TEXT = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
 

@@ -192,7 +192,7 @@ class Catalog:
         return cls([*(Path(part) for part in named.split(os.pathsep) if part), *overlays])
 
     def list_names(self, kind: str) -> list[str]:
-        """Names of all entries of a kind, sorted."""
+        """Names of all entries of a kind, sorted; raises :class:`UnknownNameError` for an unknown kind."""
         if kind not in KINDS:
             raise UnknownNameError("kind of catalog entry", kind, KINDS)
         return sorted({name for layer in self._layers for name in _list_file_names(layer / kind)})

@@ -76,6 +76,7 @@ class _NoteHandler(logging.Handler):
     """Prints log records of the library as notes: without a handler, Python would write them to stderr unescaped."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Print a record on stderr; a closed stderr is ignored."""
         with contextlib.suppress(OSError):  # stderr is closed: the operation continues
             print_note(self.format(record))
 

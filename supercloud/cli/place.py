@@ -84,7 +84,10 @@ def _warn_of_missing_dependencies(job: JobSpec) -> None:
 
 
 def load_destination(path: Path, live: bool) -> Cluster | Fleet:
-    """The cluster or the fleet of a file, as planned or as reported by its engines."""
+    """The cluster or the fleet of a file, as planned or as reported by its engines (``live``).
+
+    Raises :class:`InputError` if ``live`` is set and no cluster of the file has a connection.
+    """
     from ..errors import InputError
     from ..jobs.engines.base import open_engine
     from ..jobs.fleet.state import load_fleet_state

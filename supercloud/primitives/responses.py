@@ -148,7 +148,7 @@ def require_shape(value: Any, shape: Shape, source: str) -> Any:
 
 
 def parse_response(data: str | bytes, shape: Shape, source: str) -> Any:
-    """Parse a JSON response and require its shape."""
+    """Parse a JSON response and require its shape; raises :class:`EngineError` for other text and other shapes."""
     try:
         value = parse_json(data)
     except (ValueError, RecursionError) as error:
@@ -161,7 +161,9 @@ def parse_response(data: str | bytes, shape: Shape, source: str) -> Any:
 
 @contextlib.contextmanager
 def translate_errors(source: str) -> Iterator[None]:
-    """Context of code that reads a response: a missing or invalid field that only this code needs is an error too."""
+    """Context of code that reads a response: a missing or invalid field that only this code needs raises
+    :class:`EngineError` too.
+    """
     try:
         yield
     except KeyError as error:

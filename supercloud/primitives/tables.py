@@ -46,6 +46,7 @@ class _Dumper(yaml.SafeDumper):
     """The safe dumper with the scalars of YAML 1.1 and also 1.2, without anchors."""
 
     def ignore_aliases(self, data: object) -> bool:
+        """Write repeated values in full."""
         return True
 
 

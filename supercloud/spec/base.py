@@ -70,7 +70,10 @@ _Q = TypeVar("_Q", bound=Quantity)
 
 
 def require_positive(value: _Q) -> _Q:
-    """A quantity over 0: engines interpret a time of 0 as no limit, and divisions need a divisor."""
+    """A quantity over 0: engines interpret a time of 0 as no limit, and divisions need a divisor.
+
+    Raises :class:`ValueError` for others.
+    """
     if value.base <= 0:
         raise ValueError(f"{value} must be greater than 0")
     return value

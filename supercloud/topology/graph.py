@@ -154,7 +154,10 @@ class Fabric:
         return group
 
     def get_node_link(self, node: int, nic: int, plane: int = 0) -> Link:
-        """Return the link at NIC `nic` of a node in one plane (rail-optimized: nic = rail*ports_per_rail + port)."""
+        """Return the link at NIC `nic` of a node in one plane (rail-optimized: nic = rail*ports_per_rail + port).
+
+        Raises :class:`IndexError` for a node, NIC or plane that does not exist.
+        """
         group = self.node_links
         if not (0 <= node < group.nodes and 0 <= nic < group.nics and 0 <= plane < group.planes):
             raise IndexError(f"node {node}, nic {nic}, plane {plane} is out of range")

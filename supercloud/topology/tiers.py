@@ -73,7 +73,10 @@ def expand_radix(radix: Radix) -> tuple[int, int, int]:
 
 
 def expand_oversubscription(oversubscription: Oversubscription) -> tuple[float, float]:
-    """The oversubscription at leaf and spine; one number is that of the leaf, with a non-blocking spine."""
+    """The oversubscription at leaf and spine; one number is that of the leaf, with a non-blocking spine.
+
+    Raises :class:`TopologyError` for a number that is not positive.
+    """
     pair = oversubscription if isinstance(oversubscription, tuple) else (oversubscription, 1.0)
     if min(pair) <= 0:
         raise TopologyError(

@@ -53,10 +53,12 @@ class _CableEnd:
 
     @property
     def cage(self) -> str:
+        """Form factor of the port."""
         return self.devices.form_factors[self.port] or "an unknown cage type"
 
     @property
     def label(self) -> str:
+        """Device and port, as printed on the label of the cable."""
         return self.devices.format_label(self.device, self.port)
 
 

@@ -39,6 +39,7 @@ class _DriveSet:
 
     @property
     def raw_capacity(self) -> Fraction:
+        """Bytes of the drives of one server together, before protection."""
         return self.size.base * self.count
 
 

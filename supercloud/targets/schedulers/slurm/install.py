@@ -101,6 +101,7 @@ class _PackageSource:
 
     @classmethod
     def from_plan(cls, plan: Plan) -> _PackageSource:
+        """The family of packages and the release that the plan has decided."""
         family, release = plan.scheduler.packages, require_slurm_release(plan).name
         assert family is not None, "the catalog has package names of a distribution"
         return cls(family.names, release, family.suites.get(release), release in family.built_from)

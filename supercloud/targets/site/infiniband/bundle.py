@@ -70,10 +70,12 @@ class _Subnet:
 
     @property
     def engines(self) -> tuple[str, ...]:
+        """Routing engines of OpenSM, in the order in which they are tried."""
         return list_routing_engines(self.fabric, self.declared)
 
     @property
     def tiers(self) -> list[tuple[str, list[str]]]:
+        """Name of each tier and of its switches, from the leaves up."""
         return [(tier.name, list_switch_names(self.fabric.name, tier.name, tier.count)) for tier in self.fabric.tiers]
 
     @property
@@ -96,6 +98,7 @@ class _Subnet:
         return max(0, (manager.appliances or manager.links) - 1) if manager else 0
 
     def render_template(self, template: str, **values: object) -> str:
+        """Fill a template of the target with names of the cluster and the fabric, and further values."""
         return render_template(f"infiniband/{template}", name=self.plan.name, fabric=self.fabric.name, **values)
 
 
