@@ -145,7 +145,7 @@ class XidClass(CatalogModel):
     """The vendor's name of the action."""
     severity: Literal["critical", "warning", "info"]
     codes: tuple[Natural, ...]
-    remedy: Text
+    description: Text
 
 
 class XidTable(CatalogEntry):
@@ -167,7 +167,7 @@ class Alert(CatalogModel):
     """Time for which the expression must be true."""
     severity: Literal["critical", "warning", "info"]
     summary: Text
-    remedy: Text
+    description: Text
 
 
 class AlertSet(CatalogEntry):
