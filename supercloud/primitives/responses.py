@@ -140,9 +140,9 @@ def require_shape(value: Any, shape: Shape, source: str) -> Any:
     problems = list(_iter_problems(value, shape, ""))
     if problems:
         more = f" (and {len(problems) - _MAX_PROBLEMS_SHOWN} more)" if len(problems) > _MAX_PROBLEMS_SHOWN else ""
-        said = "; ".join(problems[:_MAX_PROBLEMS_SHOWN])
+        shown = "; ".join(problems[:_MAX_PROBLEMS_SHOWN])
         raise EngineError(
-            f"invalid response of {source}: {said}{more}; is this the expected service, in a supported release?"
+            f"invalid response of {source}: {shown}{more}; is this the expected service, in a supported release?"
         )
     return value
 

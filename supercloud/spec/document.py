@@ -332,7 +332,7 @@ def read_json(path: Path) -> Document:
     try:
         same = parse_yaml(text.replace("\t", " "), str(path))
     except SpecError:  # an escape that YAML does not support: the values are valid, only the lines are lost
-        said = [
+        duplicates = [
             Finding(
                 "json",
                 "error",
@@ -344,7 +344,7 @@ def read_json(path: Path) -> Document:
             )
             for key in twice
         ]
-        return Document(str(path), data, {(): 1}, tuple(said))
+        return Document(str(path), data, {(): 1}, tuple(duplicates))
     return Document(str(path), data, same.lines, same.duplicates)
 
 

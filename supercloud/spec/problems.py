@@ -42,17 +42,17 @@ def build_findings(
     found.sort(key=lambda pair: find_line(pair[0]))
     around = {place[:depth] for place, _ in found for depth in range(len(place))}
     is_meant = not isinstance(data, Mapping) or any(name in data for name in _iter_field_names(model))
-    said = 0
+    shown = 0
     for place, item in found:
         if _is_consequence(item, place, around):
             continue
-        if said == MAX_SHOWN:
+        if shown == MAX_SHOWN:
             yield (
                 place,
-                Finding(check, "error", "", f"{error.error_count() - said} more problems", "fix these first"),
+                Finding(check, "error", "", f"{error.error_count() - shown} more problems", "fix these first"),
             )
             return
-        said += 1
+        shown += 1
         if is_meant or all(isinstance(part, int) or FIELD_NAME_PATTERN.fullmatch(part) for part in place):
             yield from _describe_problems(Problem(item, place, data, model), check, find_line)
         else:

@@ -79,6 +79,6 @@ def _grow(group: Group, missing: int, view: ClusterView, memory: Memory, cloud: 
 
 
 def _mark_full(group: Group, reason: str, view: ClusterView, memory: Memory, journal: Journal) -> None:
-    said = reason or "the cloud gives no reason"
-    journal.write(f"{group.key}: no capacity: {said}; left alone for {view.settings.capacity_retry:g} s")
+    why = reason or "the cloud gives no reason"
+    journal.write(f"{group.key}: no capacity: {why}; left alone for {view.settings.capacity_retry:g} s")
     memory.mark_full(group.key)

@@ -132,8 +132,8 @@ def _build_values(plans: Mapping[str, Plan], chart: Chart) -> Object:
         for resource, names in build_device_class_mappings(plan).items():
             known = classes.setdefault(resource, [])
             known += [name for name in names if name not in known]
-    said = build_settings(_select_newest_release(plans), spaces, excluded, classes)
-    return charts.build_kueue_values(said)
+    settings = build_settings(_select_newest_release(plans), spaces, excluded, classes)
+    return charts.build_kueue_values(settings)
 
 
 def _build_manager_objects(name: str, plans: Mapping[str, Plan]) -> dict[str, list[Object]]:

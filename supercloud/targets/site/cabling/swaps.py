@@ -64,13 +64,13 @@ def _find_exchanged_devices(
 ) -> list[SwappedLinks]:
     """Find two devices with exchanged names or positions, by most of their cables; returns the remaining swaps."""
     total, switches = _count_cables(comparison), _list_switches(comparison)
-    told: set[SwappedLinks] = set()
+    explained: set[SwappedLinks] = set()
     for devices, group in _group_by_devices(comparison, swaps):
-        own = [swap for swap in group if swap not in told]
+        own = [swap for swap in group if swap not in explained]
         is_whole = len(own) > 1 and all(2 * len(own) > total[device] for device in devices)
         if not is_whole and (len(own) < _MIN_SHUFFLED_CABLES or not devices <= switches):
             continue
-        told |= set(own)
+        explained |= set(own)
         what = "switches" if devices <= switches else "machines"
         cause, fix = "a bundle of cables is on the other device", "exchange the two bundles, port by port"
         if is_whole:
@@ -87,7 +87,7 @@ def _find_exchanged_devices(
                 own[0][2],
             )
         )
-    return [swap for swap in swaps if swap not in told]
+    return [swap for swap in swaps if swap not in explained]
 
 
 def _list_cable_numbers(comparison: Comparison, swaps: list[SwappedLinks]) -> tuple[str, ...]:
@@ -101,21 +101,21 @@ def _find_shuffled_cables(
     loose = _group_moved_cables(comparison, rest)
     paired = _group_by_common_device(comparison, swaps)
     total, switches = _count_cables(comparison), _list_switches(comparison)
-    told: set[int] = set()
+    explained: set[int] = set()
     taken: set[SwappedLinks] = set()
     for device in _rank_devices(loose, paired):
-        wrong = [item for item in loose[device] if id(item) not in told]
+        wrong = [item for item in loose[device] if id(item) not in explained]
         pairs = [swap for swap in paired[device] if swap not in taken]
         # at a switch, pairs are separate mistakes
         turned = device not in switches and _is_reversed(pairs, total[device])
         if len(wrong) < _MIN_SHUFFLED_CABLES and not turned:
             continue
-        told.update(map(id, wrong))
+        explained.update(map(id, wrong))
         taken.update(pairs)
         moves = _list_moves(comparison, wrong, pairs)
         comparison.explained_links.update(move[0] for move in moves)
         differences.append(_describe_shuffle(comparison, device, moves, (wrong or pairs)[0][-1]))
-    return [swap for swap in swaps if swap not in taken], [item for item in rest if id(item) not in told]
+    return [swap for swap in swaps if swap not in taken], [item for item in rest if id(item) not in explained]
 
 
 def _group_moved_cables(comparison: Comparison, links: list[WrongLink]) -> dict[str, list[WrongLink]]:

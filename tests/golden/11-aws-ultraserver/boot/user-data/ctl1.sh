@@ -34,7 +34,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=277577222d89522c2ca014b04f6628c676d2fcebe7e7811d60a53ad10bba0365
+DIGEST=48de55ec87ff5c1448d43ac9c18639c8a95a78723a311885014d7ad217ea326c
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
