@@ -114,7 +114,7 @@ def _render_file(plan: Plan, template: str, folders: Iterable[str], **values: ob
         declared=require_kubernetes_spec(plan),
         folders=list(folders),
         host_driven=fabrics.list_host_driver_pools(plan),
-        list_partly_mounted=storage.list_partly_mounted(plan),
+        partly_mounted=storage.list_partly_mounted(plan),
         mounted=storage.list_mounted_storage(plan),
         rails=fabrics.build_rail_names(plan) if plan.site.kind == "onprem" else {},
         **values,

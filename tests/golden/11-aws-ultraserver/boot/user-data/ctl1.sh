@@ -34,7 +34,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=48de55ec87ff5c1448d43ac9c18639c8a95a78723a311885014d7ad217ea326c
+DIGEST=18930fa8d4712c8ea17eced92eee42f22f411f1adadb91e8636cb205a9083e0c
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
