@@ -22,7 +22,6 @@ from ..spec.problems import build_findings
 from .accelerator import Accelerator
 from .adapter_qos import AdapterQos
 from .cable import Cable, Transceiver
-from .contract import RoceProfile
 from .electrical import Pdu, PowerShelf, Ups
 from .environment_variables import EnvironmentVariables
 from .fact import CatalogEntry
@@ -47,6 +46,7 @@ from .provider import Provider
 from .rack import CoolingMethod, Location, Rack
 from .region import Region
 from .reliability import FailureRate
+from .roce_profile import RoceProfile
 from .slurm import SlurmRelease
 from .slurm_packages import SlurmPackages
 from .storage import StorageProduct, StorageTiers

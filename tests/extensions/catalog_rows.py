@@ -120,7 +120,7 @@ def add_adapter_tool(copy: PackageCopy) -> None:
     changes = [("tool: mlnx_qos", "tool: own_qos"), ("vendor: NVIDIA", "vendor: Own")]
     changes += [("models: [ConnectX, BlueField]", "models: [Own]"), ("kinds: [vpi]\n", "")]
     copy.clone(f"{DATA}/adapter-qos/nvidia.yaml", "own", *changes, ("devices: [mlx5_]", "devices: [own_]"))
-    copy.add("templates/roce/qos-own_qos.sh.j2", 'own_qos --dscp {{ contract.dscp }} "${devices[@]}"\n')
+    copy.add("templates/roce/qos-own_qos.sh.j2", 'own_qos --dscp {{ policy.dscp }} "${devices[@]}"\n')
     tools = '    tool: Literal["mlnx_qos", "nicctl", "bnxt_setupcc"'
     copy.change("supercloud/catalog/adapter_qos.py", f"{tools}]", f'{tools}, "own_qos"]')
     copy.write("cluster.yaml", "catalog: overlay\n" + read_example("06", ("dgx-b300", "own-machine")))

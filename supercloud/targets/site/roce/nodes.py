@@ -46,7 +46,7 @@ def build_common_values(plan: Plan, underlay: Underlay) -> dict[str, Any]:
     position = [fabric.name for fabric in plan.spec.fabrics].index(underlay.fabric)
     return {
         "underlay": underlay,
-        "contract": underlay.qos_policy,
+        "policy": underlay.qos_policy,
         "prefix": select_interface_prefix(underlay),
         "table": _TABLES + position * _LINKS,
         "joined": has_joined_rails(underlay),
