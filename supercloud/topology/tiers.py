@@ -29,7 +29,8 @@ def compute_uplinks(down: int, oversubscription: float) -> int:
 
 
 def compute_max_down(radix: int, oversubscription: float = 1.0) -> int:
-    """Maximum number of ports down of a leaf: 32 of 64 non-blocking, 84 of 128 at 2:1.
+    """Maximum number of ports down of a leaf: 32 of 64 non-blocking, 84 of 128 at 2:1 (``oversubscription``: ports down
+    per port up).
 
     An integer ratio is kept exactly: uplinks then spread evenly over few spines (85 down, 43 up need 43 spines).
     """

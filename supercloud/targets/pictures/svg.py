@@ -15,12 +15,12 @@ _LETTER_WIDTH = 0.56
 
 
 def compute_text_width(text: str, size: float) -> float:
-    """Compute the maximum width of a text."""
+    """Compute the maximum width of a text in pixels; ``size`` is that of the font, in pixels."""
     return len(text) * size * _LETTER_WIDTH
 
 
 def truncate_text(text: str, width: float, size: float) -> str:
-    """Truncate a text to a width, with an ellipsis."""
+    """Truncate a text to a width in pixels, with an ellipsis; ``size`` is that of the font, in pixels."""
     room = int(width / (size * _LETTER_WIDTH))
     return text if len(text) <= room else text[: max(room - 1, 0)] + "…"
 
@@ -31,7 +31,7 @@ def _format_number(value: float) -> str:
 
 @dataclass
 class Picture:
-    """Shapes in drawing order, in a box of the given size."""
+    """Shapes in drawing order, in a box of the given size. Coordinates and sizes are in pixels, from the upper left."""
 
     width: float
     height: float

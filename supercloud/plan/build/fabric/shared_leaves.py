@@ -91,7 +91,9 @@ def has_open_leaves(fabric: Fabric, role: str) -> bool:
 
 
 def is_small(nodes: int, reference_unit: ScalableUnit | None, leaf_radix: int, oversubscription: float) -> bool:
-    """Whether nodes do not fill the scalable unit of the vendor, or of leaves with one rail each."""
+    """Whether nodes do not fill the scalable unit of the vendor, or of leaves with one rail each, at this
+    oversubscription (ports down per port up).
+    """
     return (
         nodes < reference_unit.nodes
         if reference_unit

@@ -117,7 +117,7 @@ class _ServerSizer:
         return -(-number // step) * step, decided
 
     def build_common_fields(self, servers: int, decided_by: str, drives: _DriveSet, usable: Fraction) -> dict[str, Any]:
-        """The fields that every design has."""
+        """The fields that every design has; ``usable`` is the capacity in bytes."""
         return {
             "servers": servers,
             "drives": drives.count,
