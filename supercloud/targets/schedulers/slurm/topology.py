@@ -96,7 +96,7 @@ def _find_covered_pools(plan: Plan, locality: Locality) -> set[str]:
 def fold_names(names: list[str]) -> str:
     """Fold names, in order, with runs of numbers in brackets.
 
-    >>> folded(["su1", "su2", "su3", "net-login"])
+    >>> fold_names(["su1", "su2", "su3", "net-login"])
     'su[1-3],net-login'
     """
     runs: list[HostRange | str] = []
