@@ -42,7 +42,7 @@ def grow_groups(view: ClusterView, memory: Memory, cloud: Cloud, journal: Journa
             if missing > 0 and not memory.is_full(group.key, view.settings.capacity_retry):
                 missing -= _grow(group, missing, view, memory, cloud, journal)
         if missing > 0:
-            journal.write(f"{pool}: no group has capacity for {missing} nodes now")
+            journal.write(f"{pool}: no group has capacity for {missing} further nodes")
 
 
 def compute_growth(group: Group, size: int, missing: int) -> int:
@@ -73,12 +73,12 @@ def _grow(group: Group, missing: int, view: ClusterView, memory: Memory, cloud: 
     except ResizeError as error:
         journal.write(f"{group.key}: cannot be resized: {error}")
         return 0
-    journal.write(f"{group.key}: {more} more, {size} in all")
+    journal.write(f"{group.key}: resized by {more} to {size} instances")
     view.sizes[group.key] = size
     return more
 
 
 def _mark_full(group: Group, reason: str, view: ClusterView, memory: Memory, journal: Journal) -> None:
     why = reason or "the cloud gives no reason"
-    journal.write(f"{group.key}: no capacity: {why}; left alone for {view.settings.capacity_retry:g} s")
+    journal.write(f"{group.key}: no capacity: {why}; retried in {view.settings.capacity_retry:g} s")
     memory.mark_full(group.key)

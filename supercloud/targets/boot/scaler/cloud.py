@@ -104,7 +104,7 @@ class Cloud:
     def _query(self, group: str, function: str) -> str:
         done = self._call(function, group)
         if done.code != 0:
-            raise UnavailableError(f"{group}: the cloud does not answer")
+            raise UnavailableError(f"{group}: the cloud does not respond")
         return done.text
 
     def _call(self, function: str, *arguments: str, with_errors: bool = False) -> Output:

@@ -23,7 +23,7 @@ def mark_vanished(view: ClusterView, memory: Memory, journal: Journal) -> None:
         state = view.get_state(node)
         if "POWERING_UP" in state:
             # Slurm still waits for the node: this or a later pass assigns another instance
-            journal.write(f"{node}: its instance {record.instance} is gone before it joined")
+            journal.write(f"{node}: instance {record.instance} ended before it joined")
         elif "POWERED_DOWN" in state or "POWERING_DOWN" in state:
             reset_node(view, node, journal)
         elif state:
@@ -32,8 +32,8 @@ def mark_vanished(view: ClusterView, memory: Memory, journal: Journal) -> None:
 
 def _set_powered_down(view: ClusterView, node: str, instance: str, journal: Journal) -> None:
     """Set a node whose instance ended to DOWN, so that Slurm requeues its jobs and does not wait for it."""
-    journal.write(f"{node}: its instance {instance} is gone; its jobs are requeued")
-    if not update_node(node, "State=DOWN", f"Reason=instance {instance} is gone"):
+    journal.write(f"{node}: instance {instance} ended; its jobs are requeued")
+    if not update_node(node, "State=DOWN", f"Reason=instance {instance} ended"):
         return
     # Slurm does not power down nodes that are DOWN
     update_node(node, "State=POWER_DOWN_FORCE")
@@ -63,9 +63,11 @@ def end_instances(view: ClusterView, memory: Memory, cloud: Cloud, journal: Jour
             # "fail" knows the instance only from this file.
             memory.write_failed(node, f"{record.instance} of {record.group}")
         if not cloud.terminate(record.group, record.instance):
-            journal.write(f"{node}: instance {record.instance} of {record.group} cannot be ended; trying again")
+            journal.write(
+                f"{node}: instance {record.instance} of {record.group} cannot be terminated; retried in the next pass"
+            )
             continue
-        journal.write(f"{node}: instance {record.instance} of {record.group} ended")
+        journal.write(f"{node}: instance {record.instance} of {record.group} terminated")
         del view.records[node]
         memory.forget_record(node)
         view.remove_instance(record.group, record.instance)

@@ -52,11 +52,11 @@ class NameGiver:
             return
         node = _take(self._off, slot, self._view.list_off)
         if not node:
-            self._journal.write(f"{group.key}: no name is left for instance {instance.id}: ended")
+            self._journal.write(f"{group.key}: no free node name for instance {instance.id}, which is terminated")
             self._cloud.terminate(group.key, instance.id)
             return
         # Slurm calls this program for the node, and that pass assigns the name
-        self._journal.write(f"{node}: powered up for instance {instance.id} of {group.key}, which no node waits for")
+        self._journal.write(f"{node}: powered up for instance {instance.id} of {group.key}, for which no node waits")
         update_node(node, "State=POWER_UP")
 
     def _assign(self, node: str, group: Group, instance: Instance) -> None:
@@ -82,7 +82,7 @@ class NameGiver:
             return True
         found = self._cloud.get_domains(group.key)
         if found is None:
-            self._journal.write(f"{group.key}: the cloud does not say which domain instances are in")
+            self._journal.write(f"{group.key}: the cloud does not report the domains of instances")
             return False
         self._domains.update(found)
         for node, record in self._view.records.items():
@@ -101,12 +101,12 @@ class NameGiver:
             return ""
         domain = self._domains.get(instance)
         if domain is None:
-            self._journal.write(f"{group.key}: the domain of instance {instance} is not known yet")
+            self._journal.write(f"{group.key}: the domain of instance {instance} is still unknown")
             return None
         if not self._blocks.get(domain):
             block = self._find_free_block(group.pool)
             if not block:
-                self._journal.write(f"{group.key}: no block of names is left for the domain {domain}")
+                self._journal.write(f"{group.key}: no free block of node names for domain {domain}")
                 return None
             self._blocks[domain] = block
         return self._blocks[domain]

@@ -90,7 +90,7 @@ def reset_node(view: ClusterView, node: str, journal: Journal) -> None:
         # in older releases the topology is among the features
         values += [f"AvailableFeatures={planned.features}", f"ActiveFeatures={planned.features}"]
     if not update_node(node, *values):
-        journal.write(f"{node}: Slurm refuses its old address and place")
+        journal.write(f"{node}: Slurm refuses to reset its address and topology")
 
 
 def restore_topologies(view: ClusterView, journal: Journal) -> None:
@@ -108,7 +108,7 @@ def restore_topologies(view: ClusterView, journal: Journal) -> None:
         for hosts in fold_hosts(names):
             done = update_node(hosts, f"Topology={topology}")
             journal.write(
-                f"{hosts}: restored to {topology}" if done else f"{hosts}: Slurm refuses the place {topology}"
+                f"{hosts}: restored to {topology}" if done else f"{hosts}: Slurm refuses the topology {topology}"
             )
 
 
@@ -135,7 +135,7 @@ def keep_nodes_on(view: ClusterView, memory: Memory, journal: Journal) -> None:
     if run_scontrol("update", f"SuspendExcNodes={wanted}", with_errors=True).code == 0:
         journal.write(f"never powered down: {wanted or 'none'}")
     elif memory.read_kept() != wanted:
-        journal.write(f"this release of Slurm powers down {wanted} too: it takes no SuspendExcNodes while it runs")
+        journal.write(f"this release of Slurm powers down {wanted} too: it cannot set SuspendExcNodes at run time")
         memory.write_kept(wanted)
 
 
@@ -146,4 +146,4 @@ def retry_failed_nodes(view: ClusterView, memory: Memory, journal: Journal) -> N
         # an administrator may have resumed it, or it may still have its instance
         has_failed = "DOWN+" in view.get_state(node).partition("POWERED_DOWN")[0] and view.is_powered_down(node)
         if has_failed and update_node(node, "State=RESUME"):
-            journal.write(f"{node}: may be tried again")
+            journal.write(f"{node}: resumed")

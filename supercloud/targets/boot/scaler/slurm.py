@@ -42,7 +42,7 @@ def list_nodes() -> dict[str, SlurmNode]:
         return parse_nodes(shown.text)
     if any(text in shown.text for text in _NO_NODES):
         return {}
-    raise UnavailableError(f"slurmctld does not answer: {shown.text}")
+    raise UnavailableError(f"slurmctld does not respond: {shown.text}")
 
 
 def parse_nodes(text: str) -> dict[str, SlurmNode]:

@@ -34,7 +34,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=18930fa8d4712c8ea17eced92eee42f22f411f1adadb91e8636cb205a9083e0c
+DIGEST=c3e268b933a9a7db63e0ba72271c68d2715c39aa09d4a09a76b5560273fa25d1
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
