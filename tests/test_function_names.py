@@ -16,7 +16,7 @@ from supercloud.cli import COMMANDS
 
 PACKAGE = ROOT / "supercloud"
 VERBS = frozenset((ROOT / "tests/verbs.txt").read_text(encoding="utf-8").split())
-PREDICATES = frozenset({"is", "has", "can", "should", "needs", "supports"})
+PREDICATES = frozenset({"is", "has", "can", "needs", "supports"})
 # ``to_`` and ``from_`` convert, ``with_`` returns a changed copy.
 CONVERSIONS = frozenset({"to", "from", "with"})
 # Names that another interface requires, or that its users know.
