@@ -175,7 +175,7 @@ def require_type(value: object, types: type | tuple[type, ...], requirement: str
 def suggest_nearest(name: str, known_names: Iterable[str]) -> str:
     """A hint with the names nearest to ``name``, or all names if there are few.
 
-    >>> suggest_nearest("dgx-h10", ["dgx-h100", "dgx-b200"])
+    >>> suggest_nearest("dgx-h10", ["dgx-h100", "gb200-nvl72"])
     'did you mean dgx-h100?'
     >>> suggest_nearest("1.20", ["1.31", "1.32"])
     'known: 1.31, 1.32'

@@ -84,7 +84,7 @@ def example(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(autouse=True)
 def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test sees the user's jobs, catalog overlay or colours."""
+    """No test sees the user's jobs, catalog overlay or colors."""
     monkeypatch.setenv("SUPERCLOUD_STATE", str(tmp_path / "state"))
     monkeypatch.delenv("SUPERCLOUD_CATALOG", raising=False)
     monkeypatch.setenv("NO_COLOR", "1")

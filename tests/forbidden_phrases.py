@@ -10,7 +10,7 @@ FORBIDDEN = {
     r"\b(?:is|was|are|were) said\b": "is specified, is reported, is documented",
     r"\bas said\b": "as described",
     r"\bcured?\b|\bcures\b|\bmend(?:s|ed|ing)?\b|\bheal(?:s|ed|ing)\b": "fix",
-    r"\bremed(?:y|ies)\b(?!:)": "fix, suggestion",
+    r"\bremed(?:y|ies)\b": "fix, suggestion",
     r"\bwhose turn\b": "priority, order",
     r"\bno (?:machine|switch|pool|network|fleet|cluster|engine|tenant) is called\b": "unknown machine '…'",
     r"\b(?:is|are) no (?:folder|file|name|program|number|list|object|address|host|node|job)s?\b": "not a …",
@@ -22,5 +22,6 @@ FORBIDDEN = {
     r"\btold (?:of|that)\b": "notified, reported",
     r"\bby and by\b|\ball the same\b|\bso to speak\b": "leave it out",
     r"\bdear(?:er|est)\b": "more expensive",
-    r"\belectrical tension\b": "electric potential",
+    r"\btension\b": "electric potential, voltage",
+    r"\bordinary network\b": "in-band network, network of the cloud",
 }

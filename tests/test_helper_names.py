@@ -79,7 +79,7 @@ def test_a_participle_is_found_and_a_fixture_is_not(tmp_path: Path) -> None:
 import pytest
 
 @pytest.fixture(scope="module")
-def labelled(): pass
+def labeled(): pass
 
 class Host:
     @property

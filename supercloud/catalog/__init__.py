@@ -6,7 +6,6 @@ hardware, a cloud or a Slurm release stands in Python.
 
 from .accelerator import Accelerator
 from .cable import Cable, Transceiver
-from .contract import RoceProfile
 from .electrical import Pdu, PowerShelf, Ups
 from .instance import Instance
 from .machine import Machine
@@ -16,6 +15,7 @@ from .provider import Provider
 from .rack import CoolingMethod, Location, Rack
 from .reader import KINDS, Catalog
 from .region import Region
+from .roce_profile import RoceProfile
 from .slurm import SlurmRelease
 from .storage import StorageProduct, StorageTiers
 from .storage_service import StorageService

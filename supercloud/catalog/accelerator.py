@@ -45,7 +45,7 @@ class DeviceFiles(CatalogModel):
         """The number in the name of the device of accelerator ``index``, counted from 0."""
         return self.first + index * self.step
 
-    def text(self, count: int) -> str:
+    def format_range(self, count: int) -> str:
         """The device files of ``count`` accelerators as text: the first and the last."""
         numbers = dict.fromkeys((self.compute_number(0), self.compute_number(count - 1)))
         return " to ".join(f"{self.path}{number}" for number in numbers)

@@ -53,7 +53,7 @@ class VisibleDevices(CatalogModel):
     """Path of the configuration on a node."""
     by_chart: Flag = False
     """Whether the values of the operator's chart set the line if the operator installs the runtime."""
-    closed: dict[SiteKind, Text] = {}
+    images_with_setting: dict[SiteKind, Text] = {}
     """Site -> images that contain the runtime with the line."""
 
 
@@ -145,7 +145,7 @@ class XidClass(CatalogModel):
     """The vendor's name of the action."""
     severity: Literal["critical", "warning", "info"]
     codes: tuple[Natural, ...]
-    remedy: Text
+    description: Text
 
 
 class XidTable(CatalogEntry):
@@ -167,7 +167,7 @@ class Alert(CatalogModel):
     """Time for which the expression must be true."""
     severity: Literal["critical", "warning", "info"]
     summary: Text
-    remedy: Text
+    description: Text
 
 
 class AlertSet(CatalogEntry):

@@ -82,7 +82,7 @@ class NetworkRule(CatalogModel):
     """Range of the first range -> ranges from which further ones are taken if the first is full."""
     endpoints: Endpoints = {}
     """Endpoints that are always created: they are free and avoid traffic through the internet."""
-    given_endpoints: Endpoints = {}
+    existing_endpoints: Endpoints = {}
     """Endpoints that replace them in an isolated existing network, whose routes must not be changed."""
     closed_endpoints: dict[Literal["all", "slurm", "kubernetes"], Endpoints] = {}
     """Further endpoints of a network without internet access, by scheduler."""
@@ -161,7 +161,7 @@ class CloudPartition(CatalogModel):
     name: Text
     regions: Text
     """A regular expression that the whole name of each of its regions matches."""
-    closed: Text | None = None
+    isolated: Text | None = None
     """Why networks without internet access are not possible there; absent if they are."""
     budget: Text | None = None
     """Why budgets are not possible there; absent if they are."""

@@ -22,7 +22,6 @@ from ..spec.problems import build_findings
 from .accelerator import Accelerator
 from .adapter_qos import AdapterQos
 from .cable import Cable, Transceiver
-from .contract import RoceProfile
 from .electrical import Pdu, PowerShelf, Ups
 from .environment_variables import EnvironmentVariables
 from .fact import CatalogEntry
@@ -47,6 +46,7 @@ from .provider import Provider
 from .rack import CoolingMethod, Location, Rack
 from .region import Region
 from .reliability import FailureRate
+from .roce_profile import RoceProfile
 from .slurm import SlurmRelease
 from .slurm_packages import SlurmPackages
 from .storage import StorageProduct, StorageTiers
@@ -91,7 +91,6 @@ KINDS: dict[str, type[CatalogEntry]] = {
     "cdus": Cdu,
     "charts": Chart,
     "coolants": Coolant,
-    "contracts": RoceProfile,
     "control-planes": ControlPlane,
     "cooling": CoolingMethod,
     "device-stacks": DeviceStack,
@@ -115,6 +114,7 @@ KINDS: dict[str, type[CatalogEntry]] = {
     "providers": Provider,
     "racks": Rack,
     "regions": Region,
+    "roce-profiles": RoceProfile,
     "slurm": SlurmRelease,
     "slurm-packages": SlurmPackages,
     "storage": StorageProduct,
@@ -192,7 +192,7 @@ class Catalog:
         return cls([*(Path(part) for part in named.split(os.pathsep) if part), *overlays])
 
     def list_names(self, kind: str) -> list[str]:
-        """Names of all entries of a kind, sorted."""
+        """Names of all entries of a kind, sorted; raises :class:`UnknownNameError` for an unknown kind."""
         if kind not in KINDS:
             raise UnknownNameError("kind of catalog entry", kind, KINDS)
         return sorted({name for layer in self._layers for name in _list_file_names(layer / kind)})

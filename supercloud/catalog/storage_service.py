@@ -36,7 +36,7 @@ class Deployment(CatalogModel):
     """Number of zones that it uses."""
     everywhere: Flag = False
     """Whether clients need an address of the service in their own zone; it then has one in each zone in use."""
-    given: Text | None = None
+    existing: Text | None = None
     """What is not configured for it in an existing network."""
     versions: tuple[Text, ...] = ()
     linked: Flag = True

@@ -60,7 +60,7 @@ def _print_version(is_requested: bool) -> None:
 
 
 @app.callback()
-def _root(
+def _accept_options(
     version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
 ) -> None:
     pass

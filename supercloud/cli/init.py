@@ -12,7 +12,9 @@ from ..errors import InputError, OutputError, UnknownNameError
 from .output import print_note, print_result
 
 if TYPE_CHECKING:
-    from ..catalog import Catalog, Machine
+    from ..catalog import Catalog
+    from ..catalog.machine import Adapter
+    from ..catalog.provider import CapacityRule
     from ..errors import Finding
     from ..plan.model.plan import Plan
 
@@ -188,14 +190,9 @@ def _count_switches_and_links(plan: Plan) -> tuple[int, int]:
 
 def _list_onprem_options(catalog: Catalog, machine: Machine, location: str | None) -> list[dict[str, Any]]:
     """Alternatives: one for each switch with ports of the adapters' speed."""
-    adapter = next((item for item in machine.adapters if item.role == "compute"), None)
+    adapter = _find_compute_adapter(machine)
     kind = adapter and {"infiniband": "infiniband", "vpi": "infiniband", "ethernet": "roce"}.get(adapter.kind)
-    made = "infiniband" if kind == "infiniband" else "ethernet"
-    switches = sorted(
-        item.name
-        for item in catalog.iter_entries(Switch)
-        if adapter and item.kind == made and item.find_radix(adapter.speed)
-    )
+    switches = _list_switches(catalog, "infiniband" if kind == "infiniband" else "ethernet", adapter)
     methods = machine.heat.methods
     same = _EMPTY_VALUES | {
         "location": location or "stockholm",
@@ -206,6 +203,19 @@ def _list_onprem_options(catalog: Catalog, machine: Machine, location: str | Non
         "manager": bool(switches) and kind == "infiniband",
     }
     return [same | {"switch": switch} for switch in switches] or [same]
+
+
+def _find_compute_adapter(machine: Machine) -> Adapter | None:
+    return next((item for item in machine.adapters if item.role == "compute"), None)
+
+
+def _list_switches(catalog: Catalog, kind: str, adapter: Adapter | None) -> list[str]:
+    """Names of the switches of a kind with ports of the adapter's speed, sorted; none without an adapter."""
+    if adapter is None:
+        return []
+    return sorted(
+        item.name for item in catalog.iter_entries(Switch) if item.kind == kind and item.find_radix(adapter.speed)
+    )
 
 
 def _select_rack(catalog: Catalog, machine: Machine) -> str | None:
@@ -239,31 +249,48 @@ def _check_region(catalog: Catalog, provider: str, region: str | None) -> None:
 
 
 def _build_cloud_option(catalog: Catalog, machine: Machine, region: str | None) -> dict[str, Any]:
+    known_cloud = machine.provider in catalog.list_names("providers")
+    provider = catalog.get(Provider, machine.provider) if known_cloud else None
+    _check_region(catalog, machine.provider, region)
+    capacity = _find_reserved_capacity(provider, machine)
+    return _EMPTY_VALUES | {
+        "region": region or _select_region(catalog, machine, provider),
+        "fabric": _find_cloud_fabric(machine),
+        "domain": machine.domain_nodes if machine.instance and machine.instance.domains else None,
+        "capacity": capacity and capacity.kind,
+        "example": capacity and capacity.id_example,
+    }
+
+
+def _select_region(catalog: Catalog, machine: Machine, provider: Provider | None) -> str:
+    """The cheapest region that offers a machine, the first by name if prices are unknown. Raises InputError if no
+    region is known.
+    """
     from ..catalog.sellers import select_regions
+
+    sellers = select_regions(catalog, machine)
+    if not sellers:
+        why = provider.unlisted.get(machine.instance.family, "") if provider and machine.instance else ""
+        raise InputError(f"no known region offers {machine.name}{why and ': ' + why}; specify --region")
+    prices = catalog.get(Prices, machine.name) if machine.name in catalog.list_names("prices") else None
+    known = [(price.price, name) for name in sellers if prices and (price := prices.find_price(name, "on-demand"))]
+    return min(known)[1] if known else min(sellers)
+
+
+def _find_reserved_capacity(provider: Provider | None, machine: Machine) -> CapacityRule | None:
+    """The first kind of capacity with which a machine is available; None if on-demand is one of them."""
+    if provider is None or "on-demand" in machine.capacity_kinds:
+        return None
+    return next((item for item in provider.capacity if item.kind in machine.capacity_kinds), None)
+
+
+def _find_cloud_fabric(machine: Machine) -> str | None:
+    """The kind of fabric of a machine's compute adapters: their own if it is one, else the first they can join."""
     from ..plan.build.fabric.roles import can_join_fabric
     from ..spec.fabric import FabricKind
 
-    known_cloud = machine.provider in catalog.list_names("providers")
-    provider = catalog.get(Provider, machine.provider) if known_cloud else None
-    instance, kinds = machine.instance, machine.capacity_kinds
-    _check_region(catalog, machine.provider, region)
-    if region is None:
-        sellers = select_regions(catalog, machine)
-        prices = catalog.get(Prices, machine.name) if machine.name in catalog.list_names("prices") else None
-        known = [(price.price, name) for name in sellers if prices and (price := prices.find_price(name, "on-demand"))]
-        if not sellers:
-            why = provider.unlisted.get(instance.family, "") if provider and instance else ""
-            raise InputError(f"no known region offers {machine.name}{why and ': ' + why}; specify --region")
-        region = min(known)[1] if known else min(sellers)
-    ways = provider.capacity if provider and "on-demand" not in kinds else ()
-    way = next((item for item in ways if item.kind in kinds), None)
-    adapter = next((item for item in machine.adapters if item.role == "compute"), None)
-    fitting = [kind for kind in get_args(FabricKind) if adapter and can_join_fabric(adapter, kind)]
-    fabric = adapter.kind if adapter and adapter.kind in fitting else next(iter(fitting), None)
-    return _EMPTY_VALUES | {
-        "region": region,
-        "fabric": fabric,
-        "domain": machine.domain_nodes if instance and instance.domains else None,
-        "capacity": way and way.kind,
-        "example": way and way.id_example,
-    }
+    adapter = _find_compute_adapter(machine)
+    if adapter is None:
+        return None
+    fitting = [kind for kind in get_args(FabricKind) if can_join_fabric(adapter, kind)]
+    return adapter.kind if adapter.kind in fitting else next(iter(fitting), None)

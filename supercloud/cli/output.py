@@ -76,6 +76,7 @@ class _NoteHandler(logging.Handler):
     """Prints log records of the library as notes: without a handler, Python would write them to stderr unescaped."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Print a record on stderr; a closed stderr is ignored."""
         with contextlib.suppress(OSError):  # stderr is closed: the operation continues
             print_note(self.format(record))
 
@@ -134,13 +135,13 @@ def format_columns(rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def print_findings(items: Iterable[Finding], stream: Any = None) -> None:
-    """Print findings, coloured on a terminal."""
+    """Print findings, colored on a terminal."""
     out = stream or sys.stdout
     if out is sys.stderr:
         sys.stdout.flush()  # as in _print_message
-    colour = out.isatty() and "NO_COLOR" not in os.environ
+    color = out.isatty() and "NO_COLOR" not in os.environ
     for finding in items:
-        level = f"\033[{_COLORS[finding.level]}m{finding.level}\033[0m" if colour else finding.level
+        level = f"\033[{_COLORS[finding.level]}m{finding.level}\033[0m" if color else finding.level
         print(f"{level}: {escape_controls(str(finding))}", file=out)
 
 

@@ -84,7 +84,10 @@ def _warn_of_missing_dependencies(job: JobSpec) -> None:
 
 
 def load_destination(path: Path, live: bool) -> Cluster | Fleet:
-    """The cluster or the fleet of a file, as planned or as reported by its engines."""
+    """The cluster or the fleet of a file, as planned or as reported by its engines (``live``).
+
+    Raises :class:`InputError` if ``live`` is set and no cluster of the file has a connection.
+    """
     from ..errors import InputError
     from ..jobs.engines.base import open_engine
     from ..jobs.fleet.loading import load_fleet_state
@@ -103,7 +106,7 @@ def load_destination(path: Path, live: bool) -> Cluster | Fleet:
 
 
 def _format_domains(domains: tuple[tuple[str, int], ...]) -> Iterator[str]:
-    """Nodes of each domain; if there are many, neighbours with the same number of nodes are combined."""
+    """Nodes of each domain; if there are many, neighbors with the same number of nodes are combined."""
     if len(domains) <= 8:
         yield from (f"{nodes} of {name}" for name, nodes in domains)
         return

@@ -48,52 +48,80 @@ def store(
     Forget records jobs as failed that stay SUBMITTING or UNKNOWN, for example because their cluster is gone. It does
     not contact their engines, where they may still run: use supercloud cancel if the engine responds.
     """
-    import time
-
     from ..errors import InputError
-    from ..jobs import forgetting as give_up
-    from ..jobs import maintenance as upkeep
-    from ..jobs.store.database import locate_state_folder
-    from ..jobs.store.store import open_default_store
 
     names = names or []
     if action is StoreAction.FORGET:
-        job_ids = [_parse_job_id(name) for name in names]
-        if not job_ids:
-            raise InputError("supercloud store forget requires the number of a job; supercloud jobs lists them")
-        for line in give_up.forget(open_default_store(), job_ids, force):
-            print_result(line)
+        _forget_jobs(names, force)
         return
     count = 0 if action in (StoreAction.CHECK, StoreAction.PRUNE) else 1
     if len(names) != count:
         raise InputError(f"supercloud store {action} " + ("requires a file name" if count else "takes no file"))
-    file = Path(names[0]) if names else None
-    if action is StoreAction.RESTORE:
-        assert file is not None
-        kept = upkeep.restore(locate_state_folder().absolute(), file)
-        done = f"{file} is restored" + (f"; the previous store is {kept}" if kept else "")
-        with fall_back_to_stderr(f"supercloud: {done}"):
-            print_result(done)
-        print_note("next: supercloud jobs")
-        return
-    opened = open_default_store()
     if action is StoreAction.CHECK:
-        opened.require_integrity()
-        print_result(f"{opened.folder / 'jobs.db'}: no damage found")
+        _check_integrity()
     elif action is StoreAction.BACKUP:
-        assert file is not None
-        upkeep.back_up(opened, file)
-        print_result(f"{file} written")
-        print_note(f"next: supercloud store restore {file}")
+        _back_up(Path(names[0]))
+    elif action is StoreAction.RESTORE:
+        _restore(Path(names[0]))
     else:
-        age = _parse_age(older)
-        pruned = upkeep.prune(opened, time.time() - age)
-        if pruned.problem is None:  # which is reported below
-            print_result(f"{pruned.pruned_jobs:,} job{'' if pruned.pruned_jobs == 1 else 's'} deleted")
-        for line in pruned.kept_reasons:
-            print_result(line)
-        if pruned.problem:
-            raise pruned.problem
+        _prune(_parse_age(older))
+
+
+def _forget_jobs(names: list[str], force: bool) -> None:
+    """Record jobs as failed whose engine will never report an end; raises :class:`InputError` without numbers."""
+    from ..errors import InputError
+    from ..jobs.forgetting import forget
+    from ..jobs.store.store import open_default_store
+
+    job_ids = [_parse_job_id(name) for name in names]
+    if not job_ids:
+        raise InputError("supercloud store forget requires the number of a job; supercloud jobs lists them")
+    for line in forget(open_default_store(), job_ids, force):
+        print_result(line)
+
+
+def _check_integrity() -> None:
+    from ..jobs.store.store import open_default_store
+
+    opened = open_default_store()
+    opened.require_integrity()
+    print_result(f"{opened.folder / 'jobs.db'}: no damage found")
+
+
+def _back_up(file: Path) -> None:
+    from ..jobs.maintenance import back_up
+    from ..jobs.store.store import open_default_store
+
+    back_up(open_default_store(), file)
+    print_result(f"{file} written")
+    print_note(f"next: supercloud store restore {file}")
+
+
+def _restore(file: Path) -> None:
+    from ..jobs.maintenance import restore
+    from ..jobs.store.database import locate_state_folder
+
+    kept = restore(locate_state_folder().absolute(), file)
+    done = f"{file} is restored" + (f"; the previous store is {kept}" if kept else "")
+    with fall_back_to_stderr(f"supercloud: {done}"):
+        print_result(done)
+    print_note("next: supercloud jobs")
+
+
+def _prune(age: float) -> None:
+    """Delete jobs that ended longer ago than an age in seconds."""
+    import time
+
+    from ..jobs.maintenance import prune
+    from ..jobs.store.store import open_default_store
+
+    pruned = prune(open_default_store(), time.time() - age)
+    if pruned.problem is None:  # which is reported below
+        print_result(f"{pruned.pruned_jobs:,} job{'' if pruned.pruned_jobs == 1 else 's'} deleted")
+    for line in pruned.kept_reasons:
+        print_result(line)
+    if pruned.problem:
+        raise pruned.problem
 
 
 def _parse_job_id(text: str) -> int:

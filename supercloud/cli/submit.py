@@ -11,6 +11,8 @@ from .options import JobFile, JsonOption
 from .output import fall_back_to_stderr, print_json, print_note, print_result
 
 if TYPE_CHECKING:
+    from pydantic import ValidationError
+
     from ..jobs.fleet.state import Cluster, Fleet
     from ..spec.fleet import Connection
 
@@ -88,10 +90,8 @@ def build_connection(destination: Cluster | Fleet, engine: str | None, via: str 
     from pydantic import ValidationError
 
     from ..errors import InputError
-    from ..jobs.fleet.connections import require_used_options
     from ..jobs.fleet.state import Fleet
     from ..spec.fleet import Connection
-    from ..spec.problems import build_findings
 
     named = [cluster.member.connect for cluster in destination.clusters] if isinstance(destination, Fleet) else []
     for name in (engine, *(connection.engine for connection in named if connection)):
@@ -104,29 +104,48 @@ def build_connection(destination: Cluster | Fleet, engine: str | None, via: str 
         return Connection(engine="local")
     try:
         if via and via.startswith("stack:"):
-            from ..jobs.fleet.stack_outputs import read_connection_from_stack
-
-            stack = via.removeprefix("stack:")
-            # an engine that was not specified is omitted: only then the outputs of the stack determine it
-            requested = Connection(engine=engine, stack=stack) if engine else Connection(stack=stack)
-            return require_used_options(read_connection_from_stack(require_used_options(requested)))
+            return _read_stack_connection(via.removeprefix("stack:"), engine)
         engine = engine or destination.plan.scheduler.kind
-        if via and via.startswith("context:"):
-            return require_used_options(Connection(engine=engine, context=via.removeprefix("context:")))
-        return require_used_options(Connection(engine=engine, via=via))
+        return _parse_connection(engine, via)
     except ValidationError as error:
-        values = {"engine": engine, "via": via}
-        if engine == "kubernetes" and via:
-            name = via.rpartition("/")[2]
-            raise InputError(
-                f"--via {via!r} is not a connection to Kubernetes; use context:{name} "
-                "for a context that kubectl config get-contexts lists"
-            ) from None
-        problems = [
-            f"{finding.problem}{f'; {finding.hint}' if finding.hint else ''}"
-            for _, finding in build_findings(error, values, Connection)
-        ]
-        raise InputError(f"--engine or --via: {'; '.join(problems)}") from None
+        raise InputError(_describe_invalid_connection(error, engine, via)) from None
+
+
+def _read_stack_connection(stack: str, engine: str | None) -> Connection:
+    """The connection to a stack, by its outputs."""
+    from ..jobs.fleet.connections import require_used_options
+    from ..jobs.fleet.stack_outputs import read_connection_from_stack
+    from ..spec.fleet import Connection
+
+    # an engine that was not specified is omitted: only then the outputs of the stack determine it
+    requested = Connection(engine=engine, stack=stack) if engine else Connection(stack=stack)
+    return require_used_options(read_connection_from_stack(require_used_options(requested)))
+
+
+def _parse_connection(engine: str, via: str | None) -> Connection:
+    from ..jobs.fleet.connections import require_used_options
+    from ..spec.fleet import Connection
+
+    if via and via.startswith("context:"):
+        return require_used_options(Connection(engine=engine, context=via.removeprefix("context:")))
+    return require_used_options(Connection(engine=engine, via=via))
+
+
+def _describe_invalid_connection(error: ValidationError, engine: str | None, via: str | None) -> str:
+    from ..spec.fleet import Connection
+    from ..spec.problems import build_findings
+
+    if engine == "kubernetes" and via:
+        name = via.rpartition("/")[2]
+        return (
+            f"--via {via!r} is not a connection to Kubernetes; use context:{name} "
+            "for a context that kubectl config get-contexts lists"
+        )
+    problems = [
+        f"{finding.problem}{f'; {finding.hint}' if finding.hint else ''}"
+        for _, finding in build_findings(error, {"engine": engine, "via": via}, Connection)
+    ]
+    return f"--engine or --via: {'; '.join(problems)}"
 
 
 def _require_known_engine(name: str | None) -> None:

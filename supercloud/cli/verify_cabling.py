@@ -32,7 +32,7 @@ def verify_cabling(
         print_json(asdict(answer))
     else:
         for item in answer.differences:
-            print_result(f"{item.kind}: {item.problem}\n    cause: {item.cause}\n    → {item.remedy}")
+            print_result(f"{item.kind}: {item.problem}\n    cause: {item.cause}\n    → {item.fix}")
         networks = ", ".join(answer.fabrics)
         print_note(
             f"{len(answer.differences)} differences in {answer.checked} of {answer.links} links of {networks}"

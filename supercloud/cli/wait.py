@@ -34,25 +34,37 @@ def wait(
             f"held until a broker assigns a cluster: {', '.join(held)}; to start a broker: supercloud serve SPEC"
         )
     _wait_with_progress(jobs, timeout)
+    _require_ended(jobs)
+    if as_json:
+        _print_states_as_json(jobs)
+    else:
+        _print_states(jobs)
+    raise typer.Exit(0 if all(job.record.state is State.COMPLETED for job in jobs) else 1)
+
+
+def _require_ended(jobs: list[Job]) -> None:
+    """Raise :class:`OperationError` if jobs have not ended within the timeout."""
     left = [job for job in jobs if not job.record.state.is_final]
     if left:
         still = ", ".join(f"job {job.id} ({job.record.name}) is still {job.record.state}" for job in left[:5])
         raise OperationError(f"{still}; it continues" if len(left) == 1 else f"{len(left)} jobs continue: {still}")
-    if as_json:
-        shown = [
-            {"id": job.id, "state": job.record.state, "exit_code": job.record.exit_code, "reason": job.record.reason}
-            for job in jobs
-        ]
-        print_json(shown[0] if len(shown) == 1 else shown)
-    else:
-        for job in jobs:
-            status = f"{job.record.state}" + (f": {job.record.reason}" if job.record.reason else "")
-            print_result(status if len(jobs) == 1 else f"{job.id}  {status}")
-        played = "simulated on this machine · " if any(job.record.engine == "local" for job in jobs) else ""
-        print_note(
-            f"{played}next: supercloud logs {jobs[0].id}" if len(jobs) == 1 else f"{played}next: supercloud jobs"
-        )
-    raise typer.Exit(0 if all(job.record.state is State.COMPLETED for job in jobs) else 1)
+
+
+def _print_states_as_json(jobs: list[Job]) -> None:
+    """An object for one job, a list for several."""
+    shown = [
+        {"id": job.id, "state": job.record.state, "exit_code": job.record.exit_code, "reason": job.record.reason}
+        for job in jobs
+    ]
+    print_json(shown[0] if len(shown) == 1 else shown)
+
+
+def _print_states(jobs: list[Job]) -> None:
+    for job in jobs:
+        status = f"{job.record.state}" + (f": {job.record.reason}" if job.record.reason else "")
+        print_result(status if len(jobs) == 1 else f"{job.id}  {status}")
+    simulated = "simulated on this machine · " if any(job.record.engine == "local" for job in jobs) else ""
+    print_note(f"{simulated}next: supercloud " + (f"logs {jobs[0].id}" if len(jobs) == 1 else "jobs"))
 
 
 def _wait_with_progress(jobs: list[Job], timeout: float | None) -> None:

@@ -1,6 +1,6 @@
 """Efficiency of the site: PUE, WUE and CUE, with known and unknown powers.
 
-PUE = facility energy / IT energy (ISO/IEC 30134-2), WUE = water in litres / IT kWh (ISO/IEC 30134-9),
+PUE = facility energy / IT energy (ISO/IEC 30134-2), WUE = water in liters / IT kWh (ISO/IEC 30134-9),
 CUE = kgCO2e / IT kWh = PUE × carbon of the supply (ISO/IEC 30134-8).
 """
 
@@ -39,7 +39,7 @@ class SiteOverhead:
 
 def compute_chiller_power(heat: Power, cop: float, running_hours: float, total_hours: float) -> Power:
     """Average electric power of a chiller that runs ``running_hours`` of ``total_hours``: Q / COP · fraction of the
-    time.
+    time. ``cop`` is heat removed over electric power.
     """
     return Power.from_base(float(heat.base) / cop * running_hours / total_hours)
 
@@ -57,5 +57,5 @@ def compute_wue(heat: Power, it_power: Power, tower: HeatRejection) -> float | N
 
 
 def compute_cue(pue: float, carbon: CarbonIntensity) -> float:
-    """kgCO2e per kWh of IT."""
+    """CUE in kgCO2e per kWh of IT energy: PUE, a ratio, times the carbon intensity of the supply."""
     return pue * carbon.to("gCO2e/kWh") / 1000

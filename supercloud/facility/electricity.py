@@ -22,9 +22,16 @@ _SQRT3 = math.sqrt(3)
 def compute_circuit_power(
     voltage: Voltage, current: Current, power_factor: float = 1.0, continuous_factor: float = 0.8, phases: int = 3
 ) -> Power:
-    """P = √3 · V · I · pf · k (single phase: V · I · pf · k).
+    """Power of a circuit: P = √3 · V · I · pf · k (single phase: V · I · pf · k).
 
-    >>> circuit_power(Voltage("415 V"), Current("60 A")).to("kW").__round__(2)
+    Args:
+        voltage: Between phases; with a single phase, of the phase.
+        current: Rating of the breaker.
+        power_factor: pf, from 0 to 1.
+        continuous_factor: k, the fraction of the rating that continuous loads may use.
+        phases: 1 or 3.
+
+    >>> compute_circuit_power(Voltage("415 V"), Current("60 A")).to("kW").__round__(2)
     34.5
     """
     root = _SQRT3 if phases == 3 else 1.0
@@ -34,12 +41,14 @@ def compute_circuit_power(
 def compute_breaker_rating(
     power: Power, voltage: Voltage, power_factor: float = 1.0, continuous_factor: float = 0.8
 ) -> Current:
-    """Minimum rating of one three-phase breaker: I = P / (√3 · V · pf · k)."""
+    """Minimum rating of one three-phase breaker: I = P / (√3 · V · pf · k); pf and k are fractions, as in
+    :func:`compute_circuit_power`.
+    """
     return Current.from_base(float(power.base) / (_SQRT3 * float(voltage.base) * power_factor * continuous_factor))
 
 
 def compute_losses(power: Power, efficiency: float) -> Power:
-    """Losses of a device of this efficiency at an output of ``power``: P / η − P."""
+    """Losses of a device of this efficiency (a fraction) at an output of ``power``: P / η − P."""
     return Power.from_base(power.base / Fraction(repr(efficiency)) - power.base)
 
 

@@ -61,7 +61,7 @@ def split_heat(power: Power, cooling: str, can_take_liquid: bool, liquid_share: 
 def compute_flow(heat: Power, coolant: Flow, temperature_rise: TemperatureStep) -> Flow:
     """Flow = (flow for 1 kW at 1 K) · Q / ΔT; for water 14.34 L/min · Q[kW] / ΔT[K].
 
-    >>> flow_for(Power("100 kW"), Flow("14.34 L/min"), TemperatureStep("10 K")).to("L/min")
+    >>> compute_flow(Power("100 kW"), Flow("14.34 L/min"), TemperatureStep("10 K")).to("L/min")
     143.4
     """
     return Flow.from_base(coolant.base * (heat.base / 1000) / temperature_rise.base)

@@ -142,7 +142,7 @@ def _fill_racks(runs: Sequence[EquipmentRun[Key]], limits: RackLimits) -> list[l
 
 
 def _pack_racks(runs: Sequence[EquipmentRun[Key]], limits: RackLimits) -> list[tuple[list[EquipmentRun[Key]], int]]:
-    """Merge racks: neighbours with the same number of items of one run, and nothing else, are one entry with a count.
+    """Merge racks: neighbors with the same number of items of one run, and nothing else, are one entry with a count.
     There may be tens of thousands of racks.
     """
     scale = lcm(*(run.power.base.denominator for run in runs))  # whole numbers are faster than fractions

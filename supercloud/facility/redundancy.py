@@ -26,7 +26,7 @@ class RedundancyScheme:
 
 
 # N: no spare. N+1: N units and one more. 2N: two full paths, each loaded to at most one half. 3N/2: three paths, each
-# loaded to at most two thirds. (Uptime Institute's terms, as data centre guides print them.)
+# loaded to at most two thirds. (Uptime Institute's terms, as data center guides print them.)
 SCHEMES = {
     "N": RedundancyScheme(1, False, False),
     "N+1": RedundancyScheme(2, False, True),

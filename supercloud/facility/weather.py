@@ -148,7 +148,10 @@ def _find_column(head: Sequence[str], kind: str) -> int | None:
 
 
 def parse_column(text: str, *names: str) -> Sequence[float]:
-    """Parse one column of numbers of a CSV file with a header, under the first of ``names`` that exists."""
+    """Parse one column of numbers of a CSV file with a header, under the first of ``names`` that exists.
+
+    Raises :class:`WeatherError` if there is no such column, or if a value in it is not a number.
+    """
     lines = csv.reader(text.splitlines())
     head = [name.strip().lower() for name in next(lines, [])]
     at = next((head.index(name) for name in names if name in head), None)

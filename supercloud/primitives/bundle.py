@@ -127,15 +127,16 @@ class _Manifest:
     """The spec, relative to the directory; empty if unknown."""
 
     def to_json(self) -> str:
-        said = {"made-by": "supercloud", **({"spec": self.origin} if self.origin else {})}
-        return json.dumps({**said, "files": dict(sorted(self.files.items()))}, indent=1) + "\n"
+        """The text of the file, with sorted paths."""
+        header = {"made-by": "supercloud", **({"spec": self.origin} if self.origin else {})}
+        return json.dumps({**header, "files": dict(sorted(self.files.items()))}, indent=1) + "\n"
 
 
 def _read_manifest(target: Path) -> _Manifest | None:
     """None if there is none, or if it cannot be read."""
     try:
-        said = json.loads((target / MANIFEST).read_text(encoding="utf-8"))
-        return _Manifest(dict(said["files"]), str(said.get("spec") or ""))
+        data = json.loads((target / MANIFEST).read_text(encoding="utf-8"))
+        return _Manifest(dict(data["files"]), str(data.get("spec") or ""))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 

@@ -33,7 +33,9 @@ class FileReadError(InputError):
 
 
 def read_bytes(path: Path, max_size: int = MAX_FILE_SIZE) -> bytes:
-    """The bytes of a regular file. Raises :class:`FileReadError` for anything else and for more than ``max_size``."""
+    """The bytes of a regular file. Raises :class:`FileReadError` for anything else and for more than ``max_size``
+    bytes.
+    """
     try:
         # without these flags a pipe without a writer would block, and a terminal would become the controlling one
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
@@ -62,7 +64,10 @@ def read_bytes(path: Path, max_size: int = MAX_FILE_SIZE) -> bytes:
 
 
 def read_text(path: Path, max_size: int = MAX_FILE_SIZE) -> str:
-    """The text of a regular file in UTF-8, with or without a byte order mark."""
+    """The text of a regular file in UTF-8, with or without a byte order mark.
+
+    Raises :class:`FileReadError` for anything else and for more than ``max_size`` bytes.
+    """
     data = read_bytes(path, max_size)
     try:
         return data.decode("utf-8-sig")

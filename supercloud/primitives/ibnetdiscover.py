@@ -72,7 +72,7 @@ class _Parser:
         self._guid = ""
 
     def read_line(self, number: int, line: str) -> None:
-        """Read a field, the description of a device, or a port."""
+        """Read a field, the description of a device, or a port; raises :class:`InputError` for any other line."""
         port = _PORT.match(line) if line[0] == "[" else None
         if port:
             self._read_port(number, line, port)
@@ -117,7 +117,7 @@ class _Parser:
         self._guid = ""
 
     def finish(self) -> DiscoveredSubnet:
-        """Add the links, each of which both ends must list."""
+        """Add the links. Raises :class:`InputError` without devices, and for a link that only one end lists."""
         names, ports = self._names, self._ports
         if not names:
             raise InputError(f"{self._place}1: no devices found; is this the output of ibnetdiscover?")

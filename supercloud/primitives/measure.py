@@ -104,11 +104,11 @@ class Quantity:
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def to(self, unit: str) -> float:
-        """The number of ``unit`` as a float."""
+        """The number of ``unit`` as a float; raises :class:`QuantityError` for a unit of another quantity."""
         return float(self.base / self._get_factor(unit, unit))
 
     def to_whole(self, unit: str) -> int:
-        """The number of ``unit`` as an integer; raises if there is a remainder."""
+        """The number of ``unit`` as an integer; raises :class:`QuantityError` if there is a remainder."""
         number = self.base / self._get_factor(unit, unit)
         if number.denominator != 1:
             raise QuantityError(f"{self} is not a whole number of {unit}")

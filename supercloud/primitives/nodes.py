@@ -38,7 +38,9 @@ class HostRange:
         return there and digits == f"{int(digits):0{self.width}d}"
 
     def slice(self, start: int, stop: int) -> HostRange:
-        """Hosts ``start`` to ``stop`` (not included), counted from 0 within the range."""
+        """Hosts ``start`` to ``stop`` (not included), counted from 0 within the range; raises :class:`IndexError`
+        for others.
+        """
         if not 0 <= start < stop <= len(self):
             raise IndexError(f"{start}:{stop} of {len(self)} hosts")
         return HostRange(self.prefix, self.first + start, self.first + stop - 1, self.width)
@@ -124,7 +126,7 @@ def fold(hosts: Iterable[str]) -> str:
 
 
 def expand(text: str) -> list[str]:
-    """All hosts of a folded notation, in order.
+    """All hosts of a folded notation, in order; raises :class:`InputError` for text that is not one, or too many hosts.
 
     >>> expand("gpu-[1-2],login")
     ['gpu-1', 'gpu-2', 'login']

@@ -162,7 +162,7 @@ class TemperatureStep(Quantity):
 
 
 class Length(Quantity):
-    """A length; base unit metre."""
+    """A length; base unit meter."""
 
     __slots__ = ()
     dimension, example = "length", "3 m"
@@ -171,7 +171,7 @@ class Length(Quantity):
 
 
 class Area(Quantity):
-    """An area; base unit square metre."""
+    """An area; base unit square meter."""
 
     __slots__ = ()
     dimension, example = "area", "400 m2"
@@ -189,7 +189,7 @@ class Mass(Quantity):
 
 
 class Flow(Quantity):
-    """A volume flow; base unit litre per minute. ``CFM`` is cubic feet per minute (28.316846592 L)."""
+    """A volume flow; base unit liter per minute. ``CFM`` is cubic feet per minute (28.316846592 L)."""
 
     __slots__ = ()
     dimension, example = "flow", "180 L/min"

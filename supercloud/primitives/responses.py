@@ -140,15 +140,15 @@ def require_shape(value: Any, shape: Shape, source: str) -> Any:
     problems = list(_iter_problems(value, shape, ""))
     if problems:
         more = f" (and {len(problems) - _MAX_PROBLEMS_SHOWN} more)" if len(problems) > _MAX_PROBLEMS_SHOWN else ""
-        said = "; ".join(problems[:_MAX_PROBLEMS_SHOWN])
+        shown = "; ".join(problems[:_MAX_PROBLEMS_SHOWN])
         raise EngineError(
-            f"invalid response of {source}: {said}{more}; is this the expected service, in a supported release?"
+            f"invalid response of {source}: {shown}{more}; is this the expected service, in a supported release?"
         )
     return value
 
 
 def parse_response(data: str | bytes, shape: Shape, source: str) -> Any:
-    """Parse a JSON response and require its shape."""
+    """Parse a JSON response and require its shape; raises :class:`EngineError` for other text and other shapes."""
     try:
         value = parse_json(data)
     except (ValueError, RecursionError) as error:
@@ -161,7 +161,9 @@ def parse_response(data: str | bytes, shape: Shape, source: str) -> Any:
 
 @contextlib.contextmanager
 def translate_errors(source: str) -> Iterator[None]:
-    """Context of code that reads a response: a missing or invalid field that only this code needs is an error too."""
+    """Context of code that reads a response: a missing or invalid field that only this code needs raises
+    :class:`EngineError` too.
+    """
     try:
         yield
     except KeyError as error:

@@ -46,15 +46,16 @@ class _Dumper(yaml.SafeDumper):
     """The safe dumper with the scalars of YAML 1.1 and also 1.2, without anchors."""
 
     def ignore_aliases(self, data: object) -> bool:
+        """Write repeated values in full."""
         return True
 
 
-def _represent_text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+def _build_text_node(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
     style = "'" if _OCTAL.fullmatch(value) or _is_number(value) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
-_Dumper.add_representer(str, _represent_text)
+_Dumper.add_representer(str, _build_text_node)
 
 
 def _is_number(text: str) -> bool:

@@ -82,9 +82,9 @@ def _check_value(context: Context, value: object) -> object:
 
 @cache
 def _build_environment() -> jinja2.Environment:
-    inside, beside = _PACKAGE_DIRECTORY / "templates", _PACKAGE_DIRECTORY.parent / "templates"
+    installed, checkout = _PACKAGE_DIRECTORY / "templates", _PACKAGE_DIRECTORY.parent / "templates"
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(inside if inside.is_dir() else beside),
+        loader=jinja2.FileSystemLoader(installed if installed.is_dir() else checkout),
         undefined=jinja2.StrictUndefined,
         autoescape=False,
         trim_blocks=True,

@@ -70,7 +70,10 @@ _Q = TypeVar("_Q", bound=Quantity)
 
 
 def require_positive(value: _Q) -> _Q:
-    """A quantity over 0: engines interpret a time of 0 as no limit, and divisions need a divisor."""
+    """A quantity over 0: engines interpret a time of 0 as no limit, and divisions need a divisor.
+
+    Raises :class:`ValueError` for others.
+    """
     if value.base <= 0:
         raise ValueError(f"{value} must be greater than 0")
     return value
@@ -109,10 +112,10 @@ def _parse_parameters(value: object) -> object:
     # 70B is the usual notation for the size of a model
     if not isinstance(value, str):
         return value
-    said = _PARAMETER_COUNT.fullmatch(value)
-    if said is None:
+    match = _PARAMETER_COUNT.fullmatch(value)
+    if match is None:
         raise ValueError(f"{value!r} is not a number of parameters; write 70B, or 70e9")
-    return float(f"{said[1]}e{_EXPONENTS[said[2]]}")
+    return float(f"{match[1]}e{_EXPONENTS[match[2]]}")
 
 
 NAME_PATTERN = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"

@@ -82,6 +82,7 @@ FIELD_NAME_PATTERN = re.compile(r"[A-Za-z_][\w-]{0,40}")
 
 
 def format_key(key: str) -> str:
+    """A key in quotes if it looks like the name of a field; otherwise it is not shown."""
     return repr(key) if FIELD_NAME_PATTERN.fullmatch(key) else "a key"
 
 
@@ -103,7 +104,7 @@ def read_yaml(path: Path) -> Document:
 
 
 def parse_yaml(text: str, file: str = "") -> Document:
-    """Read YAML text."""
+    """Read YAML text; raises :class:`SpecError` with the line of what is not YAML, or not supported."""
     try:
         node = _compose(text, file)
     except SpecError:
@@ -231,9 +232,11 @@ class _NodeReader:
         self.count = 0
 
     def build_finding(self, node: _Node, path: DocumentPath, text: str, hint: str) -> Finding:
+        """An error at the line of a node."""
         return Finding("yaml", "error", format_path(path), text, hint, self.file, node.line)
 
     def read_value(self, node: _Node, path: DocumentPath, depth: int) -> Any:
+        """The value of a node; raises :class:`SpecError` if it is nested too deeply or too large."""
         self.count += 1  # aliases count each time they are used: this stops a "billion laughs" attack
         if depth > _MAX_DEPTH or self.count > _MAX_VALUES:
             raise _build_size_error(f"{self.file or 'the text'}:{node.line}", self.count)
@@ -245,6 +248,7 @@ class _NodeReader:
         return self.read_mapping(node, path, depth)
 
     def read_mapping(self, node: _Node, path: DocumentPath, depth: int) -> dict[str, Any]:
+        """A mapping with the keys of its merged mappings; a duplicate key is a problem, its last value is used."""
         result: dict[str, Any] = {}
         merged: dict[str, Any] = {}
         for key_node, value_node in zip(node.inner[::2], node.inner[1::2], strict=True):
@@ -274,6 +278,7 @@ class _NodeReader:
         return merged | result
 
     def read_scalar(self, node: _Node, path: DocumentPath) -> Any:
+        """A text, number, truth value or None, by the rules of YAML 1.2; numbers keep their text."""
         text = node.text
         if not node.plain:
             return text
@@ -308,7 +313,10 @@ def _remember_text(number: Any, text: str) -> Any:
 
 
 def read_json(path: Path) -> Document:
-    """Read a JSON file. Values come from the JSON parser, lines from reading the same text as YAML, its superset."""
+    """Read a JSON file. Values come from the JSON parser, lines from reading the same text as YAML, its superset.
+
+    Raises :class:`SpecError` with the line of what is not JSON.
+    """
     text = _read_text(path)
     twice: list[str] = []
     try:
@@ -324,7 +332,7 @@ def read_json(path: Path) -> Document:
     try:
         same = parse_yaml(text.replace("\t", " "), str(path))
     except SpecError:  # an escape that YAML does not support: the values are valid, only the lines are lost
-        said = [
+        duplicates = [
             Finding(
                 "json",
                 "error",
@@ -336,7 +344,7 @@ def read_json(path: Path) -> Document:
             )
             for key in twice
         ]
-        return Document(str(path), data, {(): 1}, tuple(said))
+        return Document(str(path), data, {(): 1}, tuple(duplicates))
     return Document(str(path), data, same.lines, same.duplicates)
 
 

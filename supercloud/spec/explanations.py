@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from ..errors import SpecError, suggest_nearest
 from .document import DocumentPath, parse_yaml
-from .hints import find_field_hint, find_mapping_hint, find_pattern_hint, is_valid, iter_rewrites, models_in
+from .hints import find_field_hint, find_mapping_hint, find_pattern_hint, is_valid, iter_rewrites, list_models
 
 __all__ = ["Problem", "explain_problem", "format_value"]
 
@@ -179,7 +179,7 @@ def _suggest_rewrite(value: object, expected: str, infos: Sequence[FieldInfo]) -
 def _suggest_list(value: object, infos: Sequence[FieldInfo]) -> str:
     """The list that a field requires, with the value in it if the field accepts the result."""
     words: list[object] = [*value.split()] if isinstance(value, str) else [value]
-    models = [item for info in infos for item in models_in(info)]
+    models = [item for info in infos for item in list_models(info)]
     candidates: list[Sequence[object]] = [words, [format_value(word) for word in words]]
     if models and isinstance(value, str):
         candidates.append([{"name": str(word)} for word in words])
@@ -242,7 +242,7 @@ def _find_models(model: type[BaseModel], path: DocumentPath, data: Any) -> list[
         if isinstance(part, int):
             continue
         fields = [candidate.model_fields[part] for candidate in candidates if part in candidate.model_fields]
-        candidates = [inner for info in fields for inner in models_in(info)]
+        candidates = [inner for info in fields for inner in list_models(info)]
     if isinstance(here, Mapping) and "kind" in here and len(candidates) > 1:
         tagged = [
             c

@@ -196,7 +196,7 @@ class Partition(Model):
 class Cabling(Model):
     """Allowed cables."""
 
-    media: tuple[Literal["dac", "acc", "copper", "aoc", "fibre"], ...] = ()
+    media: tuple[Literal["dac", "acc", "copper", "aoc", "fiber"], ...] = ()
     """Allowed kinds of cable; empty means any that is long enough, the simplest first."""
     nodes: Text | None = None
     """Cable of the catalog for links of nodes, independent of ``media``."""

@@ -22,7 +22,7 @@ __all__ = [
     "find_mapping_hint",
     "find_pattern_hint",
     "is_valid",
-    "models_in",
+    "list_models",
     "iter_rewrites",
     "suggest_name",
 ]
@@ -62,24 +62,24 @@ def find_field_hint(key: str, value: object, models: Sequence[type[BaseModel]]) 
         if text is None and isinstance(value, int) and not isinstance(value, bool) and _PLAIN.fullmatch(key):
             text = hints.get(_ANY_NUMBER)
         if text is not None:
-            return _filled(str(text).replace("%k", key), value, model)
+            return _fill_hint(str(text).replace("%k", key), value, model)
     return ""
 
 
-def _filled(text: str, value: object, model: type[BaseModel]) -> str:
+def _fill_hint(text: str, value: object, model: type[BaseModel]) -> str:
     """A hint with the value, in a form that its field accepts; otherwise with a placeholder."""
     if "%s" not in text:
         return text
     for other in (value, *iter_rewrites(value, "a whole number")):
         plain = _format_plain(other)
-        if plain and _accepts(model, text.replace("%s", plain)):
+        if plain and _is_valid_hint(model, text.replace("%s", plain)):
             return text.replace("%s", plain)
     field = re.match(r"write (\w+):", text)
-    inner = models_in(model.model_fields[field[1]]) if field and field[1] in model.model_fields else []
+    inner = list_models(model.model_fields[field[1]]) if field and field[1] in model.model_fields else []
     if field and (better := find_mapping_hint(value, inner)):
         return f"write {field[1]}: {better.removeprefix('write ')}"
     for example, shown in (("1", "N"), ("a", "NAME")):
-        if _accepts(model, text.replace("%s", example)):
+        if _is_valid_hint(model, text.replace("%s", example)):
             return text.replace("%s", shown)
     return text.replace("%s", "…")
 
@@ -90,7 +90,7 @@ def _format_plain(value: object) -> str:
     return text if isinstance(value, str | int | float) and _PLAIN.fullmatch(text) else ""
 
 
-def _accepts(model: type[BaseModel], hint: str) -> bool:
+def _is_valid_hint(model: type[BaseModel], hint: str) -> bool:
     """Whether a model accepts the fields that a hint suggests."""
     advised = hint.removeprefix("write ")
     for cut in _CUT.finditer(advised):
@@ -117,12 +117,12 @@ def is_valid(info: FieldInfo, value: object) -> bool:
     return True
 
 
-def models_in(info: FieldInfo | Any) -> list[type[BaseModel]]:
+def list_models(info: FieldInfo | Any) -> list[type[BaseModel]]:
     """The models whose documents a field, or a type, may hold."""
     annotation = info.annotation if isinstance(info, FieldInfo) else info
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [found for argument in get_args(annotation) for found in models_in(argument)]
+    return [found for argument in get_args(annotation) for found in list_models(argument)]
 
 
 def find_mapping_hint(value: object, models: Sequence[type[BaseModel]]) -> str:
@@ -137,7 +137,11 @@ def find_mapping_hint(value: object, models: Sequence[type[BaseModel]]) -> str:
     for model in models:
         for name in model.model_fields:
             form = f"{{{name}: {text}}}"
-            if _PLAIN.fullmatch(text.lstrip("/")) and _is_accepted(model, {name: value}) and _accepts(model, form):
+            if (
+                _PLAIN.fullmatch(text.lstrip("/"))
+                and _is_accepted(model, {name: value})
+                and _is_valid_hint(model, form)
+            ):
                 return f"write {form}"
     return ""
 
@@ -145,7 +149,7 @@ def find_mapping_hint(value: object, models: Sequence[type[BaseModel]]) -> str:
 def _find_shape(model: type[BaseModel], text: str) -> str:
     """The mapping for a value in the notation of another system; empty if the notation is unknown."""
     for pattern, form in _load_hints()["shapes"].get(model.__name__, {}).items():
-        if (found := re.fullmatch(pattern, text)) and _may_be_written(model, found.expand(form)):
+        if (found := re.fullmatch(pattern, text)) and _is_valid_form(model, found.expand(form)):
             return found.expand(form)
     return ""
 
@@ -159,9 +163,9 @@ def _build_kind_form(model: type[BaseModel], text: str) -> str:
     return f"{{{', '.join([f'kind: {text}', *needed])}}}"
 
 
-def _may_be_written(model: type[BaseModel], form: str) -> bool:
+def _is_valid_form(model: type[BaseModel], form: str) -> bool:
     """Whether a model accepts a form, with a number in place of ``N``."""
-    return _accepts(model, re.sub(r"\bN\b", "1", form))
+    return _is_valid_hint(model, re.sub(r"\bN\b", "1", form))
 
 
 def _is_accepted(model: type[BaseModel], data: Mapping[str, object]) -> bool:
@@ -177,7 +181,7 @@ def iter_rewrites(value: object, expected: str) -> Iterator[object]:
     if isinstance(value, str) and len(value) <= 80:
         yield from _rewrite_text(value, expected)
     elif isinstance(value, int) and not isinstance(value, bool):
-        yield from _times(str(value))
+        yield from _iter_times(str(value))
     if expected == "a mapping":
         mapping = _build_mapping(value if isinstance(value, list) else [value])
         if mapping:
@@ -192,7 +196,7 @@ def _rewrite_text(value: str, expected: str) -> Iterator[object]:
         yield int(found[1])
     if found := _RANGE.fullmatch(value):
         yield int(found[2]) - int(found[1]) + 1
-    yield from _times(value)
+    yield from _iter_times(value)
     if (found := _QUANTITY.fullmatch(value)) and (unit := _load_hints()["units"].get(found[2])):
         yield f"{found[1]} {unit}"
 
@@ -209,7 +213,7 @@ def _build_mapping(items: Sequence[Any]) -> dict[object, object]:
     return {key: int(text) if text.isascii() and text.isdigit() else text for key, text in pairs}
 
 
-def _times(text: str) -> Iterator[str]:
+def _iter_times(text: str) -> Iterator[str]:
     """A Slurm time, in the largest unit with a whole number."""
     if found := _DAYS.fullmatch(text):
         days, hours, minutes, seconds = (int(part or 0) for part in found.groups())

@@ -33,7 +33,7 @@ _VARIABLE_PATTERN = register_pattern(
 )
 EnvName = Annotated[str, Field(pattern=_VARIABLE_PATTERN, max_length=128)]
 Argument = Annotated[str, Field(max_length=131_072, pattern=r"^[^\x00]*$")]
-LicenceName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*(@[A-Za-z0-9_.-]+)?$", max_length=128)]
+LicenseName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*(@[A-Za-z0-9_.-]+)?$", max_length=128)]
 
 
 _Q = TypeVar("_Q", bound=Quantity)
@@ -171,8 +171,8 @@ class JobSpec(Model):
     """Parallelism of the model; the product is the number of accelerators."""
     model: ModelShape | None = None
     """Model that it trains, used to check that it fits into memory."""
-    licenses: dict[LicenceName, Count] = {}
-    """Number of each licence it uses while it runs: ``{solver: 2}``, or ``solver@server`` of a licence server."""
+    licenses: dict[LicenseName, Count] = {}
+    """Number of each license it uses while it runs: ``{solver: 2}``, or ``solver@server`` of a license server."""
     time_limit: PositiveDuration | None = None
     """Time after which the scheduler ends the job; empty means the default of its queue or partition."""
     tenant: Name | None = None

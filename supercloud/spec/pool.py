@@ -136,7 +136,7 @@ class Pool(Model):
     spares: Natural = 0
     """Number of ``nodes`` reserved to replace failed ones."""
     fabrics: tuple[Name, ...] = ()
-    """Fabrics whose adapters the machines use; empty means the ordinary network only."""
+    """Fabrics whose adapters the machines use; empty means the in-band network only."""
     capacity: tuple[Capacity, ...] = ()
     """Clouds only: capacity types in order; the first that works is used. Empty means on-demand."""
     slicing: Slicing | None = None

@@ -12,7 +12,7 @@ from ..errors import Finding
 from .base import NAME_PATTERN, DuplicateNameError, LocatedProblemsError
 from .document import FIELD_NAME_PATTERN, MAX_SHOWN, DocumentPath, format_path
 from .explanations import Problem, explain_problem, format_value
-from .hints import models_in
+from .hints import list_models
 
 __all__ = ["build_findings", "find_duplicate_names"]
 
@@ -42,17 +42,17 @@ def build_findings(
     found.sort(key=lambda pair: find_line(pair[0]))
     around = {place[:depth] for place, _ in found for depth in range(len(place))}
     is_meant = not isinstance(data, Mapping) or any(name in data for name in _iter_field_names(model))
-    said = 0
+    shown = 0
     for place, item in found:
         if _is_consequence(item, place, around):
             continue
-        if said == MAX_SHOWN:
+        if shown == MAX_SHOWN:
             yield (
                 place,
-                Finding(check, "error", "", f"{error.error_count() - said} more problems", "fix these first"),
+                Finding(check, "error", "", f"{error.error_count() - shown} more problems", "fix these first"),
             )
             return
-        said += 1
+        shown += 1
         if is_meant or all(isinstance(part, int) or FIELD_NAME_PATTERN.fullmatch(part) for part in place):
             yield from _describe_problems(Problem(item, place, data, model), check, find_line)
         else:
@@ -102,7 +102,7 @@ def find_duplicate_names(data: Any, model: type[BaseModel]) -> Iterator[tuple[Do
         inner = data.get(name)
         if not isinstance(inner, list | Mapping):
             continue
-        for item in models_in(model.model_fields[name]):
+        for item in list_models(model.model_fields[name]):
             if isinstance(inner, list):
                 yield from _find_duplicate_items(name, inner, item)
             elif _is_kind_of(inner, item):

@@ -68,12 +68,12 @@ def find_unused_options(connection: Connection) -> list[tuple[str, str, str]]:
     if connection.engine not in _ENGINE_OPTIONS:
         return []
     wrong = [name for name in ("via", "context", "server") if name not in _ENGINE_OPTIONS[connection.engine]]
-    said = [(name, getattr(connection, name)) for name in wrong] + [("stack", connection.stack)] * (
+    options = [(name, getattr(connection, name)) for name in wrong] + [("stack", connection.stack)] * (
         connection.engine == "local"
     )
     return [
         (name, f"{name} {value!r} is not used by engine {connection.engine}", _ENGINE_HINTS[connection.engine])
-        for name, value in said
+        for name, value in options
         if value
     ]
 

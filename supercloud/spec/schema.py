@@ -19,7 +19,9 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def build_schema(document: str) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a document: cluster, fleet or job."""
+    """The JSON Schema (draft 2020-12) of a document: cluster, fleet or job; raises :class:`UnknownNameError` for
+    others.
+    """
     if document not in DOCUMENTS:
         raise UnknownNameError("document", document, DOCUMENTS)
     return {"$schema": _DIALECT} | DOCUMENTS[document].model_json_schema()

@@ -1,4 +1,4 @@
-"""The site of a cluster: a data centre of its own, or a region of a cloud."""
+"""The site of a cluster: a data center of its own, or a region of a cloud."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..plan.build.fabric.partitions import find_manager_node, manager_hosts
+from ..plan.build.fabric.partitions import find_manager_node, list_manager_hosts
 from ..plan.build.fabric.roles import is_routed
-from ..plan.build.network.address_servers import address_servers
+from ..plan.build.network.address_servers import list_address_servers
 from ..plan.build.network.bonds import find_bond_groups
 from ..plan.build.storage.clients import has_service_hosts, list_client_pools
 from ..plan.model.plan import FabricPlan, HostPlan, Plan, PoolPlan
@@ -21,9 +21,9 @@ def render_order(plan: Plan) -> Bundle:
     """Render INSTALL.md of the whole output. Cloud clusters have none: their machines configure themselves at boot."""
     if plan.site.kind != "onprem":
         return Bundle({})
-    servers = address_servers(plan)
+    servers = list_address_servers(plan)
     served = {server.name for server in servers}
-    schedulers = list(dict.fromkeys(host.name for host in _schedulers(plan)))
+    schedulers = list(dict.fromkeys(host.name for host in _list_schedulers(plan)))
     others = [*schedulers, *(str(group.hosts) for group in plan.servers)]
     text = render_template(
         "installation/INSTALL.md.j2",
@@ -34,7 +34,7 @@ def render_order(plan: Plan) -> Bundle:
         schedulers=schedulers,
         others=[name for name in others if name not in served],
         is_switched=_is_switched,
-        outside=[(item, _clients(plan, index)) for index, item in enumerate(plan.storage) if not item.servers],
+        outside=[(item, _describe_clients(plan, index)) for index, item in enumerate(plan.storage) if not item.servers],
         **_group_fabrics(plan),
     )
     return Bundle({"INSTALL.md": text})
@@ -47,17 +47,17 @@ def _group_fabrics(plan: Plan) -> dict[str, Any]:
     return {
         "bridged": [item for item in ethernet if not is_routed(item.kind, item.role)],
         "routed": [item for item in ethernet if is_routed(item.kind, item.role)],
-        "managers": [(item, _managers(plan, item)) for item in joined if item.kind == "infiniband"],
+        "managers": [(item, _describe_managers(plan, item)) for item in joined if item.kind == "infiniband"],
         "bonds": any(find_bond_groups(item) for item in joined if item.role == "in-band"),
     }
 
 
-def _schedulers(plan: Plan) -> tuple[HostPlan, ...]:
+def _list_schedulers(plan: Plan) -> tuple[HostPlan, ...]:
     database = plan.scheduler.database
     return (*plan.scheduler.controllers, *((database,) if database else ()))
 
 
-def _clients(plan: Plan, index: int) -> str:
+def _describe_clients(plan: Plan, index: int) -> str:
     """Describe the hosts that mount a storage."""
     nodes = [str(pool.hosts) for pool in list_client_pools(plan, index)]
     logins = plan.scheduler.kind == "slurm" and has_service_hosts(plan, index)
@@ -72,9 +72,9 @@ def _is_switched(pool: PoolPlan) -> bool:
     )
 
 
-def _managers(plan: Plan, fabric: FabricPlan) -> str:
+def _describe_managers(plan: Plan, fabric: FabricPlan) -> str:
     """Describe the hosts of a subnet manager; without a declared machine, a node."""
-    declared = manager_hosts(fabric)
+    declared = list_manager_hosts(fabric)
     if declared:
         return ", ".join(declared)
     node = find_manager_node(plan, fabric)

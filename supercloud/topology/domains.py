@@ -1,6 +1,6 @@
 """Locality: groups of nodes close to each other, as ranges of node numbers.
 
-Convention: levels are listed **innermost first** (nearest neighbours first, the whole fabric last), as tiers are.
+Convention: levels are listed **innermost first** (nearest neighbors first, the whole fabric last), as tiers are.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Fabric:
     """The wiring of nodes 0..nodes-1, as formulas; its size does not grow with the number of nodes.
 
     `bisection` is the bandwidth at the narrowest level between the worst two halves of the nodes over the bandwidth
-    of all node ports in one half, at most 1. `rails_per_leaf` neighbouring rails share a leaf; `cross_rail_hops` is
+    of all node ports in one half, at most 1. `rails_per_leaf` neighboring rails share a leaf; `cross_rail_hops` is
     the minimum number of switches between two rails on different leaves, None if the network does not connect rails
     (traffic between them passes through a node).
     """
@@ -154,7 +154,10 @@ class Fabric:
         return group
 
     def get_node_link(self, node: int, nic: int, plane: int = 0) -> Link:
-        """Return the link at NIC `nic` of a node in one plane (rail-optimized: nic = rail*ports_per_rail + port)."""
+        """Return the link at NIC `nic` of a node in one plane (rail-optimized: nic = rail*ports_per_rail + port).
+
+        Raises :class:`IndexError` for a node, NIC or plane that does not exist.
+        """
         group = self.node_links
         if not (0 <= node < group.nodes and 0 <= nic < group.nics and 0 <= plane < group.planes):
             raise IndexError(f"node {node}, nic {nic}, plane {plane} is out of range")

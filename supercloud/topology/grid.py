@@ -37,7 +37,7 @@ class Grid:
         return self.wrap[axis] and self.dims[axis] > 2
 
     def compute_stride(self, axis: int) -> int:
-        """Difference of the numbers of two neighbours along the axis."""
+        """Difference of the numbers of two neighbors along the axis."""
         return prod(self.dims[axis + 1 :])
 
     def count_rings(self, axis: int) -> int:
@@ -61,7 +61,7 @@ class Grid:
             node = node * length + place % length
         return node
 
-    def list_neighbours(self, node: int) -> tuple[int, ...]:
+    def list_neighbors(self, node: int) -> tuple[int, ...]:
         """The nodes linked to a node, axis by axis, forward before backward, each once."""
         here = self.compute_coordinates(node)
         found: dict[int, None] = {}

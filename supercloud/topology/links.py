@@ -90,7 +90,7 @@ class NodeLinks(LinkGroup):
 
     In a rail-optimized fabric the unit is the SU and side r is rail r; in a fat-tree a block has one leaf. Leaf of
     (unit, side, block) = `unit*unit_stride + side*side_stride + block`. A node's port is `nic*planes + plane`: the
-    ports of one NIC, one per plane, are neighbours.
+    ports of one NIC, one per plane, are neighbors.
     """
 
     nodes: int
@@ -172,13 +172,13 @@ class TierLinks(LinkGroup):
 
 @dataclass(frozen=True, slots=True)
 class RingLinks(LinkGroup):
-    """Links between neighbours along an axis of a grid, from port `2*axis` (forward) to port `2*axis + 1`
+    """Links between neighbors along an axis of a grid, from port `2*axis` (forward) to port `2*axis + 1`
     (backward).
     """
 
     axis: int
     size: int  # nodes along the axis
-    stride: int  # distance of neighbours in node numbers
+    stride: int  # distance of neighbors in node numbers
     rings: int  # lines of nodes along this axis
     is_closed: bool  # the last node is linked to the first
 

@@ -96,7 +96,7 @@ def _find_cages(first_free: int, usable_ports: int, cage_ports: int, kept_ports:
 class ReservedPorts(NamedTuple):
     """Requested leaf ports for devices other than nodes, and the leaves that have them.
 
-    ``room`` is the number of ports of a leaf that are not uplinks, ``cage`` the number of neighbouring ports in a cage;
+    ``room`` is the number of ports of a leaf that are not uplinks, ``cage`` the number of neighboring ports in a cage;
     the ports ``kept`` remain free on every leaf.
     """
 

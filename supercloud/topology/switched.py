@@ -47,7 +47,7 @@ class SwitchedShape:
     reserved: PortReservation = 0
     """Leaf ports for devices other than nodes, which get separate links."""
     cage_ports: int = 1
-    """Neighbouring ports of a switch that share a cage, for requests that need cages."""
+    """Neighboring ports of a switch that share a cage, for requests that need cages."""
     peer_ports: int = 0
     """Ports of each of several leaves for links to the other leaf of its pair."""
 

@@ -29,7 +29,8 @@ def compute_uplinks(down: int, oversubscription: float) -> int:
 
 
 def compute_max_down(radix: int, oversubscription: float = 1.0) -> int:
-    """Maximum number of ports down of a leaf: 32 of 64 non-blocking, 84 of 128 at 2:1.
+    """Maximum number of ports down of a leaf: 32 of 64 non-blocking, 84 of 128 at 2:1 (``oversubscription``: ports down
+    per port up).
 
     An integer ratio is kept exactly: uplinks then spread evenly over few spines (85 down, 43 up need 43 spines).
     """
@@ -73,7 +74,10 @@ def expand_radix(radix: Radix) -> tuple[int, int, int]:
 
 
 def expand_oversubscription(oversubscription: Oversubscription) -> tuple[float, float]:
-    """The oversubscription at leaf and spine; one number is that of the leaf, with a non-blocking spine."""
+    """The oversubscription at leaf and spine; one number is that of the leaf, with a non-blocking spine.
+
+    Raises :class:`TopologyError` for a number that is not positive.
+    """
     pair = oversubscription if isinstance(oversubscription, tuple) else (oversubscription, 1.0)
     if min(pair) <= 0:
         raise TopologyError(
@@ -192,10 +196,10 @@ class UpperTiers:
         if tiers == 2:
             return TierLayout(2, units, pod_units, spines, down)
         pods = -(-units.count // pod_units) * units.sections
-        cores, up = self._cores(pods, down)
+        cores, up = self._compute_cores(pods, down)
         return TierLayout(3, units, pod_units, spines, down, up, cores)
 
-    def _cores(self, pods: int, down: int) -> tuple[int, int]:
+    def _compute_cores(self, pods: int, down: int) -> tuple[int, int]:
         """Core switches of a group and uplinks of a spine: more uplinks than required if that reduces the core
         switches.
         """

@@ -1,4 +1,4 @@
-"""Facts of switch operating systems and of the lossless contract hang together."""
+"""Facts of switch operating systems and of the lossless profile hang together."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_port_names_are_different_on_every_switch() -> None:
 
 
 def test_the_roce_profile_is_consistent() -> None:
-    contract = Catalog.load_default().get(RoceProfile, "roce")
-    assert contract.dscp != contract.cnp_dscp and contract.priority != contract.cnp_priority
-    assert contract.ecn.min < contract.ecn.max and contract.ecn_oversubscribed.min < contract.ecn.min
-    assert contract.host_mtu < contract.mtu and contract.asn_first < contract.asn_last
+    profile = Catalog.load_default().get(RoceProfile, "roce")
+    assert profile.dscp != profile.cnp_dscp and profile.priority != profile.cnp_priority
+    assert profile.ecn.min < profile.ecn.max and profile.ecn_oversubscribed.min < profile.ecn.min
+    assert profile.host_mtu < profile.mtu and profile.asn_first < profile.asn_last

@@ -19,7 +19,7 @@ from programs import (
 )
 
 import supercloud as sc
-from supercloud.targets.schedulers.kubernetes import given as bundle
+from supercloud.targets.schedulers.kubernetes import accessors
 
 # a generated SDK warns of each deprecated class when its module is loaded, used or not
 pytestmark = [
@@ -61,9 +61,9 @@ def test_labels_and_taints_are_those_of_the_rendered_bundle() -> None:
     found = record(build_program(spec=spec))
     for pool in plan.pools:
         nodes = found.one(NODES, f"prod-{pool.name}-on-demand").inputs
-        assert nodes["labels"] == bundle.build_pool_labels(plan, pool)
+        assert nodes["labels"] == accessors.build_pool_labels(plan, pool)
         assert [taint["key"] for taint in nodes["taints"]] == [
-            taint["key"] for taint in bundle.build_taints(plan, pool)
+            taint["key"] for taint in accessors.build_taints(plan, pool)
         ]
         assert all(taint["effect"] == "NO_SCHEDULE" for taint in nodes["taints"])
 

@@ -120,7 +120,7 @@ def add_adapter_tool(copy: PackageCopy) -> None:
     changes = [("tool: mlnx_qos", "tool: own_qos"), ("vendor: NVIDIA", "vendor: Own")]
     changes += [("models: [ConnectX, BlueField]", "models: [Own]"), ("kinds: [vpi]\n", "")]
     copy.clone(f"{DATA}/adapter-qos/nvidia.yaml", "own", *changes, ("devices: [mlx5_]", "devices: [own_]"))
-    copy.add("templates/roce/qos-own_qos.sh.j2", 'own_qos --dscp {{ contract.dscp }} "${devices[@]}"\n')
+    copy.add("templates/roce/qos-own_qos.sh.j2", 'own_qos --dscp {{ policy.dscp }} "${devices[@]}"\n')
     tools = '    tool: Literal["mlnx_qos", "nicctl", "bnxt_setupcc"'
     copy.change("supercloud/catalog/adapter_qos.py", f"{tools}]", f'{tools}, "own_qos"]')
     copy.write("cluster.yaml", "catalog: overlay\n" + read_example("06", ("dgx-b300", "own-machine")))
@@ -138,7 +138,7 @@ PROOFS = {
     "cable, transceiver, PDU, UPS, CDU, coolant, switch system …": add_parts,
     "Slurm release": add_slurm_release,
     "cloud region, instance prices, storage service": add_region,
-    "Kubernetes, Kueue or Volcano release, control plane, chart, device stack, alert, metric set, XID catalogue, "
+    "Kubernetes, Kueue or Volcano release, control plane, chart, device stack, alert, metric set, XID catalog, "
     "ranges of a platform": add_kubernetes_parts,
     "tool that configures a vendor's network adapters": add_adapter_tool,
     "folder that is reserved for software on nodes": add_system_folder,

@@ -88,9 +88,9 @@ def add_discovery_format(copy: PackageCopy) -> None:
         yield port, device, other
 """
     copy.function(path, "_PARSERS: dict[str, Callable", code)
-    copy.line(path, '    "lldp": _parse_lldpctl,', '    "ownNeighbours": _parse_own,')
+    copy.line(path, '    "lldp": _parse_lldpctl,', '    "ownNeighbors": _parse_own,')
     copy.write("cluster.yaml", read_example("06"))
-    found = {"compute-leaf-001": {"ownNeighbours": {"swp1s0": ["train-9999", "rail0p1"]}}}
+    found = {"compute-leaf-001": {"ownNeighbors": {"swp1s0": ["train-9999", "rail0p1"]}}}
     copy.write("found.json", json.dumps(found))
     assert "train-9999" in copy.run("verify-cabling", "cluster.yaml", "found.json", status=1)
 

@@ -1,4 +1,4 @@
-"""Licences: which a cluster has, how they reach Slurm, and who cannot count them."""
+"""Licenses: which a cluster has, how they reach Slurm, and who cannot count them."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def test_licences_of_the_cluster_are_requested(job: Make, wanted: dict[str, int]
 @pytest.mark.parametrize(
     "wanted, reason, suggestion",
     [
-        ({"solver": 4}, "the job needs 4 of licence solver, the cluster has 3", "request at most 3"),
+        ({"solver": 4}, "the job needs 4 of license solver, the cluster has 3", "request at most 3"),
         ({"mesher": 2}, "the cluster has 1", "request at most 1"),
-        ({"solvr": 1}, "unknown licence 'solvr'", "solver"),
-        ({"xyz": 5}, "unknown licence 'xyz'", "Licenses: xyz:5"),
+        ({"solvr": 1}, "unknown license 'solvr'", "solver"),
+        ({"xyz": 5}, "unknown license 'xyz'", "Licenses: xyz:5"),
     ],
 )
 def test_unknown_licences_are_refused(job: Make, wanted: dict[str, int], reason: str, suggestion: str) -> None:
@@ -66,5 +66,5 @@ def test_names_and_counts_are_checked(job: Make, wanted: dict[str, int]) -> None
 def test_only_slurm_counts_licences(job: Make, plan: Plan, tmp_path: Path) -> None:
     _, submission = api.prepare(job(licenses={"solver": 2}), PLAN, engine="slurm")
     assert "--licenses=solver:2" in submission.argv
-    with pytest.raises(EngineError, match="needs licences .solver:2., which the local engine does not support"):
+    with pytest.raises(EngineError, match="needs licenses .solver:2., which the local engine does not support"):
         api.prepare(job(licenses={"solver": 2}), PLAN, engine="local")

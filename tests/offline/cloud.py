@@ -69,7 +69,7 @@ class Cloud:
         self, identifier: str, token: str, urn: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any]
     ) -> None:
         """Add an object that was created elsewhere, with the ID that it has there."""
-        with locked(self.path) as content:
+        with lock_file(self.path) as content:
             content["made"] = content.get("made", 0) + 1
             found = {"type": token, "urn": urn, "inputs": dict(inputs), "outputs": dict(outputs)}
             content.setdefault("objects", {})[identifier] = found

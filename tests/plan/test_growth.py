@@ -87,7 +87,7 @@ def iter_facts(plan: Plan) -> Iterator[tuple[tuple[str, object], object]]:
     for links in networks.nodes:
         ports = links.rails.node_links.nics * links.rails.node_links.planes if links.rails else len(links.runs)
         yield from (
-            ((f"networks.nodes[{links.fabric}/{links.pool}]", (host, port)), links.address(node, port))
+            ((f"networks.nodes[{links.fabric}/{links.pool}]", (host, port)), links.get_address(node, port))
             for node, host in enumerate(links.hosts)
             for port in range(ports)
         )
@@ -174,14 +174,14 @@ def test_node_addresses_are_unique(name: str) -> None:
 def test_host_scripts_set_the_addresses_of_the_plan(name: str, fabric: str, script: str) -> None:
     plan = build_plan(name)
     assert plan.networks
-    links = next(item for item in plan.networks.joined(fabric) if item.pool == "b")
+    links = next(item for item in plan.networks.list_pool_links(fabric) if item.pool == "b")
     target, _, path = script.partition(":")
     text = str(render(plan, target)[path])
     done = subprocess.run(
         ["bash", "-s", "--", "show", "b-0003"], input=text, capture_output=True, text=True, check=True
     )
     ports = links.rails.node_links.nics if links.rails else len(links.runs)
-    assert all(f" {links.address(2, port)}/" in done.stdout for port in range(ports))
+    assert all(f" {links.get_address(2, port)}/" in done.stdout for port in range(ports))
 
 
 def test_nodes_that_move_to_the_next_pool_move_cables() -> None:

@@ -1,4 +1,4 @@
-"""Everything that hangs on the management network, or on the ordinary one, has a name and an address there."""
+"""Everything that hangs on the management network, or on the in-band one, has a name and an address there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storage servers with addresses of the ordinary network have ports on it, or there is a finding."""
+"""Storage servers with addresses of the in-band network have ports on it, or there is a finding."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from supercloud.catalog import Catalog
 from supercloud.errors import Finding
 from supercloud.jobs.placement.answer import Placement, Refusal
 from supercloud.jobs.placement.place import place, why_not
-from supercloud.plan.build.fabric.partitions import keeps_tenants_apart
+from supercloud.plan.build.fabric.partitions import has_isolated_tenants
 from supercloud.plan.build.kubernetes.quota import compute_tenant_quotas
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
@@ -96,7 +96,7 @@ def test_a_partition_without_hosts_beside_one_with_hosts_isolates_no_tenant(sche
     assert "beta has no hosts" in found.problem and "the nodes of alpha reach all others with it" in found.problem
     hosts = "all-[0001-0002],pb-[0001-0003]"
     assert found.hint.startswith(f"set hosts: {hosts}; then set guids")  # which alpha lacks as well
-    assert keeps_tenants_apart(build_plan([APART[0], {"tenant": "beta", "hosts": hosts}]).spec.fabrics[0])
+    assert has_isolated_tenants(build_plan([APART[0], {"tenant": "beta", "hosts": hosts}]).spec.fabrics[0])
     several = [
         item.hint for item in build_plan([*mixed, {"tenant": "ops"}]).findings if item.check == "subnet-isolation"
     ]

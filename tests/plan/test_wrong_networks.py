@@ -340,6 +340,6 @@ def test_an_unavailable_kind_of_cable_is_reported() -> None:
     assert "512 of 512 links of compute have no cable: the catalog has no aoc that joins osfp" in said.problem
     assert not [
         item
-        for item in list_findings(build_spec(COMPUTE | {"cabling": {"media": ["aoc", "fibre"]}}, nodes=32, **hall))
+        for item in list_findings(build_spec(COMPUTE | {"cabling": {"media": ["aoc", "fiber"]}}, nodes=32, **hall))
         if item.check.startswith("cable")
     ]

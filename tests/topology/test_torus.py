@@ -30,7 +30,7 @@ def test_links_neighbours_and_distances_are_consistent(box):
     assert all(0 <= port < fabric.node_ports for _, port in ports)
     assert len({frozenset((link.source, link.target)) for link in links}) == len(links), "two links for one pair"
     for node in range(fabric.nodes):
-        assert set(fabric.grid.list_neighbours(node)) == around[node]
+        assert set(fabric.grid.list_neighbors(node)) == around[node]
         assert fabric.grid.compute_index(fabric.grid.compute_coordinates(node)) == node
     distance, queue = {0: 0}, deque([0])
     while queue:

@@ -174,7 +174,7 @@ class FakeEngine:
 
     @contextlib.contextmanager
     def _hold_lock(self) -> Iterator[None]:
-        """One request at a time over all processes: a real engine serialises requests too."""
+        """One request at a time over all processes: a real engine serializes requests too."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with open(self.folder / "lock", "w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)

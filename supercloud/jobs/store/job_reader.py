@@ -65,7 +65,7 @@ class JobReader:
 
         Errors of unreadable rows are added to ``damaged``; without it, the first is raised.
         """
-        # literals in the order of the index over live jobs: only then SQLite recognises that it can use the index
+        # literals in the order of the index over live jobs: only then SQLite recognizes that it can use the index
         among = ", ".join(f"'{state}'" for state in State if state in states)
         terms = [f"state IN ({among})"] if len(set(states)) < len(State) else []
         filters = [(column, value) for column, value in (("tenant", tenant), ("name", name)) if value is not None]

@@ -88,9 +88,9 @@ def _with_hosts(fabrics: tuple[Fabric, ...], machine: Machine, groups: dict[str,
     """The fabrics, with ports for the groups on the first in-band network that they fit: a port is on one network.
     Groups that such a network declares as services exist already.
     """
-    ordinary = [index for index, fabric in enumerate(fabrics) if get_fabric_role(fabric) == "in-band"]
-    known = {service.name for index in ordinary for service in fabrics[index].services}
-    first = next((index for index in ordinary if find_adapter(machine, "in-band", fabrics[index].kind)), None)
+    in_band = [index for index, fabric in enumerate(fabrics) if get_fabric_role(fabric) == "in-band"]
+    known = {service.name for index in in_band for service in fabrics[index].services}
+    first = next((index for index in in_band if find_adapter(machine, "in-band", fabrics[index].kind)), None)
     own = find_adapter(machine, "in-band", fabrics[first].kind) if first is not None else None
     if first is None or own is None:
         return fabrics

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-def _always(plan: Plan) -> bool:
+def _is_any_site(plan: Plan) -> bool:
     return True
 
 
@@ -65,7 +65,7 @@ class OwnedOption:
     """What depends on it, as the second half of a message."""
     hint: str = "omit it"
     """The field of the spec to set instead."""
-    applies: Callable[[Plan], bool] = _always
+    applies: Callable[[Plan], bool] = _is_any_site
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class OwnedItem:
     """Its name, without ``=`` and value."""
     reason: str
     hint: str = "omit it"
-    applies: Callable[[Plan], bool] = _always
+    applies: Callable[[Plan], bool] = _is_any_site
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class RequiredItems:
     """The value needs all items of one of these."""
     reason: str
     hint: str
-    applies: Callable[[Plan], bool] = _always
+    applies: Callable[[Plan], bool] = _is_any_site
 
 
 _POOLS = "the pools of the spec are written to it"

@@ -53,10 +53,12 @@ class _CableEnd:
 
     @property
     def cage(self) -> str:
+        """Form factor of the port."""
         return self.devices.form_factors[self.port] or "an unknown cage type"
 
     @property
     def label(self) -> str:
+        """Device and port, as printed on the label of the cable."""
         return self.devices.format_label(self.device, self.port)
 
 
@@ -144,9 +146,9 @@ def _check_allowed_media(item: _CabledFabric, cables: CableTable) -> Iterator[Fi
 
 
 def cable_mixed_optic(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A splitter and a straight fibre in the two ports of one module, which supports two of the same kind only.
+    """A splitter and a straight fiber in the two ports of one module, which supports two of the same kind only.
 
-    NVIDIA, MMA4Z00-NS400-T, connectivity scenarios: both fibres of a twin-port module are straight or splitters.
+    NVIDIA, MMA4Z00-NS400-T, connectivity scenarios: both fibers of a twin-port module are straight or splitters.
     """
     for path, fabric in _iter_planned_fabrics(plan):
         found = find_mixed_ports(fabric)
@@ -162,7 +164,7 @@ def cable_mixed_optic(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cable-mixed-optic",
                 "warning",
                 _find_service_path(plan, path, fabric, name),
-                f"{many} and straight fibres would share modules, which support only two of one kind; the first is in "
+                f"{many} and straight fibers would share modules, which support only two of one kind; the first is in "
                 f"port {port + 1} of {leaves[leaf]}",
                 "use fewer nodes, full-speed links, or a cable with fixed ends",
             )
@@ -227,13 +229,13 @@ def _check_named_cables(plan: Plan, item: _CabledFabric, cables: CableTable) -> 
 
 
 def _describe_misfit(cable: str, fabric: FabricPlan, service: Service | None, ends: tuple[_CableEnd, _CableEnd]) -> str:
-    from ..build.cabling.cabled import network_of
+    from ..build.cabling.cabled import get_cable_protocol
 
     near, far = ends
     speed = service.speed if service else near.devices.link_speed or fabric.speed
     return (
         f"{cable} does not join {near.cage} of {near.devices.model} and {far.cage} of {far.devices.model} on "
-        f"{network_of(fabric)} at {speed}"
+        f"{get_cable_protocol(fabric)} at {speed}"
     )
 
 

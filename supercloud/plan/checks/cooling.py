@@ -35,8 +35,8 @@ def cooling_method(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         made_for = " or ".join(sorted(methods - {"air"} if liquid else methods))
         # Any hall has air, not every hall has liquid; and if no cooling is declared, nothing contradicts liquid yet.
-        said = _is_cooling_declared(plan, pool.name)
-        level: Level = "error" if liquid and said else "warning"
+        is_declared = _is_cooling_declared(plan, pool.name)
+        level: Level = "error" if liquid and is_declared else "warning"
         mixed = len(set(kinds.values())) > 1 or len(plan.pools) > 1
         where = f"pools[{index}].rack.cooling" if mixed else "facility.cooling.kind"
         yield Finding(
@@ -44,7 +44,7 @@ def cooling_method(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             level,
             f"pools[{index}].machine",
             f"{pool.machine.name} requires {made_for} cooling, but its racks are cooled by {kind}"
-            + (_describe_liquid_heat(pool) if said else ", the default"),
+            + (_describe_liquid_heat(pool) if is_declared else ", the default"),
             f"set {where}: {made_for}, or use another machine",
         )
 

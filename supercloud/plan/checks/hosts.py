@@ -115,11 +115,11 @@ def service_networks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "warning",
             "scheduler.machine" if by_scheduler else f"facility.machines[{index}]",
             f"{few} on no in-band network: neither nodes nor users can reach {'them' if item.count > 1 else 'it'}",
-            _service_to_write(plan, catalog, item),
+            _suggest_service(plan, catalog, item),
         )
 
 
-def _service_to_write(plan: Plan, catalog: Catalog, item: ServiceMachines) -> str:
+def _suggest_service(plan: Plan, catalog: Catalog, item: ServiceMachines) -> str:
     """The entry of ``services`` that cables the machines, and the fabric to add it to."""
     known = item.machine in catalog.list_names("machines")
     fabrics = [fabric for fabric in plan.fabrics if fabric.role == "in-band" and fabric.tiers]

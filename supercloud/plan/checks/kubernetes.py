@@ -230,20 +230,27 @@ def kubernetes_tenant_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def _iter_split_limits(plan: Plan, tenant: TenantPlan, shares: list[TenantQuota]) -> Iterator[tuple[str, str, int]]:
     """Limits that bind over several pools, their part in each pool, and the capacity of these pools."""
     for limit, most in (("accelerators", tenant.limits.accelerators), ("nodes", tenant.limits.nodes)):
-        parts: dict[str, tuple[int, int]] = {}
-        for pool, share in zip(plan.pools, shares, strict=True):
-            name = CPU if limit == "nodes" else pool.accelerator.kubernetes if pool.accelerator else None
-            capacity = compute_pool_capacity(pool)
-            if most is None or name not in capacity or (pool.tenants and tenant.name not in pool.tenants):
-                continue
-            if not capacity[name]:  # all processors are reserved, which is a separate error
-                continue
-            per_node = compute_node_resources(pool)[name] if limit == "nodes" else 1
-            has = share.nominal[name] + share.borrowing_limit.get(name, 0)
-            parts[pool.name] = (has // per_node, capacity[name] // per_node)
-        given, there_is = (sum(numbers) for numbers in zip(*parts.values(), strict=True)) if parts else (0, 0)
-        if most and len(parts) > 1 and given == most < there_is:
-            yield limit, ", ".join(f"{has} of {there} on {name}" for name, (has, there) in parts.items()), there_is
+        parts = _divide_limit(plan, tenant, shares, limit) if most else {}
+        if len(parts) < 2:
+            continue
+        allowed, capacity = (sum(numbers) for numbers in zip(*parts.values(), strict=True))
+        if allowed == most < capacity:
+            yield limit, ", ".join(f"{own} of {total} on {name}" for name, (own, total) in parts.items()), capacity
+
+
+def _divide_limit(plan: Plan, tenant: TenantPlan, shares: list[TenantQuota], limit: str) -> dict[str, tuple[int, int]]:
+    """By pool: the tenant's part of a limit (accelerators or nodes), and the pool's capacity."""
+    parts: dict[str, tuple[int, int]] = {}
+    for pool, share in zip(plan.pools, shares, strict=True):
+        name = CPU if limit == "nodes" else pool.accelerator.kubernetes if pool.accelerator else None
+        capacity = compute_pool_capacity(pool)
+        # a pool whose processors are all reserved has a separate error
+        if name is None or not capacity.get(name) or (pool.tenants and tenant.name not in pool.tenants):
+            continue
+        per_node = compute_node_resources(pool)[name] if limit == "nodes" else 1
+        own = share.nominal[name] + share.borrowing_limit.get(name, 0)
+        parts[pool.name] = (own // per_node, capacity[name] // per_node)
+    return parts
 
 
 def kubernetes_capacity(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

@@ -97,7 +97,7 @@ def kubernetes_visible_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding
             if way is None or (way.by_chart and "toolkit" not in stack.provided.get(site, ())) or not plan.tenants:
                 continue
             pool = next(pool for pool in plan.pools if pool.accelerator and pool.accelerator.kubernetes == resource)
-            images = f"; {way.closed[site]} have the setting" if site in way.closed else ""
+            images = f"; {way.images_with_setting[site]} have the setting" if site in way.images_with_setting else ""
             yield Finding(
                 "kubernetes-visible-devices",
                 "note" if images else "warning",

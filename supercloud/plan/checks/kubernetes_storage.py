@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...catalog import Catalog
 from ...errors import Finding
-from ..build.kubernetes.labels import weka_stores
+from ..build.kubernetes.labels import list_weka_stores
 from ..build.storage.clients import list_client_pools
 from ..model.plan import Plan
 from .kubernetes_given import iter_kubernetes_plans
@@ -19,7 +19,7 @@ def kubernetes_weka_driver(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     runs.
     """
     for _ in iter_kubernetes_plans(plan) if plan.site.kind == "onprem" else ():
-        stores = weka_stores(plan)
+        stores = list_weka_stores(plan)
         clients = {index: {pool.name for pool in list_client_pools(plan, index)} for index in stores}
         if len(stores) > 1 and not set.intersection(*clients.values()):
             names = " and ".join(plan.storage[index].name for index in stores)

@@ -36,13 +36,13 @@ def network_routed(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Two networks with overlapping addresses."""
     spans = sorted(_iter_blocks(plan), key=lambda item: (int(item[1].network_address), -item[1].num_addresses))
-    said: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     widest = spans[0] if spans else None
     for span in spans[1:]:
         assert widest is not None
         path, block, what = span
-        if block.overlaps(widest[1]) and widest[0] != path and (path, widest[0]) not in said:
-            said.add((path, widest[0]))
+        if block.overlaps(widest[1]) and widest[0] != path and (path, widest[0]) not in reported:
+            reported.add((path, widest[0]))
             place, other = (span, widest) if _get_path_rank(path) >= _get_path_rank(widest[0]) else (widest, span)
             yield Finding(
                 "network-overlap",
@@ -298,32 +298,32 @@ def network_lossless(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Lossless settings that contradict each other."""
     for underlay in plan.networks.underlays if plan.networks else ():
         path = f"fabrics[{[fabric.name for fabric in plan.spec.fabrics].index(underlay.fabric)}].qos"
-        said = underlay.qos_policy
-        if said.dscp == said.cnp_dscp:
+        policy = underlay.qos_policy
+        if policy.dscp == policy.cnp_dscp:
             yield Finding(
                 "network-lossless",
                 "error",
                 f"{path}.cnp_dscp",
-                f"data and congestion notifications both have DSCP {said.dscp}",
+                f"data and congestion notifications both have DSCP {policy.dscp}",
                 "set different values",
             )
-        if said.priority == said.cnp_priority:
+        if policy.priority == policy.cnp_priority:
             yield Finding(
                 "network-lossless",
                 "error",
                 f"{path}.cnp_priority",
-                f"data and congestion notifications both have priority {said.priority}",
+                f"data and congestion notifications both have priority {policy.priority}",
                 "set different values",
             )
-        if said.host_mtu > said.mtu:
+        if policy.host_mtu > policy.mtu:
             yield Finding(
                 "network-lossless",
                 "error",
                 f"{path}.host_mtu",
-                f"nodes send frames of {said.host_mtu} bytes, links between switches support {said.mtu}",
-                f"set host_mtu to at most {said.mtu}",
+                f"nodes send frames of {policy.host_mtu} bytes, links between switches support {policy.mtu}",
+                f"set host_mtu to at most {policy.mtu}",
             )
-        for marks in set(said.ecn.values()):
+        for marks in set(policy.ecn.values()):
             if marks.min >= marks.max:
                 yield Finding(
                     "network-lossless",

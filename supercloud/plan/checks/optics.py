@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...catalog import Catalog, Transceiver
 from ...errors import Finding
 from ...primitives.quantity import Rate
-from ..build.cabling.cabled import network_of
+from ..build.cabling.cabled import get_cable_protocol
 from ..build.fabric.roles import find_adapter
 from ..model.plan import FabricPlan, Plan
 
@@ -33,7 +33,7 @@ def cable_twin_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Links with a separate cage whose modules are made for several links, although there are cages for one."""
     modules = tuple(catalog.iter_entries(Transceiver))
     for place in _iter_single_links(plan):
-        fitting = _select_modules(modules, network_of(place.fabric), place.speed)
+        fitting = _select_modules(modules, get_cable_protocol(place.fabric), place.speed)
         own = [item for item in fitting if place.cage in item.cages]
         if not own or any(item.links == 1 for item in own):
             continue

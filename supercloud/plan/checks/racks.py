@@ -140,7 +140,7 @@ def rack_compatibility(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         rack = group.rack
         if rack is None or not group.pool or group.limited_by == "product":
             continue
-        yield from _leaf_refusals(plan, catalog, group)
+        yield from _check_leaf_racks(plan, catalog, group)
         machine = plan.get_pool(group.pool).machine
         reason = _explain_refusal(rack, machine)
         if not reason:
@@ -148,12 +148,12 @@ def rack_compatibility(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         index = [pool.name for pool in plan.spec.pools].index(group.pool)
         path = f"pools[{index}].rack.type" if plan.spec.pools[index].rack else "facility.rack.type"
         level: Literal["error", "warning"] = "error" if rack.complete else "warning"
-        yield Finding("rack-compatibility", level, path, reason, _racks_for(catalog, [machine]))
-    yield from _unused_types(plan, catalog)
-    yield from _shared_refusals(plan, catalog)
+        yield Finding("rack-compatibility", level, path, reason, _suggest_racks(catalog, [machine]))
+    yield from _check_unused_types(plan, catalog)
+    yield from _check_shared_racks(plan, catalog)
 
 
-def _unused_types(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def _check_unused_types(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Declared racks of machines that are delivered in a rack of their own: another type has no effect on them."""
     facility = plan.spec.facility
     complete = {rack.name for rack in catalog.iter_entries(Rack) if isinstance(rack, Rack) and rack.complete}
@@ -176,7 +176,7 @@ def _unused_types(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def _leaf_refusals(plan: Plan, catalog: Catalog, group: RackGroup) -> Iterator[Finding]:
+def _check_leaf_racks(plan: Plan, catalog: Catalog, group: RackGroup) -> Iterator[Finding]:
     """Leaves installed with the nodes of a pool, in a rack that does not support them."""
     for fabric in plan.fabrics:
         reason = (
@@ -190,11 +190,11 @@ def _leaf_refusals(plan: Plan, catalog: Catalog, group: RackGroup) -> Iterator[F
                 "warning",
                 f"{find_rack_path(plan, group)}.type",
                 f"{fabric.name}: {reason}",
-                _racks_for(catalog, [fabric.tiers[0].switch, plan.get_pool(group.pool).machine]),
+                _suggest_racks(catalog, [fabric.tiers[0].switch, plan.get_pool(group.pool).machine]),
             )
 
 
-def _shared_refusals(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def _check_shared_racks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Switches, service machines and storage servers in racks that do not support them."""
     facility, hall = plan.spec.facility, plan.facility
     rack = next((group.rack for group in hall.racks if not group.pool), None) if hall else None
@@ -204,10 +204,10 @@ def _shared_refusals(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     refused = {thing.name: reason for thing in things if (reason := _explain_refusal(rack, thing))}
     suggestion = _suggest_shared_racks(plan, catalog, things) if refused else ""
     for reason in refused.values():
-        yield Finding("rack-compatibility", "warning", _shared_place(facility), reason, suggestion)
+        yield Finding("rack-compatibility", "warning", _get_shared_path(facility), reason, suggestion)
 
 
-def _shared_place(facility: Facility) -> str:
+def _get_shared_path(facility: Facility) -> str:
     """Path that selects the racks of all equipment without nodes."""
     return "facility.management.type" if facility.management.type else "facility.rack.type"
 
@@ -246,7 +246,7 @@ def _suggest_shared_racks(plan: Plan, catalog: Catalog, things: list[Machine | S
     )
 
 
-def _racks_for(catalog: Catalog, things: list[Machine | Switch]) -> str:
+def _suggest_racks(catalog: Catalog, things: list[Machine | Switch]) -> str:
     fitting = [
         rack.name for rack in catalog.iter_entries(Rack) if not any(_explain_refusal(rack, thing) for thing in things)
     ]
@@ -266,7 +266,7 @@ def rack_compatibility_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding
         if group.pool:
             leaves = [fabric.tiers[0].switch for fabric in plan.fabrics if fabric.name in group.leaf_fabrics]
             things = [plan.get_pool(group.pool).machine, *leaves]
-        path = f"{find_rack_path(plan, group)}.type" if group.pool else _shared_place(facility)
+        path = f"{find_rack_path(plan, group)}.type" if group.pool else _get_shared_path(facility)
         placed.setdefault((path, group.rack.name), (group.rack, []))[1].extend(things)
     for (path, name), (rack, things) in placed.items():
         unknown = sorted(
@@ -286,13 +286,13 @@ def rack_compatibility_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding
 
 def _is_unknown(rack: Rack, thing: Machine | Switch) -> bool:
     """Whether it is unknown if equipment fits a rack that does not support the usual one."""
-    mount, feed = _body_of(thing)
+    mount, feed = _get_mount_and_feed(thing)
     return (not mount and bool(rack.mounts) and "eia-19" not in rack.mounts) or (
         not feed and bool(rack.feeds) and "ac" not in rack.feeds
     )
 
 
-def _body_of(thing: Machine | Switch) -> tuple[str | None, str | None]:
+def _get_mount_and_feed(thing: Machine | Switch) -> tuple[str | None, str | None]:
     """Width and feed of equipment."""
     return (thing.mount, thing.feed) if isinstance(thing, Switch) else (thing.body.mount, thing.body.known_feed)
 
@@ -318,7 +318,7 @@ def rack_unassigned(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def _explain_refusal(rack: Rack, thing: Machine | Switch) -> str:
     """Why a rack does not support a machine or switch; empty if it does, or if this is unknown."""
-    mount, feed = _body_of(thing)
+    mount, feed = _get_mount_and_feed(thing)
     if rack.complete:
         return f"a {rack.name} is sold with its equipment: {thing.name} cannot be added"
     if rack.mounts and mount and mount not in rack.mounts:

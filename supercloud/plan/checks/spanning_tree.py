@@ -35,7 +35,7 @@ def network_blocked(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Links between switches of bridged networks that carry no traffic, which is not obvious from the spec."""
     hints: dict[str, _Change] = {}
     for index, item in enumerate(plan.spec.fabrics):
-        found = _blocked(plan, item.name)
+        found = _find_blocked_links(plan, item.name)
         if not found or not found.blocked.get(item.name):
             continue
         upper = found.way[min(1, len(found.way) - 1)]
@@ -49,7 +49,7 @@ def network_blocked(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             f"{found.blocked[item.name]} of {found.links[item.name]} links between switches of {item.name} carry "
             f"no traffic: switches have links to {tops.count} {tops.name} switches that are not a pair, and the "
             "spanning tree leaves one path active",
-            hints[upper].tell(upper, item.name),
+            hints[upper].describe(upper, item.name),
         )
 
 
@@ -62,7 +62,7 @@ class _Blocked(NamedTuple):
     blocked: dict[str, int]
 
 
-def _blocked(plan: Plan, name: str) -> _Blocked | None:
+def _find_blocked_links(plan: Plan, name: str) -> _Blocked | None:
     """The blocked links of all networks that are bridged with one; None if that is not bridged."""
     declared = {item.name: item for item in plan.spec.fabrics}
     fabrics = {
@@ -119,7 +119,7 @@ class _Change(NamedTuple):
     settings: dict[str, Any] | None
     had_spines: bool
 
-    def tell(self, network: str, place: str) -> str:
+    def describe(self, network: str, place: str) -> str:
         """The hint of a finding at the network ``place``."""
         settings, of = self.settings, f" on {network}" if network != place else ""
         if settings is None:
@@ -142,7 +142,7 @@ def _suggest_change(plan: Plan, catalog: Catalog, name: str) -> _Change:
             continue  # much faster than a whole plan
         fabrics = tuple(changed if item is declared else item for item in plan.spec.fabrics)
         found, errors = replan(plan, catalog, plan.spec.model_copy(update={"fabrics": fabrics}))
-        blocked = None if errors else _blocked(found, name)
+        blocked = None if errors else _find_blocked_links(found, name)
         if not errors and not (blocked and blocked.blocked):
             return _Change(settings, declared.spines is not None)
     return _Change(None, declared.spines is not None)

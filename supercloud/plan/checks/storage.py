@@ -13,7 +13,7 @@ from ...errors import Finding
 from ...primitives.quantity import Rate, Size
 from ..build.storage.clients import is_client, list_client_pools
 from ..build.storage.mounts import is_reserved, normalize_mount
-from ..build.storage.products import PARALLEL_KINDS, compute_tier_rates, lowest_rates, tier_names
+from ..build.storage.products import PARALLEL_KINDS, compute_lowest_rates, compute_tier_rates, list_tier_names
 from ..model.plan import Plan, PoolPlan
 from ..model.storage import LustreDesign, StorageDesign
 from . import storage_servers as on_servers
@@ -62,7 +62,7 @@ def storage_throughput_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding
         fed = any(pool.accelerators for pool in clients)
         refused = plan.spec.storage[index].tier is not None  # a tier without rates is a separate error
         if item.kind != "object" and item.read is None and item.write is None and fed and not refused:
-            tiers = " or ".join(tier_names(clients, catalog))
+            tiers = " or ".join(list_tier_names(clients, catalog))
             yield Finding(
                 "storage-throughput-unknown",
                 "note",
@@ -77,8 +77,8 @@ def storage_throughput_low(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     architecture.
     """
     for stores, pools in _list_feeding(plan):
-        wants = dict(zip(("read", "write"), lowest_rates(pools, catalog), strict=True))
-        lowest = next(iter(tier_names(pools, catalog)), "")
+        wants = dict(zip(("read", "write"), compute_lowest_rates(pools, catalog), strict=True))
+        lowest = next(iter(list_tier_names(pools, catalog)), "")
         accelerators = sum(pool.accelerators for pool in pools)
         where = "" if len(pools) == len(plan.pools) else f" of {', '.join(pool.name for pool in pools)}"
         for side, wanted in wants.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ...catalog import Catalog, Machine
 from ...errors import Finding
@@ -14,7 +14,7 @@ from ..build.fabric.roles import (
     get_fabric_role,
     list_adapter_kinds,
 )
-from ..build.storage.clients import declared_unreached, explain_fabric_only, list_unreached_pools
+from ..build.storage.clients import explain_fabric_only, list_unreached_pool_names, list_unreached_pools
 from ..model.plan import FabricPlan, Plan, PoolPlan
 from ..model.storage import ServerGroup
 from .rebuild import TrialBudget, add_fabrics, assign_working, explain_untried, find_working, replan
@@ -30,7 +30,7 @@ def storage_disconnected(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for machine in dict.fromkeys(group.machine.name for group in groups):
             own = [group for group in groups if group.machine.name == machine]
             yield _build_unwired_finding(plan, catalog, index, own)
-        joined = {service.name for fabric in switched if fabric.role != "management" for service in fabric.services}
+        joined = _list_connected_servers(fabric for fabric in switched if fabric.role != "management")
         for group in item.servers if switched and find_client_fabric(plan.spec, item.fabric) is None else ():
             if group.name not in joined:
                 yield Finding(
@@ -48,16 +48,21 @@ def _list_unwired(plan: Plan, index: int) -> list[ServerGroup]:
     """
     item = plan.storage[index]
     declared = find_client_fabric(plan.spec, item.fabric)
-    fabric = next((one for one in plan.fabrics if declared and one.name == declared.name), None)
     if declared is None:
         return []
+    fabric = next((one for one in plan.fabrics if one.name == declared.name), None)
     if fabric is None:  # no pool is on it; or it could not be built, which is a separate error
         return [] if _has_pools(plan, declared) else list(item.servers)
     if not fabric.tiers:
         return [group for group in item.servers if find_client_adapter(group.machine, declared) is None]
-    joined = {service.name for service in fabric.services} if fabric.role != "management" else set()
+    joined = set() if fabric.role == "management" else _list_connected_servers([fabric])
     lacking = [group for group in item.servers if group.name not in joined]
     return lacking if item.fabric else [group for group in lacking if group.machine.adapters]
+
+
+def _list_connected_servers(fabrics: Iterable[FabricPlan]) -> set[str]:
+    """Names of the groups of service machines with ports on any of the fabrics."""
+    return {service.name for fabric in fabrics for service in fabric.services}
 
 
 def _has_pools(plan: Plan, declared: Fabric) -> bool:
@@ -146,7 +151,9 @@ def _replace_machine(store: Storage, machine: str, groups: list[ServerGroup]) ->
 
 def _is_as_reached(spec: ClusterSpec, index: int, store: Storage) -> bool:
     """Whether all pools that reach a store still reach it with another declaration of it."""
-    return declared_unreached(_replace_store(spec, index, store), index) <= declared_unreached(spec, index)
+    return list_unreached_pool_names(_replace_store(spec, index, store), index) <= list_unreached_pool_names(
+        spec, index
+    )
 
 
 def _replace_store(spec: ClusterSpec, index: int, store: Storage) -> ClusterSpec:
@@ -222,23 +229,32 @@ def _suggest_client_changes(
             found, is_complete = assign_working(plan, alike, [fabric.name], is_wired_with, budget, added)
             added.update(found)
             untried.update(pool.name for pool in alike if not (is_complete or pool.name in found))
-    before = declared_unreached(spec, index)
-    changed: dict[str, tuple[ClusterSpec, frozenset[str]]] = {}
-    for other in _list_others(plan, fabric):
-        store = _replace_store(spec, index, spec.storage[index].model_copy(update={"fabric": other.name}))
-        left = declared_unreached(store, index)
-        if left < before:
-            changed[other.name] = store, left
-    networks = find_working(plan, changed, lambda name: _is_wired(plan, catalog, index, changed[name][0]), len(changed))
+    others = _find_other_networks(plan, catalog, index, fabric)
     suggestions: dict[str, list[str]] = {}
     for pool in unreached:
         path = f"pools[{places[pool.name]}].fabrics"
         own = [f"add {fabric.name} to {path}"] if pool.name in added else []
         if pool.name in untried:
             own = [f"try {fabric.name} in {path} (not all were tested because the plan is large)"]
-        own += [f"set storage[{index}].fabric: {name}" for name in networks if pool.name not in changed[name][1]]
+        own += [f"set storage[{index}].fabric: {name}" for name, left in others.items() if pool.name not in left]
         suggestions[pool.name] = own[:_MAX_LISTED]
     return suggestions
+
+
+def _find_other_networks(plan: Plan, catalog: Catalog, index: int, fabric: Fabric) -> dict[str, frozenset[str]]:
+    """Other networks for a store with which more pools reach it and none loses it, each tried on a plan -> the pools
+    that still do not reach it.
+    """
+    spec = plan.spec
+    before = list_unreached_pool_names(spec, index)
+    changed: dict[str, tuple[ClusterSpec, frozenset[str]]] = {}
+    for other in _list_others(plan, fabric):
+        store = _replace_store(spec, index, spec.storage[index].model_copy(update={"fabric": other.name}))
+        left = list_unreached_pool_names(store, index)
+        if left < before:
+            changed[other.name] = store, left
+    working = find_working(plan, changed, lambda name: _is_wired(plan, catalog, index, changed[name][0]), len(changed))
+    return {name: changed[name][1] for name in working}
 
 
 def _list_others(plan: Plan, fabric: Fabric) -> list[FabricPlan]:
@@ -249,25 +265,30 @@ def _list_others(plan: Plan, fabric: Fabric) -> list[FabricPlan]:
 
 def storage_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Servers with addresses of the in-band network but no port on it, although the plan has switches for it."""
-    ordinary = [fabric for fabric in plan.fabrics if fabric.role == "in-band" and fabric.tiers]
-    joined = {service.name for fabric in ordinary for service in fabric.services}
-    for index, item in enumerate(plan.storage):
+    in_band = [fabric for fabric in plan.fabrics if fabric.role == "in-band" and fabric.tiers]
+    joined = _list_connected_servers(in_band)
+    for index, item in enumerate(plan.storage) if in_band else ():
         lacking = [group for group in item.servers if group.name not in joined]
-        for machine in dict.fromkeys(group.machine.name for group in lacking) if ordinary else ():
+        for machine in dict.fromkeys(group.machine.name for group in lacking):
             groups = [group for group in lacking if group.machine.name == machine]
-            has = _format_ports(groups[0].machine)
-            key = "metadata" if all(group.role == "mds" for group in groups) else "servers"
-            declared = getattr(plan.spec.storage[index], key)
-            yield Finding(
-                "storage-in-band",
-                "warning",
-                f"storage[{index}].{key if declared else 'servers'}.machine",
-                f"{', '.join(str(group.hosts) for group in groups)} have addresses of {ordinary[0].name} "
-                f"({', '.join(str(group.addresses) for group in groups)}) and no free port for it: {machine} has "
-                + (has or "no known adapter"),
-                f"use machines with ports for it, or add those of {machine} to a catalog overlay (adapters, role: "
-                "in-band)",
-            )
+            yield _build_in_band_finding(plan, index, groups, in_band[0])
+
+
+def _build_in_band_finding(plan: Plan, index: int, groups: list[ServerGroup], network: FabricPlan) -> Finding:
+    """The finding on the groups of servers of one machine that have no port on the in-band network."""
+    machine = groups[0].machine
+    key = "metadata" if all(group.role == "mds" for group in groups) else "servers"
+    declared = getattr(plan.spec.storage[index], key)
+    return Finding(
+        "storage-in-band",
+        "warning",
+        f"storage[{index}].{key if declared else 'servers'}.machine",
+        f"{', '.join(str(group.hosts) for group in groups)} have addresses of {network.name} "
+        f"({', '.join(str(group.addresses) for group in groups)}) and no free port for it: {machine.name} has "
+        + (_format_ports(machine) or "no known adapter"),
+        f"use machines with ports for it, or add those of {machine.name} to a catalog overlay (adapters, role: "
+        "in-band)",
+    )
 
 
 CHECKS = (storage_clients, storage_in_band, storage_disconnected)

@@ -10,7 +10,7 @@ from ...spec import Fabric as Declared
 from ...spec.fabric import SubnetManager
 from ...topology import Fabric as Wiring
 from ..build.fabric.partitions import (
-    keeps_tenants_apart,
+    has_isolated_tenants,
 )
 from ..model.plan import FabricPlan, Plan
 from .rebuild import find_working, replan
@@ -42,7 +42,7 @@ def subnet_manager(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "UFM creates and stores M_Keys itself",
                 "omit it, or set subnet_manager: opensm",
             )
-        if not declared.m_key and declared.subnet_manager == "opensm" and keeps_tenants_apart(declared):
+        if not declared.m_key and declared.subnet_manager == "opensm" and has_isolated_tenants(declared):
             yield Finding(
                 "subnet-manager",
                 "warning",
@@ -113,7 +113,7 @@ def _list_smaller_pools(
         return []
     step = pool.machine.domain_nodes
 
-    def works(nodes: int) -> bool:
+    def is_enough(nodes: int) -> bool:
         pools = tuple(
             item.model_copy(update={"nodes": nodes}) if item.name == pool.name else item for item in plan.spec.pools
         )
@@ -123,7 +123,7 @@ def _list_smaller_pools(
 
     first = pool.nodes - pool.nodes % step or pool.nodes
     smaller = [first - step * number for number in range(_MOST_FEWER + 1)]
-    found = find_working(plan, [nodes for nodes in smaller if 0 < nodes < pool.nodes], works, 1)
+    found = find_working(plan, [nodes for nodes in smaller if 0 < nodes < pool.nodes], is_enough, 1)
     of_pool = f" in {pool.name}" if len(names) > 1 else ""
     return [f"with {nodes} nodes{of_pool} {switches} {'is' if switches == 1 else 'are'} enough" for nodes in found]
 

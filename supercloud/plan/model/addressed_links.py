@@ -112,17 +112,17 @@ class PoolLinks:
         """Addresses of the nodes in each subnet, in their order; empty for routed links."""
         return () if self.rails else tuple(AddressRun(item.block, self.first, len(self.hosts)) for item in self.subnets)
 
-    def address(self, node: int, port: int = 0) -> str:
+    def get_address(self, node: int, port: int = 0) -> str:
         """Address of a node's port; ports of routed links are numbered plane by plane."""
         if self.rails is None:
             return self.runs[port][node]
         plane, nic = divmod(port, self.rails.node_links.nics)
         return self.rails.build_link(self.first + node, nic, plane).address
 
-    def first_address(self, number: int) -> str:
+    def get_first_address(self, number: int) -> str:
         """Address of the first node in a subnet, which is given by its number from 0."""
         if self.rails is None:
-            return self.address(0, number)
+            return self.get_address(0, number)
         plane, side = divmod(number, self.rails.node_links.leaves_per_block)
         return self.rails.build_link(self.first, side * self.rails.node_links.nics_per_leaf, plane).address
 

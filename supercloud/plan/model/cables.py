@@ -39,12 +39,12 @@ class CableTable:
     devices: tuple[DeviceSet, ...]
     links: LinkColumns
     length: NDArray[np.float64]
-    """Metres along trays and racks; NaN where the layout does not determine it."""
+    """Meters along trays and racks; NaN where the layout does not determine it."""
     kinds: tuple[Cable, ...]
     kind_index: Ints
     """Index into ``kinds``, -1 where no cable of the catalog fits."""
     stock_length: NDArray[np.float64]
-    """Length to order, in metres; NaN where unknown."""
+    """Length to order, in meters; NaN where unknown."""
     cable_number: Ints
     """Number of the cable, from 0; links of one twin-port cable or splitter share it."""
 

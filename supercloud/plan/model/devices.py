@@ -34,7 +34,7 @@ class DeviceSet:
     racks: NDArray[np.int64]
     """Rack index in the layout, -1 where unknown."""
     heights: NDArray[np.float64]
-    """Metres above the bottom of the rack."""
+    """Meters above the bottom of the rack."""
     first_number: int = 0
     """Number of the first device within its kind, over all sets of the fabric."""
     adapters: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class DeviceSet:
     """Name of each port in the operating system: the interface of a switch, or on InfiniBand its port number; the RDMA
     device of a machine. Empty where unknown."""
     port_aliases: tuple[str, ...] = ()
-    """Name of each port as reported to neighbours by LLDP, where it differs."""
+    """Name of each port as reported to neighbors by LLDP, where it differs."""
     link_speed: Rate | None = None
     """Speed of its links, where it differs from the fabric's."""
     switch_run: SwitchRun | None = None

@@ -84,7 +84,7 @@ class CoolingPlan:
     """Declared, or computed: then a lower bound if ``overhead.missing`` is not empty."""
     is_pue_declared: bool
     wue: float | None
-    """Litres per kWh of IT energy."""
+    """Liters per kWh of IT energy."""
     cue: float | None
     """kgCO2e per kWh of IT energy."""
 

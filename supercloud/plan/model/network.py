@@ -131,7 +131,7 @@ class SwitchRun:
         return first + step * (number * self.planes + plane)
 
     def format_port_alias(self, index: int, split: int = 1, lane: int = 0) -> str:
-        """Name of a port or of an end of a split port as neighbours see it by LLDP; empty where it is the same name."""
+        """Name of a port or of an end of a split port as neighbors see it by LLDP; empty where it is the same name."""
         if self.network_os is None:
             return ""
         if lane:
@@ -204,7 +204,7 @@ class NetworksPlan:
     macs: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """(name, network) -> MAC as the user specified; network is in-band, bmc or switch."""
 
-    def joined(self, fabric: str) -> tuple[PoolLinks, ...]:
+    def list_pool_links(self, fabric: str) -> tuple[PoolLinks, ...]:
         """Return the pools of a fabric."""
         return tuple(item for item in self.nodes if item.fabric == fabric)
 

@@ -140,7 +140,7 @@ def _classify_impact(path: str, old: Any, new: Any) -> Impact:
 
 def _is_extension(old: str, new: str) -> bool:
     """Whether one list of hosts or addresses extends the other, without a renamed item."""
-    before, after = _ranges(old), _ranges(new)
+    before, after = _parse_ranges(old), _parse_ranges(new)
     both = min(len(before), len(after))
     if not both or before[: both - 1] != after[: both - 1] or before[both - 1][:2] != after[both - 1][:2]:
         return False
@@ -148,7 +148,7 @@ def _is_extension(old: str, new: str) -> bool:
     return len(shorter) == len(longer) or shorter[-1][2] <= longer[both - 1][2]
 
 
-def _ranges(text: str) -> list[tuple[str, str, int]]:
+def _parse_ranges(text: str) -> list[tuple[str, str, int]]:
     """Prefix, first number as written, and last number of each range of a list."""
     found: list[tuple[str, str, int]] = []
     for name, inner in re.findall(r"([^,\[]+)(?:\[([^\]]*)\])?", text):

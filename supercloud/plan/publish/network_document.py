@@ -145,7 +145,7 @@ def build_networks_document(plan: Plan) -> NetworksDocument | None:
         ],
         switches=[_build_switch_run(run) for run in networks.switches],
         underlays=[_build_underlay(item) for item in networks.underlays],
-        nodes=[_nodes(item) for item in networks.nodes],
+        nodes=[_build_pool_links(item) for item in networks.nodes],
         servers=[_build_server_links(item) for item in networks.servers],
         machines=[
             MachinesDocument(
@@ -153,11 +153,11 @@ def build_networks_document(plan: Plan) -> NetworksDocument | None:
             )
             for item in networks.machines
         ],
-        kubernetes=_kubernetes(plan) if plan.scheduler.kind == "kubernetes" else None,
+        kubernetes=_build_kubernetes_ranges(plan) if plan.scheduler.kind == "kubernetes" else None,
     )
 
 
-def _kubernetes(plan: Plan) -> KubernetesRangesDocument:
+def _build_kubernetes_ranges(plan: Plan) -> KubernetesRangesDocument:
     ranges = build_cluster_networks(plan)
     return KubernetesRangesDocument(
         pods=str(ranges.pods) if ranges.pods else None,
@@ -185,7 +185,7 @@ def _build_switch_run(run: SwitchRun) -> SwitchRunDocument:
     )
 
 
-def _nodes(item: PoolLinks) -> PoolLinksDocument:
+def _build_pool_links(item: PoolLinks) -> PoolLinksDocument:
     runs = [str(run) for run in item.runs]
     return PoolLinksDocument(
         name=f"{item.fabric}/{item.pool}",
@@ -193,7 +193,7 @@ def _nodes(item: PoolLinks) -> PoolLinksDocument:
             RailRunDocument(
                 name=subnet.name,
                 addresses=runs[number] if runs else None,
-                first_address=None if runs else item.first_address(number),
+                first_address=None if runs else item.get_first_address(number),
             )
             for number, subnet in enumerate(item.subnets)
         ],

@@ -51,7 +51,7 @@ def iter_moved_cables(old: Plan, new: Plan) -> Iterator[MovedCables]:
         cables, moved = _compare_node_links(common, one, two)
         if moved:
             yield MovedCables(fabric.name, "node_links", cables, moved)
-        cables, moved = _service_links(fabric, other)
+        cables, moved = _compare_service_links(fabric, other)
         if moved:
             yield MovedCables(fabric.name, "service_links", cables, moved)
         cables, moved = _compare_uplinks(fabric, other)
@@ -105,14 +105,14 @@ def _compute_leaf_ends(node_links: NodeLinks, node: Ints, nic: Ints) -> tuple[In
     return nic // node_links.nics_per_leaf + 0 * node, leaf, port
 
 
-def _service_links(before: FabricPlan, after: FabricPlan) -> tuple[int, int]:
+def _compare_service_links(before: FabricPlan, after: FabricPlan) -> tuple[int, int]:
     """Links of servers and services that exist in both, and the number of those that move."""
-    one, two = _service_ends(before), _service_ends(after)
+    one, two = _collect_service_ends(before), _collect_service_ends(after)
     both = one.keys() & two.keys()
     return len(both), sum(one[link] != two[link] for link in both)
 
 
-def _service_ends(fabric: FabricPlan) -> dict[tuple[str, int, int], tuple[int, ...]]:
+def _collect_service_ends(fabric: FabricPlan) -> dict[tuple[str, int, int], tuple[int, ...]]:
     """Service, machine and port of it -> plane, side and number of the leaf, port of that, and end of a splitter."""
     from ..build.fabric.service_links import (
         build_service_links,  # loads numpy, which planning does not need
@@ -122,12 +122,12 @@ def _service_ends(fabric: FabricPlan) -> dict[tuple[str, int, int], tuple[int, .
     if hosts is None or ends is None:
         return {}
     return {
-        (fabric.services[service].name, machine, port): (*_leaf_place(hosts, leaf), leaf_port, lane)
+        (fabric.services[service].name, machine, port): (*_locate_leaf(hosts, leaf), leaf_port, lane)
         for service, machine, port, leaf, leaf_port, lane, _ in zip(*(item.tolist() for item in ends), strict=True)
     }
 
 
-def _leaf_place(hosts: NodeLinks, leaf: int) -> tuple[int, int, int]:
+def _locate_leaf(hosts: NodeLinks, leaf: int) -> tuple[int, int, int]:
     """Plane and side of a leaf, and its number among the leaves of that side."""
     plane, local = divmod(leaf, hosts.leaves)
     if hosts.side_stride > hosts.unit_stride:
@@ -166,7 +166,7 @@ def _find_leaf_uplinks(fabric: FabricPlan) -> dict[tuple[int, int, int], dict[in
     spines = wiring.get_tier("spine").count // wiring.planes
     found: dict[tuple[int, int, int], dict[int, tuple[int, int]]] = {}
     for link in group:
-        found.setdefault(_leaf_place(hosts, link.source), {})[link.source_port] = (
+        found.setdefault(_locate_leaf(hosts, link.source), {})[link.source_port] = (
             link.target % spines,
             link.target_port,
         )

@@ -82,7 +82,7 @@ def _compare_links(one: PoolLinks, two: PoolLinks) -> Iterator[Renumbering]:
 
 
 def _list_first_nodes(links: PoolLinks) -> dict[str, str]:
-    return {item.name: links.first_address(number) for number, item in enumerate(links.subnets)}
+    return {item.name: links.get_first_address(number) for number, item in enumerate(links.subnets)}
 
 
 def _compute_addresses(links: PoolLinks, rails: RailAddresses, nodes: int) -> Ints:

@@ -88,8 +88,8 @@ class Cluster(pulumi.ComponentResource):
     """The ``id`` of the network, and the identifiers of its subnets by key."""
 
     def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        given = _parse_arguments(args)
-        plan = _resolve_plan(load_spec(args.get("spec"), given))
+        arguments = _parse_arguments(args)
+        plan = _resolve_plan(load_spec(args.get("spec"), arguments))
         cloud = plan.cloud
         if cloud is None:
             _log_warnings(plan)
@@ -103,7 +103,7 @@ class Cluster(pulumi.ComponentResource):
         _log_warnings(plan, self)
         bundles = {target: render(plan, target) for target in list_targets(plan) if target in _PUBLISHED_TARGETS}
         keep = args.get("protect")
-        self._set_outputs(build(BuildContext(name, plan, cloud, self, given, keep is None or keep, bundles)))
+        self._set_outputs(build(BuildContext(name, plan, cloud, self, arguments, keep is None or keep, bundles)))
 
     def _set_outputs(self, cluster_outputs: ClusterOutputs) -> None:
         outputs = {

@@ -7,13 +7,13 @@ pages.
 
 from __future__ import annotations
 
-from .elevation import ITEM_COLOURS, draw_elevation, draw_elevations
+from .elevation import ITEM_COLORS, draw_elevation, draw_elevations
 from .fabric import draw_fabric
 from .rack_contents import RackContents, group_by_shape
 from .svg import Picture, compute_text_width, truncate_text
 
 __all__ = [
-    "ITEM_COLOURS",
+    "ITEM_COLORS",
     "Picture",
     "RackContents",
     "truncate_text",

@@ -8,13 +8,13 @@ from ...plan.model.plan import Plan, RackItem, RackPlan
 from .rack_contents import RackContents, group_by_shape
 from .svg import Picture, truncate_text
 
-__all__ = ["ITEM_COLOURS", "UNIT_PIXELS", "draw_elevation", "draw_elevations"]
+__all__ = ["ITEM_COLORS", "UNIT_PIXELS", "draw_elevation", "draw_elevations"]
 
 UNIT_PIXELS = 12
 _WIDTH, _RULER, _TOP, _FOOT = 156, 18, 22, 20
 _ACROSS, _GAP, _CAPTION = 6, 24, 16
 
-ITEM_COLOURS = {
+ITEM_COLORS = {
     "node": "node",
     "switch": "switch",
     "nvlink-switch": "switch",
@@ -26,7 +26,7 @@ ITEM_COLOURS = {
     "cdu": "cool",
     "panel": "panel",
 }
-"""Kind of a rack item -> its colour."""
+"""Kind of a rack item -> its color."""
 
 
 def draw_elevation(contents: RackContents, rack: RackPlan) -> Picture:
@@ -59,7 +59,7 @@ def draw_elevation(contents: RackContents, rack: RackPlan) -> Picture:
 
 
 def _draw_boxes(contents: RackContents, picture: Picture, rack_item: RackItem, units: int) -> None:
-    kind, inner = ITEM_COLOURS.get(rack_item.kind, "panel"), _WIDTH - _RULER - 4
+    kind, inner = ITEM_COLORS.get(rack_item.kind, "panel"), _WIDTH - _RULER - 4
     product = contents.get_product(rack_item)
     for index in range(rack_item.count):
         low = rack_item.unit + index * rack_item.height

@@ -43,7 +43,7 @@ def draw_fabric(plan: Plan, fabric: FabricPlan) -> str:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="fd" viewBox="0 0 {_WIDTH} {height}" role="img">',
         f"<title>{escape(head)}</title>",
-        f"<style>{render_template('pictures/colours.css.j2')}{render_template('pictures/fabric.css.j2')}</style>",
+        f"<style>{render_template('pictures/colors.css.j2')}{render_template('pictures/fabric.css.j2')}</style>",
         f'<rect class="back" width="{_WIDTH}" height="{height}"/>',
         _draw_text(_EDGE, 28, head, 17, "start", is_bold=True),
         _draw_text(
@@ -130,12 +130,12 @@ def _draw_link_labels(fabric: FabricPlan, wiring: Fabric, upper: TierRow, lower:
 
 
 def _draw_margin_text(y: float, *words: str, faint: bool = False) -> Iterator[str]:
-    said = [word for word in words if word]
-    for number, word in enumerate(said):
+    lines = [word for word in words if word]
+    for number, word in enumerate(lines):
         size = min(13.0 if number == 0 and not faint else 11.5, (_MARGIN - _EDGE - 14) / (0.6 * len(word)))
         yield _draw_text(
             _EDGE,
-            y + 4 + (number - (len(said) - 1) / 2) * 16,
+            y + 4 + (number - (len(lines) - 1) / 2) * 16,
             word,
             size,
             "start",

@@ -1,4 +1,4 @@
-"""SVG as text: a few shapes, and a picture with its own colours for light and dark mode."""
+"""SVG as text: a few shapes, and a picture with its own colors for light and dark mode."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _LETTER_WIDTH = 0.56
 
 
 def compute_text_width(text: str, size: float) -> float:
-    """Compute the maximum width of a text."""
+    """Compute the maximum width of a text in pixels; ``size`` is that of the font, in pixels."""
     return len(text) * size * _LETTER_WIDTH
 
 
 def truncate_text(text: str, width: float, size: float) -> str:
-    """Truncate a text to a width, with an ellipsis."""
+    """Truncate a text to a width in pixels, with an ellipsis; ``size`` is that of the font, in pixels."""
     room = int(width / (size * _LETTER_WIDTH))
     return text if len(text) <= room else text[: max(room - 1, 0)] + "…"
 
@@ -31,7 +31,7 @@ def _format_number(value: float) -> str:
 
 @dataclass
 class Picture:
-    """Shapes in drawing order, in a box of the given size."""
+    """Shapes in drawing order, in a box of the given size. Coordinates and sizes are in pixels, from the upper left."""
 
     width: float
     height: float
@@ -48,7 +48,7 @@ class Picture:
         tooltip: str = "",
         attributes: Mapping[str, str] | None = None,
     ) -> None:
-        """Draw a box; ``css_class`` is its colour, ``attributes`` are further SVG attributes by name."""
+        """Draw a box; ``css_class`` is its color, ``attributes`` are further SVG attributes by name."""
         more = "".join(f' {name}="{escape(value)}"' for name, value in (attributes or {}).items())
         head = (
             f'<rect class="{css_class}" x="{_format_number(x)}" y="{_format_number(y)}" width="{_format_number(width)}"'
@@ -87,7 +87,7 @@ class Picture:
         self.elements.append(f'<g transform="translate({_format_number(x)} {_format_number(y)})">{inside}</g>')
 
     def render_inline(self) -> str:
-        """Render the picture for a page that already defines the colours."""
+        """Render the picture for a page that already defines the colors."""
         width, height = _format_number(self.width), _format_number(self.height)
         return (
             f'<svg class="pic" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
@@ -97,7 +97,7 @@ class Picture:
 
     def render_file(self) -> str:
         """Render the picture as a separate file."""
-        style = render_template("pictures/colours.css.j2") + render_template("pictures/picture.css.j2")
+        style = render_template("pictures/colors.css.j2") + render_template("pictures/picture.css.j2")
         ground = f'<rect class="ground" width="{_format_number(self.width)}" height="{_format_number(self.height)}"/>'
         head, _, rest = self.render_inline().partition(">")
         return f"{head}><title>{escape(self.title)}</title><style>{style}</style>{ground}{rest}\n"

@@ -35,6 +35,7 @@ class _Card:
     """Used fraction of the capacity; drawn as a bar."""
 
     def render(self) -> str:
+        """The card as HTML."""
         bar = ""
         if self.fraction is not None:
             full = " full" if self.fraction > 1 else ""

@@ -11,7 +11,7 @@ __all__ = ["draw_cooling_diagram", "draw_power_diagram"]
 
 _WIDTH, _HIGH = 940, 46
 _MOST, _FEEDS = 6, 6
-_RACK_COLOURS = {"compute": "node", "network": "switch", "storage": "server"}
+_RACK_COLORS = {"compute": "node", "network": "switch", "storage": "server"}
 _COOLING_NAMES = {"direct-liquid": "cold plates", "rear-door": "rear doors", "immersion": "baths"}
 
 
@@ -100,7 +100,7 @@ def _list_loads(plan: Plan, hall: FacilityPlan) -> list[tuple[str, str, str]]:
         name = group.pool or {"network": "switches, services", "storage": "storage servers"}.get(group.kind, group.kind)
         draws = f" of {format_rack_power(group)}" if group.power else ", power unknown"
         about = f"{format_count(group.count, 'rack')}{draws}"
-        found.append((name, about, _RACK_COLOURS.get(group.kind, "panel")))
+        found.append((name, about, _RACK_COLORS.get(group.kind, "panel")))
     named = {group.pool for group in hall.racks}
     found += [(pool.name, f"{pool.nodes:,} nodes, no rack", "node") for pool in plan.pools if pool.name not in named]
     if len(found) > _MOST:

@@ -8,7 +8,7 @@ from ..._version import __version__
 from ...plan.model.plan import Plan, RackPlan
 from ...plan.publish.cloud_summary import build_cloud_rows
 from ...primitives.templates import render_template
-from ..pictures import ITEM_COLOURS, Picture, RackContents, draw_elevation, draw_fabric
+from ..pictures import ITEM_COLORS, Picture, RackContents, draw_elevation, draw_fabric
 from . import facts, hall
 from .cost import render_cost
 from .data import build_page_data, format_script_json, list_examples
@@ -134,9 +134,9 @@ _LEGEND_NAMES = {
 
 
 def _render_legend(plan: Plan) -> str:
-    """Render the legend of the colours in the elevations."""
+    """Render the legend of the colors in the elevations."""
     used = {
-        ITEM_COLOURS.get(item.kind, "panel")
+        ITEM_COLORS.get(item.kind, "panel")
         for rack in (plan.layout.racks if plan.layout else ())
         for item in rack.items
         if item.unit > 0

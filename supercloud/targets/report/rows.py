@@ -9,7 +9,7 @@ from .names import format_power
 __all__ = ["draw_row_plan"]
 
 _LEFT, _TOP, _RIGHT = 60, 26, 96
-_RACK_COLOURS = {"compute": "node", "network": "switch", "storage": "server", "service": "manager"}
+_RACK_COLORS = {"compute": "node", "network": "switch", "storage": "server", "service": "manager"}
 _KIND_NAMES = {
     "compute": "nodes",
     "network": "switches and services",
@@ -22,7 +22,7 @@ _MANY_RACKS = 320
 
 
 def draw_row_plan(plan: Plan) -> Picture | None:
-    """Draw rows from the door; the number in a rack is its power in kW, a darker colour means more power."""
+    """Draw rows from the door; the number in a rack is its power in kW, a darker color means more power."""
     layout = plan.layout
     if layout is None or not layout.racks:
         return None
@@ -68,9 +68,9 @@ def _draw_rack(
     if rack.zone is not None:
         tip += f", cooling zone {rack.zone + 1}"
     deep = 0.35 + 0.65 * kilowatts / densest
-    colour = _RACK_COLOURS.get(rack.kind, "panel")
+    color = _RACK_COLORS.get(rack.kind, "panel")
     attributes = ({"fill-opacity": f"{deep:.2f}"} if deep < 1 else {}) | {"data-rack": rack.name}
-    picture.draw_rect(x + 1, y, cell - 2, depth, f"{colour} pick", tip, attributes)
+    picture.draw_rect(x + 1, y, cell - 2, depth, f"{color} pick", tip, attributes)
     text = f"{kilowatts:.0f}" if kilowatts >= 10 else f"{kilowatts:.1f}"
     if has_unknown_power:
         text = f"{text}+" if kilowatts else "?"
@@ -95,9 +95,9 @@ def _group_zones(racks: tuple[RackPlan, ...]) -> list[tuple[int, int, int]]:
 
 def _draw_legend(picture: Picture, racks: tuple[RackPlan, ...], foot: float, has_unknown_power: bool) -> None:
     x = float(_LEFT)
-    for kind, colour in _RACK_COLOURS.items():
+    for kind, color in _RACK_COLORS.items():
         if any(rack.kind == kind for rack in racks):
-            picture.draw_rect(x, foot - 5, 10, 10, colour)
+            picture.draw_rect(x, foot - 5, 10, 10, color)
             picture.draw_text(x + 15, foot, _KIND_NAMES[kind], "faint", 11)
             x += 15 + compute_text_width(_KIND_NAMES[kind], 11) + 16
     x, foot = float(_LEFT), foot + 18

@@ -39,7 +39,7 @@ class RailOptimized(SwitchedShape):
     ports_per_rail: int = 1
     """Ports of a node in each rail and plane."""
     rails_per_leaf: int = 1
-    """Neighbouring rails that share a leaf: a divisor of `rails`. With all on one leaf the fabric is a fat-tree."""
+    """Neighboring rails that share a leaf: a divisor of `rails`. With all on one leaf the fabric is a fat-tree."""
     pod: Literal["su", "rail"] = "su"
     """Whether a pod contains all rails of its SUs or one rail of them: then rails are joined by the core only, and with
     one SU not at all (`Fabric.has_disjoint_rails`)."""

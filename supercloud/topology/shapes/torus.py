@@ -1,4 +1,4 @@
-"""Tori: nodes (chips) linked to their neighbours along two or three axes, without switches.
+"""Tori: nodes (chips) linked to their neighbors along two or three axes, without switches.
 
 TPU v5e and v6e: 16x16; TPU v4: 16x16x16 of 4x4x4 cubes; Trainium2: 4x4 in an instance. The slices that a provider sells
 are facts of the catalog, not geometry.

@@ -148,7 +148,7 @@ def test_unlisted_states_are_unknown() -> None:
         ("ReqNodeNotAvail, UnavailableNodes:train-0001", 1, "down, drained or reserved"),
         ("BeginTime", 2, "requeued"),
         ("BeginTime", 1, "its start time has not come"),
-        ("Licenses", 1, "licences"),
+        ("Licenses", 1, "licenses"),
         ("None", 2, "it was requeued"),
         ("None", 1, ""),
     ],

@@ -97,7 +97,7 @@ def test_a_token_is_not_sent_to_an_ambiguous_host(
 @pytest.mark.parametrize("server", ["{}", "//{}", "HTTP://{}"])
 @pytest.mark.parametrize("field", [{}, {"insecure-skip-tls-verify": True}], ids=["", "insecure"])
 def test_a_token_is_not_sent_without_https(address: str, tmp_path: Path, server: str, field: dict[str, Any]) -> None:
-    """An address without a scheme is plain http to the client. 0.0.0.0 is not recognised as this machine."""
+    """An address without a scheme is plain http to the client. 0.0.0.0 is not recognized as this machine."""
     write_kubeconfig(tmp_path / "kubeconfig", server.format(address.replace("http://127.0.0.1", "0.0.0.0")), **field)
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
     for ask in (engine.require_reachable, engine.list_nodes):

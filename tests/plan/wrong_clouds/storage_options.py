@@ -139,7 +139,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-storage-fabric",
         "warning",
         "storage[0].fabric",
-        "ordinary network",
+        "not over a fabric",
         {"storage": [NFS | {"fabric": "compute"}]},
     ),
     (

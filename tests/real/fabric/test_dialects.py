@@ -32,15 +32,15 @@ fabrics:
 
 def build_facts(plan: Plan, view: SwitchView, underlay: Underlay) -> dict[str, Any]:
     """The facts of a routed switch as input for Arista's validated designs."""
-    contract = underlay.qos_policy
-    marks = contract.ecn[view.run.tier.name]
+    policy = underlay.qos_policy
+    marks = policy.ecn[view.run.tier.name]
     used = list_used_ports(plan, view.run, underlay)
     ports: dict[str, dict[str, Any]] = {
-        port: {"name": port, "mtu": contract.mtu, "service_profile": "ROCE"} for port in used
+        port: {"name": port, "mtu": policy.mtu, "service_profile": "ROCE"} for port in used
     }
     for node in view.host_ports:
         if node.split_count > 1:
-            ports[node.port] = {"name": node.port, "mtu": contract.mtu, "service_profile": "ROCE"}
+            ports[node.port] = {"name": node.port, "mtu": policy.mtu, "service_profile": "ROCE"}
         ports[node.port] |= {
             "description": f"{node.host} nic {node.nic}",
             "switchport": {"enabled": False},
@@ -110,8 +110,8 @@ def build_facts(plan: Plan, view: SwitchView, underlay: Underlay) -> dict[str, A
         "qos": {
             "map": {
                 "dscp": [
-                    f"{contract.dscp} to traffic-class {contract.priority}",
-                    f"{contract.cnp_dscp} to traffic-class {contract.cnp_priority}",
+                    f"{policy.dscp} to traffic-class {policy.priority}",
+                    f"{policy.cnp_dscp} to traffic-class {policy.cnp_priority}",
                 ]
             }
         },
@@ -124,13 +124,13 @@ def build_facts(plan: Plan, view: SwitchView, underlay: Underlay) -> dict[str, A
                 "trust": "dscp",
                 "priority_flow_control": {
                     "enabled": True,
-                    "priorities": [{"priority": contract.priority, "no_drop": True}],
+                    "priorities": [{"priority": policy.priority, "no_drop": True}],
                 },
                 "uc_tx_queues": [
                     {
-                        "id": contract.priority,
+                        "id": policy.priority,
                         "priority": "no priority",
-                        "bandwidth_percent": contract.weight,
+                        "bandwidth_percent": policy.weight,
                         "random_detect": {
                             "ecn": {
                                 "threshold": {
@@ -143,7 +143,7 @@ def build_facts(plan: Plan, view: SwitchView, underlay: Underlay) -> dict[str, A
                             }
                         },
                     },
-                    {"id": contract.cnp_priority, "priority": "priority strict"},
+                    {"id": policy.cnp_priority, "priority": "priority strict"},
                 ],
             }
         ],

@@ -19,7 +19,7 @@ import pytest
 import supercloud as sc
 from supercloud.plan.model.plan import Plan
 from supercloud.primitives.nodes import HostSet
-from supercloud.targets.site.roce.nodes import are_rails_joined
+from supercloud.targets.site.roce.nodes import has_joined_rails
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -256,7 +256,7 @@ def test_a_storage_server_is_reached_over_all_paths(which: str, request: pytest.
             here = next(link for link in rails.iter_links(node) if link.plane == end.plane)
             lab.run_in(name, "ping", "-c1", "-W2", "-I", here.address, end.address)
             lab.run_in(end.host, "ping", "-c1", "-W2", "-I", end.address, here.address)
-            if are_rails_joined(lab.underlay):  # without a source address, as storage clients connect
+            if has_joined_rails(lab.underlay):  # without a source address, as storage clients connect
                 lab.run_in(name, "ping", "-c1", "-W2", end.address)
                 lab.run_in(end.host, "ping", "-c1", "-W2", here.address)
     others = [end for end in lab.ends if end.plane == lab.ends[0].plane and end.host != lab.ends[0].host]

@@ -29,8 +29,8 @@ fabrics:
   - {name: compute, kind: roce, shape: fat-tree, switch: nvidia-sn5600, rails: 2, leaf_down: 4, leaf_up: 2, os: frr,
      services: [{name: half, count: 2, links: 1, speed: 200 Gb/s}]}
 """
-# Read when a daemon starts: a daemon that gets intervals during its start may never receive a neighbour.
-CONFIG = "configure lldp tx-interval 2\nconfigure lldp tx-hold 3\n"  # a lost neighbour expires after 6 s
+# Read when a daemon starts: a daemon that gets intervals during its start may never receive a neighbor.
+CONFIG = "configure lldp tx-interval 2\nconfigure lldp tx-hold 3\n"  # a lost neighbor expires after 6 s
 FORMS = {"plain": (), "json": ("-f", "json"), "json0": ("-f", "json0"), "keyvalue": ("-f", "keyvalue")}
 End = tuple[str, str]
 
@@ -103,7 +103,7 @@ class Wires:
         return run("lldpcli", "-u", f"{self.folder}/{name}.sock", *words, check=False)
 
     def write_answers(self, form: str) -> Path:
-        """Write the neighbours of every switch, one file per switch."""
+        """Write the neighbors of every switch, one file per switch."""
         place = self.folder / form
         place.mkdir(exist_ok=True)
         for name in self.switches:
@@ -111,7 +111,7 @@ class Wires:
         return place
 
     def list_wrong_neighbors(self, wires: dict[End, End]) -> list[str]:
-        """Ports of switches that do not have exactly the expected neighbour."""
+        """Ports of switches that do not have exactly the expected neighbor."""
         wrong = []
         heard = {name: self.ask(name, "-f", "keyvalue", "show", "neighbors") for name in self.switches}
         for one, other in wires.items():
@@ -152,7 +152,7 @@ def verify_each_form(wires: Wires) -> list[VerificationResult]:
 
 
 def test_a_correct_fabric_has_no_differences_and_faults_are_found(wires: Wires) -> None:
-    wait_until_right("all neighbours are known", lambda: wires.list_wrong_neighbors(wires.links)[:3])
+    wait_until_right("all neighbors are known", lambda: wires.list_wrong_neighbors(wires.links)[:3])
     for answer in verify_each_form(wires):
         assert answer.differences == () and answer.checked == answer.links == len(wires.links)
     there = dict(wires.links)
@@ -168,7 +168,7 @@ def test_a_correct_fabric_has_no_differences_and_faults_are_found(wires: Wires) 
         wires.join(one, there[one])
         wires.join(other, there[other])
     del there[up]
-    wait_until_right("all changed neighbours are known", lambda: wires.list_wrong_neighbors(there)[:3])
+    wait_until_right("all changed neighbors are known", lambda: wires.list_wrong_neighbors(there)[:3])
     found = verify_each_form(wires)
     for answer in found:
         assert [item.kind for item in answer.differences] == ["swapped", "swapped", "missing"], answer.differences

@@ -43,7 +43,7 @@ def start_lab(folder: Path) -> Iterator[Lab]:
 
 
 def label_nodes(lab: Lab, folder: Path) -> str:
-    """Run the labelling job twice as its service account; the output of the first run."""
+    """Run the labeling job twice as its service account; the output of the first run."""
     for item in select_kind(list_bundle_objects(BUNDLE), "ConfigMap").values():
         if item["metadata"]["namespace"] == "supercloud-system":
             for name, text in item["data"].items():

@@ -1,4 +1,4 @@
-"""Nodes that KWOK simulates, and the behaviour of their pods, which depends on the words of their command.
+"""Nodes that KWOK simulates, and the behavior of their pods, which depends on the words of their command.
 
 ``sleep N`` runs N seconds, ``exit N`` ends with that code, ``echo …`` prints; any other command completes at once.
 """

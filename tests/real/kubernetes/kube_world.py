@@ -95,7 +95,7 @@ class World:
         self.lab.close()
 
     def apply(self) -> None:
-        """Apply what install.sh applies after the charts, and run the labelling job once."""
+        """Apply what install.sh applies after the charts, and run the labeling job once."""
         for folder in _APPLIED:
             self.lab.apply(*self._iter_objects(folder))
         give_channels(self.lab, self.plan)

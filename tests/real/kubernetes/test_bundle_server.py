@@ -58,8 +58,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def labelled(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The output of the labelling job, run as its service account."""
+def labeled(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The output of the labeling job, run as its service account."""
     return label_nodes(lab, tmp_path_factory.mktemp("labels"))
 
 
@@ -187,8 +187,8 @@ def _find_active(item: Json) -> Json | None:
     return item if any(found["type"] == "Active" and found["status"] == "True" for found in conditions) else None
 
 
-def test_nodes_get_their_labels_and_taints(lab: Lab, labelled: str) -> None:
-    assert labelled == f"{len(HOSTS)} nodes changed, 0 failed"
+def test_nodes_get_their_labels_and_taints(lab: Lab, labeled: str) -> None:
+    assert labeled == f"{len(HOSTS)} nodes changed, 0 failed"
     nodes = {item["metadata"]["name"]: item for item in lab.api.iter_items("/api/v1/nodes")}
     topology = build_topology(PLAN, PLAN.pools[0])
     for level in topology.levels:
@@ -199,7 +199,7 @@ def test_nodes_get_their_labels_and_taints(lab: Lab, labelled: str) -> None:
         assert {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"} in node["spec"]["taints"]
 
 
-def test_a_gang_is_placed_within_one_unit(lab: Lab, labelled: str) -> None:
+def test_a_gang_is_placed_within_one_unit(lab: Lab, labeled: str) -> None:
     """All pods run within one unit, for which labels, taints, topology, flavor, quota and queues must match."""
     lab.api.post("/apis/batch/v1/namespaces/llm/jobs", build_job("near", 32, "su"))
     pods = lab.wait_until(lambda: list_running(lab, 32))
@@ -210,7 +210,7 @@ def test_a_gang_is_placed_within_one_unit(lab: Lab, labelled: str) -> None:
     lab.wait_until(lambda: not list(lab.api.iter_items("/api/v1/namespaces/llm/pods")))
 
 
-def test_a_gang_larger_than_a_unit_waits(lab: Lab, labelled: str) -> None:
+def test_a_gang_larger_than_a_unit_waits(lab: Lab, labeled: str) -> None:
     lab.api.post("/apis/batch/v1/namespaces/llm/jobs", build_job("far", 33, "su"))
     try:
         said = lab.wait_until(lambda: find_wait_reason(lab, "far"))
@@ -266,7 +266,7 @@ def test_the_highest_priority_is_kept(lab: Lab) -> None:
 
 @pytest.fixture
 def limited(lab: Lab) -> Iterator[int]:
-    """The tenant vision with a time limit of its jobs in seconds, as labelled for a declared ``max_time``."""
+    """The tenant vision with a time limit of its jobs in seconds, as labeled for a declared ``max_time``."""
     space, key, longest = "/api/v1/namespaces/vision", "supercloud.dev/longest-seconds", 3600
     lab.api.patch(space, {"metadata": {"labels": {key: str(longest)}}})
     try:
@@ -291,7 +291,7 @@ def test_a_pod_without_a_job_has_the_limits_of_jobs(lab: Lab, limited: int) -> N
         assert reason in get_refusal(lab, pod), pod
 
 
-def test_pods_of_an_admitted_job_need_no_limit_of_their_own(lab: Lab, labelled: str, limited: int) -> None:
+def test_pods_of_an_admitted_job_need_no_limit_of_their_own(lab: Lab, labeled: str, limited: int) -> None:
     """The controller of the job creates them and Kueue changes them, although pods without a job would be refused."""
     key = "kueue.x-k8s.io/max-exec-time-seconds"
     job = build_job("child", 1)

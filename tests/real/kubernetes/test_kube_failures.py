@@ -1,4 +1,4 @@
-"""The end and restart of jobs: exit codes, lost nodes, time limits, cancelling, arrays; with a real control plane."""
+"""The end and restart of jobs: exit codes, lost nodes, time limits, canceling, arrays; with a real control plane."""
 
 from __future__ import annotations
 

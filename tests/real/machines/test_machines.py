@@ -97,7 +97,7 @@ def test_machines_reach_each_other_and_run_separate_units(machines: Machines, on
 
 def test_commands_run_as_a_user_with_variables_and_input(one: Machine) -> None:
     one.run("useradd --create-home ada")
-    done = one.run('echo "$USER $HOME $PWD $COLOUR"; cat', user="ada", env={"COLOUR": "blue"}, input="in\n")
+    done = one.run('echo "$USER $HOME $PWD $COLOR"; cat', user="ada", env={"COLOR": "blue"}, input="in\n")
     assert done.stdout == "ada /home/ada /home/ada blue\nin\n"
     with pytest.raises(MachineError, match="exit code 3: exit 3"):
         one.run("exit 3")

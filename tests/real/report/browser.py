@@ -74,8 +74,8 @@ class Browser:
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone
         )
 
-    def set_colours(self, scheme: str, media: str = "") -> None:
-        """Set the colour scheme (light or dark) and the medium (screen or print)."""
+    def set_colors(self, scheme: str, media: str = "") -> None:
+        """Set the color scheme (light or dark) and the medium (screen or print)."""
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.run_devtools("Emulation.setEmulatedMedia", media=media, features=features)
 

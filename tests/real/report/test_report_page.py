@@ -41,7 +41,7 @@ def test_text_is_legible(
     browser: Browser, pages: dict[str, Path], name: str, scheme: str, screen: str, tmp_path: Path
 ) -> None:
     browser.set_size(*SCREENS[screen], phone=screen == "phone")
-    browser.set_colours(scheme)
+    browser.set_colors(scheme)
     browser.open(pages[name])
     assert browser.read_log() == []
     width = browser.run("return document.documentElement.scrollWidth")
@@ -51,7 +51,7 @@ def test_text_is_legible(
         browser.run("window.supercloud.showRow(arguments[0])", row)
         assert browser.run(OVERLAPS) == []
     ground, ink = browser.run("const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]")
-    light = [sum(int(part) for part in colour[4:-1].split(",")) for colour in (ground, ink)]
+    light = [sum(int(part) for part in color[4:-1].split(",")) for color in (ground, ink)]
     assert (light[0] > light[1]) == (scheme == "light") and abs(light[0] - light[1]) > 450
     browser.save_picture(tmp_path / f"{name}-{screen}-{scheme}.png")
 
@@ -170,7 +170,7 @@ def test_the_printed_report_is_complete(
     browser: Browser, pages: dict[str, Path], plans: dict[str, Plan], name: str, tmp_path: Path
 ) -> None:
     browser.set_size(1280, 800)
-    browser.set_colours("light")
+    browser.set_colors("light")
     browser.open(pages[name])
     browser.save_pdf(tmp_path / "report.pdf")
     from subprocess import run
@@ -184,7 +184,7 @@ def test_the_printed_report_is_complete(
         assert word in text
     browser.set_size(1000, 1400)
     browser.run("window.supercloud.showAll()")
-    browser.set_colours("light", media="print")
+    browser.set_colors("light", media="print")
     assert browser.run(OVERLAPS) == []
     assert browser.run("return getComputedStyle(document.querySelector('nav')).display") == "none"
-    browser.set_colours("light")
+    browser.set_colors("light")

@@ -164,7 +164,7 @@ def test_the_job_of_a_lost_instance_runs_again(lab: CloudLab) -> None:
     wait_job(lab, number, "RUNNING")
     (victim,) = lab.list_instances(SPOT)
     lab.run(f"touch /lab/cloud/groups/{SPOT}/instances/{victim}/end; echo 0 >/lab/cloud/groups/{SPOT}/size")
-    lab.wait_for("it is noticed", lambda: f"its instance {victim} is gone" in lab.read_scaler_log())
+    lab.wait_for("it is noticed", lambda: f"instance {victim} ended" in lab.read_scaler_log())
     wait_job(lab, number, "PENDING")
     lab.run(f"scontrol update JobId={number} StartTime=now")
     wait_job(lab, number, "RUNNING")

@@ -258,7 +258,7 @@ def test_licences_are_held_while_a_job_runs(jobs: Jobs, lab: Lab) -> None:
     text = "{name: licensed, command: [sleep, '600'], tenant: llm, licenses: {solver: 2}}"
     first, second = submit_each(jobs, text, SLURM).values()
     lab.wait_for("one runs", lambda: jobs.get_record(first)["state"] == "RUNNING", interval=0.5)
-    lab.wait_for("one waits", lambda: "licences" in jobs.get_record(second)["reason"], interval=0.5)
+    lab.wait_for("one waits", lambda: "licenses" in jobs.get_record(second)["reason"], interval=0.5)
     assert get_job(lab, jobs.get_record(second)["ref"])["Licenses"] == "solver:2"
     for number in (first, second):
         lab.run_supercloud("cancel", str(number))

@@ -85,7 +85,7 @@ print(sorted(number for number, _ in found), tasks)
 def test_licences_and_a_deadline_reach_slurm(jobs: Jobs, lab: Lab) -> None:
     text = "{name: held, command: [sleep, '600'], tenant: llm, licenses: {solver: 2}, deadline: 2 h, time_limit: 1 h}"
     one, two = jobs.submit(text, *VIA), jobs.submit(text, *VIA)
-    lab.wait_for("one waits", lambda: "licences" in jobs.get_record(two)["reason"], interval=0.5)
+    lab.wait_for("one waits", lambda: "licenses" in jobs.get_record(two)["reason"], interval=0.5)
     shown = get_job(lab, jobs.get_record(one)["ref"])
     assert shown["Licenses"] == "solver:2"
     left = int(lab.run(["date", "-d", shown["Deadline"], "+%s"]).stdout) - time.time()

@@ -101,7 +101,7 @@ def test_a_job_on_the_torus_is_a_box_of_the_plan(nodes: int, nvl72: Declared, la
     assert places == set(itertools.product(*axes)), "not a box: Slurm numbers the coordinates in another order"
     for length, axis in zip(nvl72.get_locality("torus3d").dims, axes, strict=True):
         gaps = sum((after - before) % length != 1 for before, after in zip(axis, axis[1:] + axis[:1], strict=True))
-        assert len(axis) == 1 or gaps <= 1, f"{axis} are not neighbours"
+        assert len(axis) == 1 or gaps <= 1, f"{axis} are not neighbors"
 
 
 def test_a_job_that_is_not_a_box_is_refused(lab: Lab) -> None:

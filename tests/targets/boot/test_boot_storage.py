@@ -133,11 +133,11 @@ def test_another_source_runs_the_install_program_again(server: BootMachine) -> N
 @pytest.mark.slow
 def test_a_failed_install_program_runs_again_at_the_next_start(server: BootMachine) -> None:
     program = server.cloud / "software/weka/install.sh"
-    program.write_text(PROGRAM + 'echo; echo "no licence for $SUPERCLOUD_TOKEN"; exit 7\n')
+    program.write_text(PROGRAM + 'echo; echo "no license for $SUPERCLOUD_TOKEN"; exit 7\n')
     done = server.begin()
     assert done.returncode == 1
     assert (
-        "FAILED install: the program of s3://software/weka/install.sh exited with 7: no licence for ***"
+        "FAILED install: the program of s3://software/weka/install.sh exited with 7: no license for ***"
         in read_boot_log(server)
     )
     assert "enable -q supercloud-boot" in server.calls("systemctl")

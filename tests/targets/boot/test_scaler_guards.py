@@ -129,7 +129,7 @@ def test_an_instance_that_cannot_be_terminated_is_retried(scaler: Scaler) -> Non
     scaler.nodes(train_0001="ALLOCATED+CLOUD", train_0002="IDLE+CLOUD+POWERING_DOWN")
     for _ in range(2):
         assert scaler.scale("pass") == ["terminate train-spot i-2"] and scaler.record("train-0002") == "train-spot i-2"
-    assert "instance i-2 of train-spot cannot be ended; trying again" in scaler.log
+    assert "instance i-2 of train-spot cannot be terminated; retried in the next pass" in scaler.log
 
 
 def test_a_group_that_cannot_be_resized_does_not_stop_the_others(scaler: Scaler) -> None:
@@ -163,7 +163,7 @@ def test_an_instance_without_a_name_is_terminated(scaler: Scaler) -> None:
     scaler.nodes(**{f"train_000{number}": "ALLOCATED+CLOUD" for number in range(1, 9)})
     scaler.group("train-spot", 1, "i-9 10.0.0.9")
     assert scaler.scale("pass") == ["terminate train-spot i-9"]
-    assert "train-spot: no name is left for instance i-9: ended" in scaler.log
+    assert "train-spot: no free node name for instance i-9, which is terminated" in scaler.log
 
 
 @pytest.mark.parametrize("broken", ["hostnames", "cloud-nodes.conf"])
@@ -200,13 +200,13 @@ def test_instances_of_unknown_domains_get_no_names(scaler: Scaler) -> None:
     scaler.group("train-spot", 2, "i-1 10.0.0.1", "i-2 10.0.0.2")
     scaler.provide(FAILS.format("domains"))
     assert [line for line in scaler.scale("pass") if line.startswith("scontrol")] == []
-    assert "train-spot: the cloud does not say which domain instances are in" in scaler.log
+    assert "train-spot: the cloud does not report the domains of instances" in scaler.log
 
 
 def test_a_missing_scontrol_is_an_unresponsive_slurm(scaler: Scaler) -> None:
     join_two(scaler)
     scaler.fake("scontrol", "exit 127")
-    assert scaler.scale("pass") == [] and "slurmctld does not answer: " in scaler.log
+    assert scaler.scale("pass") == [] and "slurmctld does not respond: " in scaler.log
 
 
 def test_the_loop_continues_while_slurm_is_unresponsive(scaler: Scaler) -> None:
@@ -215,7 +215,7 @@ def test_the_loop_continues_while_slurm_is_unresponsive(scaler: Scaler) -> None:
     scaler.nodes(train_0001=UP)
     loop = scaler.begin_call("loop", SCALE_EVERY="0.05")
     try:
-        wait_for(lambda: scaler.log.count("does not answer") > 1)
+        wait_for(lambda: scaler.log.count("does not respond") > 1)
         fresh = scaler.bin / "fresh"
         fresh.write_text(known)
         fresh.chmod(0o755)

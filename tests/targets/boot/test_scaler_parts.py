@@ -204,7 +204,7 @@ def test_a_slurm_without_nodes_is_a_valid_answer(scontrol: Path, text: str) -> N
 
 def test_an_unresponsive_slurm_is_an_error(scontrol: Path) -> None:
     write_program(scontrol, "scontrol", "echo slurm_load_node error >&2; exit 1")
-    with pytest.raises(UnavailableError, match="slurmctld does not answer: slurm_load_node error"):
+    with pytest.raises(UnavailableError, match="slurmctld does not respond: slurm_load_node error"):
         list_nodes()
     with pytest.raises(UnavailableError):
         fold_hosts(["a", "b"])
@@ -236,7 +236,7 @@ def test_errors_of_provider_functions_are_distinguished(cloud: Cloud, tmp_path: 
     answer = tmp_path / "answer"
     answer.write_text("echo half; echo why >&2; return 1")
     for ask in (cloud.list_instances, cloud.get_size):
-        with pytest.raises(UnavailableError, match="g: the cloud does not answer"):
+        with pytest.raises(UnavailableError, match="g: the cloud does not respond"):
             ask("g")
     assert cloud.get_domains("g") is None and cloud.find_refusal("g", 1) is None and not cloud.terminate("g", "i")
     with pytest.raises(ResizeError, match="half\nwhy") as refused:

@@ -64,7 +64,7 @@ def test_a_missing_instance_frees_its_node(scaler: Scaler) -> None:
     scaler.group("train-spot", 1, "i-2 10.0.0.2")
     did = scaler.scale("pass")
     assert did == [
-        "scontrol update NodeName=train-0001 State=DOWN Reason=instance i-1 is gone",
+        "scontrol update NodeName=train-0001 State=DOWN Reason=instance i-1 ended",
         "scontrol update NodeName=train-0001 State=POWER_DOWN_FORCE",
         f"scontrol update NodeName=train-0001 NodeAddr=train-0001 Topology={OFF}",
     ]
@@ -108,7 +108,7 @@ def test_an_immediate_refusal_uses_the_next_group(scaler: Scaler) -> None:
     (scaler.cloud / "refuses-train-spot").touch()
     scaler.nodes(train_0001="ALLOCATED+CLOUD+POWERING_UP")
     assert scaler.scale("pass") == ["resize train-spot 1", "resize train-on-demand 1"]
-    assert "train-spot: no capacity: none left; left alone for 300 s" in scaler.log
+    assert "train-spot: no capacity: none left; retried in 300 s" in scaler.log
 
 
 def test_a_group_without_capacity_is_shrunk(scaler: Scaler) -> None:
@@ -185,7 +185,7 @@ def test_domains_keep_their_names_together(scaler: Scaler) -> None:
     domains = scaler.cloud / "domains-nvl-block"
     domains.write_text("i-1 A\ni-2 B\n")
     scaler.scale("pass")
-    assert "the domain of instance i-3 is not known yet" in scaler.log
+    assert "the domain of instance i-3 is still unknown" in scaler.log
     domains.write_text("i-1 A\ni-2 B\ni-3 B\ni-4 A\n")
     scaler.scale("pass")
     got = {f"nvl-000{number}": scaler.record(f"nvl-000{number}").split()[1] for number in range(1, 5)}
@@ -231,9 +231,9 @@ def test_the_reason_is_the_same_if_a_pass_comes_first(scaler: Scaler) -> None:
 def test_an_unresponsive_slurm_or_cloud_changes_nothing(scaler: Scaler) -> None:
     join_two(scaler)
     (scaler.cloud / "instances-train-spot").unlink()
-    assert scaler.scale("pass") == [] and "train-spot: the cloud does not answer" in scaler.log
+    assert scaler.scale("pass") == [] and "train-spot: the cloud does not respond" in scaler.log
     scaler.fake("scontrol", 'echo "Unable to contact slurm controller"; exit 1')
-    assert scaler.scale("pass") == [] and "slurmctld does not answer: Unable to contact" in scaler.log
+    assert scaler.scale("pass") == [] and "slurmctld does not respond: Unable to contact" in scaler.log
     assert scaler.record("train-0001") == "train-spot i-1"
 
 

@@ -8,7 +8,7 @@ from kube_specs import H100, VARIANTS, build_plan, list_bundle_objects, render_o
 
 from supercloud.plan.build.kubernetes.networks import build_cluster_networks
 from supercloud.targets import render
-from supercloud.targets.schedulers.kubernetes.given import require_kubernetes_spec
+from supercloud.targets.schedulers.kubernetes.accessors import require_kubernetes_spec
 from supercloud.targets.schedulers.kubernetes.tenants import BLOCKED_RANGES_ANNOTATION
 
 

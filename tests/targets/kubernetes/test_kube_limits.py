@@ -15,7 +15,7 @@ from supercloud.catalog import Catalog
 from supercloud.jobs.placement.place import Placement, Refusal, why_not
 from supercloud.plan.build.kubernetes.quota import (
     CPU,
-    bounds,
+    compute_max_resources,
     compute_node_resources,
     compute_pool_capacity,
     compute_tenant_quotas,
@@ -205,5 +205,5 @@ def test_a_tenant_without_access_to_one_pool_is_not_bound_in_the_others() -> Non
     plan = build_plan(LARGE | {"tenants": [{"name": "a"}, {"name": "b"}]})
     first, second = plan.pools
     shares = compute_tenant_quotas(replace(plan, pools=(replace(first, tenants=("b",)), second)))
-    assert bounds(shares["a"]) == {} == bounds(shares["b"])
-    assert bounds(shares["a"][:1]).get("nvidia.com/gpu") == 0
+    assert compute_max_resources(shares["a"]) == {} == compute_max_resources(shares["b"])
+    assert compute_max_resources(shares["a"][:1]).get("nvidia.com/gpu") == 0

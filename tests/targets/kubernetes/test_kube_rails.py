@@ -16,7 +16,7 @@ from supercloud.plan.build.kubernetes.quota import compute_node_resources
 from supercloud.plan.build.network.server_links import iter_server_ends
 from supercloud.primitives.addresses import AddressRun
 from supercloud.targets import render
-from supercloud.targets.schedulers.kubernetes.device_rules import ports_of
+from supercloud.targets.schedulers.kubernetes.device_rules import list_accelerator_ports
 
 H100 = {"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["compute"]}
 BOTH = [H100, H100 | {"name": "dev", "nodes": 4, "slicing": {"shards": 2}}]
@@ -175,7 +175,7 @@ def test_network_adapters_have_one_driver(changes: dict[str, Any], on_hosts: boo
 def test_jobs_request_at_most_the_ports_that_admission_allows(changes: dict[str, Any]) -> None:
     """Whatever part of a node they take; and no pool has ports that a pod without accelerators could hold."""
     plan = build_plan(changes)
-    known = {ports.name: ports for ports in ports_of(plan)}
+    known = {ports.name: ports for ports in list_accelerator_ports(plan)}
     for pool in plan.pools:
         assert {name for reach in list_attachments(plan, pool) for name in reach.resources} <= set(known)
         for count in range(1, pool.accelerators_per_node + 1):

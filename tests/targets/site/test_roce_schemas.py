@@ -42,9 +42,9 @@ def build_table(key: str, fields: dict[str, Any], **more: Any) -> dict[str, Any]
 MAP = {"type": "object", "patternProperties": {r"^\w+$": {"type": "object", "additionalProperties": DIGITS}}}
 
 
-COLOURS = {
-    f"{colour}_{key}": DIGITS
-    for colour in ("green", "yellow", "red")
+COLORS = {
+    f"{color}_{key}": DIGITS
+    for color in ("green", "yellow", "red")
     for key in ("min_threshold", "max_threshold", "drop_probability")
 }
 
@@ -106,9 +106,9 @@ SONIC = {
             r"^[a-zA-Z0-9][-a-zA-Z0-9_]{0,31}$",
             {
                 "ecn": {"enum": ["ecn_none", "ecn_green", "ecn_all"]},
-                **{f"wred_{colour}_enable": {"enum": ["true", "false"]} for colour in ("green", "yellow", "red")},
+                **{f"wred_{color}_enable": {"enum": ["true", "false"]} for color in ("green", "yellow", "red")},
             }
-            | COLOURS,
+            | COLORS,
         ),
     },
 }

@@ -204,7 +204,7 @@ def _require_supported(job: JobSpec, placement: Placement) -> None:
     if job.licenses:
         licenses = ",".join(f"{name}:{count}" for name, count in sorted(job.licenses.items()))
         raise EngineError(
-            f"job {job.name!r} needs licences ({licenses}), which the local engine does not "
+            f"job {job.name!r} needs licenses ({licenses}), which the local engine does not "
             "support; omit them, or submit it to Slurm"
         )
     real = count_real_accelerators()

@@ -17,7 +17,7 @@ _WAITING_REASONS = {
     "JobArrayTaskLimit": "its array has reached its limit of running tasks",
     "JobHeldAdmin": "held by an administrator",
     "JobHeldUser": "it is held; release it with scontrol release",
-    "Licenses": "it waits for licences in use by other jobs",
+    "Licenses": "it waits for licenses in use by other jobs",
     "NodeDown": "a node it needs is down",
     "Nodes required for job are DOWN": "nodes it needs are down, drained or reserved",
     "PartitionDown": "its partition is down",
@@ -51,7 +51,7 @@ _END_REASONS = {
 _REFUSAL_HINTS = {
     "Invalid account": "set tenant to one that you are a member of (sacctmgr show assoc user=$USER)",
     "Invalid qos": "set priority to one that your tenant may use",
-    "Invalid license": "request licences that the cluster has (scontrol show licenses)",
+    "Invalid license": "request licenses that the cluster has (scontrol show licenses)",
     "invalid partition": "run plan again: the cluster's partitions have changed",
     "Invalid partition": "run plan again: the cluster's partitions have changed",
     "Requested node configuration is not available": "no such nodes are up, or the cluster differs from its plan",

@@ -105,11 +105,11 @@ def iter_account_rows(text: str) -> list[copies.Row]:
         parts = line.split("|", 6)
         if len(parts) >= 6 and re.fullmatch(r"[0-9]{1,19}(_\S+)?", parts[0]):
             ref, state, code, start, end, reason, *comment = parts
-            put_back = state.split()[0] in _REQUEUED_STATES if state else True
+            is_requeued = state.split()[0] in _REQUEUED_STATES if state else True
             # the attempt is not in the accounts: with 0 a known attempt is kept
             status = (
                 Status(State.UNKNOWN, 0, "requeued by Slurm, not yet listed")
-                if put_back
+                if is_requeued
                 else build_status(state, reason, code, start, end, 0)
             )
             rows[ref] = (ref.partition("_")[0], status, parse_comment("".join(comment)))

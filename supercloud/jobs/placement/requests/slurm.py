@@ -21,7 +21,7 @@ class SlurmRequest:
     constraint: str = ""
     """A feature that distinguishes the pool from others of its partition."""
     licenses: str = ""
-    """Licences that it holds while it runs: ``solver:2,mesher:1``."""
+    """Licenses that it holds while it runs: ``solver:2,mesher:1``."""
     kind: Literal["slurm"] = field(default="slurm", init=False)
 
     @classmethod

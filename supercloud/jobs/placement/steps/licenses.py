@@ -1,4 +1,4 @@
-"""The licences that a job holds."""
+"""The licenses that a job holds."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _LICENSE_PATTERN = re.compile(r"([^,;:=\s]+)(?:[:=](\d+))?")
 
 
 def check_licenses(context: PlacementContext) -> StepRefusal | None:
-    """Check that the cluster has the licences: those in ``Licenses`` of its slurm.conf.
+    """Check that the cluster has the licenses: those in ``Licenses`` of its slurm.conf.
 
-    Those of a licence server (``solver@server``) are in Slurm's database, which is not part of the plan: they are
+    Those of a license server (``solver@server``) are in Slurm's database, which is not part of the plan: they are
     requested unchecked.
     """
     wanted, scheduler = context.job.licenses, context.plan.spec.scheduler
@@ -26,7 +26,7 @@ def check_licenses(context: PlacementContext) -> StepRefusal | None:
         return None
     if not isinstance(scheduler, SlurmScheduler):
         return StepRefusal(
-            f"its scheduler, {scheduler.kind}, does not support licences",
+            f"its scheduler, {scheduler.kind}, does not support licenses",
             "omit licenses, or use a Slurm cluster",
             {"licenses": None},
         )
@@ -37,11 +37,11 @@ def check_licenses(context: PlacementContext) -> StepRefusal | None:
         if name not in known:
             declare = f"declare it with scheduler.options: {{Licenses: {name}:{count}}}"
             return StepRefusal(
-                f"unknown licence {name!r}", "; ".join(filter(None, (suggest_nearest(name, known), declare)))
+                f"unknown license {name!r}", "; ".join(filter(None, (suggest_nearest(name, known), declare)))
             )
         if count > (most := int(known[name] or 1)):
             return StepRefusal(
-                f"the job needs {count} of licence {name}, the cluster has {most}",
+                f"the job needs {count} of license {name}, the cluster has {most}",
                 f"request at most {most}",
                 {"licenses": {**wanted, name: most}},
             )
@@ -49,5 +49,5 @@ def check_licenses(context: PlacementContext) -> StepRefusal | None:
 
 
 def format_licenses(job: JobSpec) -> str:
-    """The licences of a job in Slurm's notation; empty if it has none."""
+    """The licenses of a job in Slurm's notation; empty if it has none."""
     return ",".join(f"{name}:{count}" for name, count in sorted(job.licenses.items()))

@@ -8,10 +8,10 @@ from ....plan.build.kubernetes.names import format_resource_name
 from ....plan.build.kubernetes.quota import (
     CPU,
     TenantQuota,
-    bounds,
+    compute_max_resources,
     compute_pool_capacity,
     compute_tenant_quotas,
-    covered,
+    list_covered_resources,
 )
 from ....plan.model.plan import Plan
 from ..context import PlacementContext
@@ -36,12 +36,12 @@ def check_tenant_quota(context: PlacementContext, demand: NodeDemand) -> StepRef
         return None
     quotas = _get_tenant_quotas(plan).get(context.job.tenant or "")
     need = _compute_counted_amount(context, demand)
-    if quotas is None or need is None or (facts.kueue and need[0] not in covered(plan)):
+    if quotas is None or need is None or (facts.kueue and need[0] not in list_covered_resources(plan)):
         return None
     resource, amount = need
     counted = [context.pool] if facts.kueue else plan.pools
     parts = [quotas[plan.pools.index(context.pool)]] if facts.kueue else quotas
-    most = bounds(parts).get(resource)
+    most = compute_max_resources(parts).get(resource)
     if most is None or amount <= most:
         return None
     total = sum(compute_pool_capacity(pool).get(resource, 0) for pool in counted)

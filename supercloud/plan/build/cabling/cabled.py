@@ -7,7 +7,7 @@ from __future__ import annotations
 from ....topology import Fabric as Wiring
 from ...model.plan import FabricPlan, Plan
 
-__all__ = ["list_cabled_fabrics", "network_of"]
+__all__ = ["list_cabled_fabrics", "get_cable_protocol"]
 
 
 def list_cabled_fabrics(plan: Plan) -> tuple[FabricPlan, ...]:
@@ -15,6 +15,6 @@ def list_cabled_fabrics(plan: Plan) -> tuple[FabricPlan, ...]:
     return tuple(item for item in plan.fabrics if isinstance(item.wiring, Wiring) and item.tiers)
 
 
-def network_of(fabric: FabricPlan) -> str:
+def get_cable_protocol(fabric: FabricPlan) -> str:
     """Infiniband or ethernet: the protocol that cables and transceivers must support."""
     return "infiniband" if fabric.kind == "infiniband" else "ethernet"

@@ -14,13 +14,13 @@ from ...model.cables import CableTable, LinkColumns
 from ...model.devices import DeviceSet
 from ...model.plan import FabricPlan, LayoutPlan, Plan, Service
 from ..fabric.cabling_parts import CablingParts
-from .cabled import network_of
+from .cabled import get_cable_protocol
 from .ends import RACK_UNIT_HEIGHT
 
 __all__ = ["select_cables", "list_joining_cables", "find_named_cable"]
 
 Ints = NDArray[np.int64]
-Metres = NDArray[np.float64]
+Meters = NDArray[np.float64]
 
 # Default cable routes: over trays above the racks, with slack at each end to dress the cable and to pull out a machine.
 _TRAY_HEIGHT = 0.3
@@ -86,7 +86,10 @@ def _list_candidate_cables(
     links: int,
 ) -> tuple[Cable, ...]:
     """The kinds of cable that may connect two sets of devices, in the order of preference."""
-    network, service = network_of(fabric), next((item for item in fabric.services if item.name == sides[0].kind), None)
+    network, service = (
+        get_cable_protocol(fabric),
+        next((item for item in fabric.services if item.name == sides[0].kind), None),
+    )
     named = find_named_cable(declared, parts, service, sides[0].kind, sides[1].kind)
     split = service.split if service else 1
     if named is not None:
@@ -94,11 +97,11 @@ def _list_candidate_cables(
         plugs = parts.can_join(named, cage_keys[0], cage_keys[1], network, own or speed, links)
         return (named,) if plugs and (named.tails > 1 or named.split == split) else ()
     offered = parts.list_cables(cage_keys[0], cage_keys[1], network, speed, links, split)
-    if links > 1:  # fibres of a single link are also possible for several
+    if links > 1:  # fibers of a single link are also possible for several
         single = parts.list_cables(cage_keys[0], cage_keys[1], network, speed, 1, split)
-        offered += tuple(item for item in _select_media(single, ("fibre",)) if item not in offered)
+        offered += tuple(item for item in _select_media(single, ("fiber",)) if item not in offered)
     is_exit = "building" in (sides[0].kind, sides[1].kind)
-    return _select_media(offered, ("fibre",) if is_exit else _list_declared_media(declared))
+    return _select_media(offered, ("fiber",) if is_exit else _list_declared_media(declared))
 
 
 def _list_declared_media(declared: Declared) -> Sequence[str]:
@@ -148,13 +151,13 @@ def _get_uplink_speed(fabric: FabricPlan) -> Rate | None:
 
 
 def _assign_cables(
-    rows: Ints, candidates: tuple[Cable, ...], length: Metres, kinds: list[Cable], kind: Ints, stock_length: Metres
+    rows: Ints, candidates: tuple[Cable, ...], length: Meters, kinds: list[Cable], kind: Ints, stock_length: Meters
 ) -> None:
     """Select for every row the first kind of sufficient reach; without lengths an optical one, of the longest reach."""
     left = rows
     unknown = np.isnan(length[rows])
     if candidates and unknown.any():
-        likely = next((item for item in candidates if item.medium in ("aoc", "fibre")), candidates[-1])
+        likely = next((item for item in candidates if item.medium in ("aoc", "fiber")), candidates[-1])
         kind[rows[unknown]] = _ensure_kind_index(kinds, likely)
         left = rows[~unknown]
     for item in candidates:
@@ -177,7 +180,7 @@ def _ensure_kind_index(kinds: list[Cable], cable: Cable) -> int:
     return kinds.index(cable)
 
 
-def _compute_lengths(layout: LayoutPlan | None, devices: tuple[DeviceSet, ...], links: LinkColumns) -> Metres:
+def _compute_lengths(layout: LayoutPlan | None, devices: tuple[DeviceSet, ...], links: LinkColumns) -> Meters:
     """Vertical distance within a rack; else up to the tray, along the row, along the aisle, and down."""
     if layout is None or not layout.racks:
         return np.full(len(links.source), np.nan)
@@ -236,7 +239,7 @@ def _number_cables(
 ) -> Ints:
     """Cable numbers in the order of the links: one for each pair of cages, cage with tails, split port, or link."""
     target_set, target, target_port, lane = links.target_set, links.target, links.target_port, links.lane
-    whole = np.array([item.medium != "fibre" and item.links > 1 for item in kinds] + [False])[kind]
+    whole = np.array([item.medium != "fiber" and item.links > 1 for item in kinds] + [False])[kind]
     tailed = np.array([item.tails > 1 for item in kinds] + [False])[kind]
     positions = np.arange(len(kind))
     size = int(target.max(initial=0)) + 1

@@ -26,6 +26,7 @@ class _LinkEnd:
 
     @property
     def cage_key(self) -> str:
+        """Identifies the kind of cage within one fabric."""
         return f"{self.side}:{self.cage}"
 
 

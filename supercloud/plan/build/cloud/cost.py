@@ -8,7 +8,7 @@ from typing import cast
 from ....catalog import Machine, Prices
 from ....primitives.quantity import Duration, Money
 from ...model.cloud import CloudCost, CloudDatabase, CloudHost, CloudNetwork, CloudStorage, CostLine, NodeGroup
-from .given import CloudInputs
+from .inputs import CloudInputs
 
 __all__ = ["HOURS_PER_MONTH", "compute_cost", "build_cost_line"]
 

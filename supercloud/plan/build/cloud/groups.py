@@ -8,7 +8,7 @@ from ....catalog import Accelerator, Machine
 from ....spec.pool import Capacity, OnDemand, Pool
 from ...model.cloud import Interface, NodeGroup
 from ...model.plan import PoolPlan
-from .given import CloudInputs
+from .inputs import CloudInputs
 from .zones import get_capacity_zone, select_pool_zones
 
 __all__ = ["count_addresses_per_node", "build_node_groups", "format_image_key", "build_interfaces"]

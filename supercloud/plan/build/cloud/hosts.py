@@ -8,8 +8,8 @@ from ....spec.storage import StorageServers
 from ...model.cloud import CloudDatabase, CloudHost, CloudStorage
 from ..storage.designs import StorageRequirements, build_design
 from ..storage.servers import require_server_count
-from .given import CloudInputs, find_machine
 from .groups import format_image_key
+from .inputs import CloudInputs, find_machine
 
 __all__ = ["build_database", "build_hosts"]
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from ....catalog.provider import Endpoints
 from ....spec.cluster import ExistingSubnet
 from ...model.cloud import CloudNetwork, SubnetPlan
-from .given import CloudInputs
+from .inputs import CloudInputs
 
 __all__ = ["build_network", "count_usable_addresses"]
 
@@ -236,7 +236,7 @@ def _build_endpoints(inputs: CloudInputs, is_new: bool) -> Endpoints:
     rule = inputs.provider.network
     found: Endpoints = dict(rule.endpoints) if is_new else {}
     if inputs.spec.network.isolated:
-        found |= {} if is_new else rule.given_endpoints
+        found |= {} if is_new else rule.existing_endpoints
         found |= rule.closed_endpoints.get("all", {})
         found |= rule.closed_endpoints.get(inputs.spec.scheduler.kind, {})
     return dict(sorted(found.items()))

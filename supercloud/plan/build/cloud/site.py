@@ -13,9 +13,9 @@ from ...model.cloud import CloudHost, CloudNetwork, CloudPlan, CloudStorage, Nod
 from ...model.plan import PoolPlan, StoragePlan
 from ...model.problems import Problems
 from .cost import compute_cost
-from .given import CloudInputs, build_cloud_inputs
 from .groups import build_node_groups
 from .hosts import build_database, build_hosts
+from .inputs import CloudInputs, build_cloud_inputs
 from .network import build_network
 from .storage import build_storage_products, find_storage_service, select_deployment
 from .zones import count_required_zones, select_zones
@@ -34,47 +34,47 @@ def build_cloud_plan(
     problems: Problems,
 ) -> CloudPlan | None:
     """Decide about a cloud site; None on-prem, and if provider, region or zones are unknown."""
-    given = build_cloud_inputs(spec, pools, catalog, problems)
-    if given is None:
+    inputs = build_cloud_inputs(spec, pools, catalog, problems)
+    if inputs is None:
         return None
-    zones = select_zones(given, count_required_zones(given, _count_deployment_zones(given)))
+    zones = select_zones(inputs, count_required_zones(inputs, _count_deployment_zones(inputs)))
     if not zones:
         return None
-    drafts = build_node_groups(given, zones)
-    network = build_network(given, zones, _compute_address_needs(given, drafts, zones))
+    drafts = build_node_groups(inputs, zones)
+    network = build_network(inputs, zones, _compute_address_needs(inputs, drafts, zones))
     groups = tuple(replace(group, subnets=_select_subnets(network, group.zones)) for group in drafts)
     private, public = (
         _select_one_per_zone(network, zones),
         tuple(item.key for item in network.subnets if item.is_public),
     )
     fabric = any(len(group.interfaces) > 1 or group.interfaces[0].kind != "interface" for group in groups)
-    products = build_storage_products(given, storage, private, fabric)
-    hosts = build_hosts(given, private, public, products)
-    database = build_database(given, private)
-    partition = given.provider.find_partition(given.region.name)
+    products = build_storage_products(inputs, storage, private, fabric)
+    hosts = build_hosts(inputs, private, public, products)
+    database = build_database(inputs, private)
+    partition = inputs.provider.find_partition(inputs.region.name)
     return CloudPlan(
-        provider=given.provider.name,
-        region=given.region.name,
+        provider=inputs.provider.name,
+        region=inputs.region.name,
         zones=zones,
         network=network,
         groups=groups,
         hosts=hosts,
         storage=products,
-        cost=compute_cost(given, groups, hosts, products, network, database),
+        cost=compute_cost(inputs, groups, hosts, products, network, database),
         tags=dict(sorted(spec.tags.items())),
-        images=_select_images(given, groups, hosts),
+        images=_select_images(inputs, groups, hosts),
         monthly_budget=spec.budget,
         database=database,
-        impacts=given.provider.impacts,
+        impacts=inputs.provider.impacts,
         options=spec.site.own_options if isinstance(spec.site, CloudSite) else {},
-        name_rules=given.provider.names,
-        limits={name: limit.value for name, limit in given.provider.limits.items()},
+        name_rules=inputs.provider.names,
+        limits={name: limit.value for name, limit in inputs.provider.limits.items()},
         partition=partition.name if partition else "",
         principals=partition.principals if partition else {},
-        root_devices=_select_root_devices(given, groups, hosts),
-        addons=_select_addons(given, products),
-        object_scheme=given.provider.object_scheme,
-        metadata_addresses=catalog.get(MetadataService, given.provider.name).addresses,
+        root_devices=_select_root_devices(inputs, groups, hosts),
+        addons=_select_addons(inputs, products),
+        object_scheme=inputs.provider.object_scheme,
+        metadata_addresses=catalog.get(MetadataService, inputs.provider.name).addresses,
     )
 
 

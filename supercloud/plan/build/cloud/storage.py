@@ -13,7 +13,7 @@ from ....spec import Storage
 from ....spec.base import OptionValue
 from ...model.cloud import CloudInstall, CloudStorage
 from ...model.plan import StoragePlan
-from .given import CloudInputs
+from .inputs import CloudInputs
 
 __all__ = [
     "select_deployment",

@@ -6,7 +6,7 @@ from ....spec import KubernetesScheduler, SlurmScheduler
 from ....spec.cluster import ExistingSubnet
 from ....spec.pool import Capacity
 from ...model.plan import PoolPlan
-from .given import CloudInputs
+from .inputs import CloudInputs
 
 __all__ = ["select_pool_zones", "get_capacity_zone", "select_zones"]
 

@@ -52,6 +52,7 @@ def parse_guids(text: str, file: str) -> tuple[dict[str, str], list[Finding]]:
     """Device -> GUID, and contradictions: a GUID of two devices, a device with two GUIDs.
 
     The text is the output of ibnetdiscover, or lines of a name and a GUID, with ``#`` before a comment.
+    Raises :class:`InputError` for other text.
     """
     if ibnetdiscover.is_ibnetdiscover_output(text):
         data = ibnetdiscover.parse_output(text, file)

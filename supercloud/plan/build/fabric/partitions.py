@@ -32,8 +32,8 @@ __all__ = [
     "find_free_pkey",
     "has_tenant_hosts",
     "is_default_first",
-    "keeps_tenants_apart",
-    "manager_hosts",
+    "has_isolated_tenants",
+    "list_manager_hosts",
     "build_partition_rules",
     "build_partitions",
     "build_port_keys",
@@ -121,7 +121,7 @@ def has_tenant_hosts(declared: Declared) -> bool:
     return any(item.hosts for item in declared.partitions)
 
 
-def keeps_tenants_apart(declared: Declared) -> bool:
+def has_isolated_tenants(declared: Declared) -> bool:
     """Whether no node has a key that reaches nodes of another tenant: every partition lists hosts. In a partition
     without hosts all ports are full members, those of other tenants too.
     """
@@ -142,7 +142,7 @@ def list_service_hosts(service: Service) -> list[str]:
     return list(service.hosts or ()) or list_service_names(service.name, service.count)
 
 
-def manager_hosts(fabric: FabricPlan) -> list[str]:
+def list_manager_hosts(fabric: FabricPlan) -> list[str]:
     """Names of the machines of the subnet manager that the spec declares for a fabric, the master first."""
     service = next((item for item in fabric.services if item.name == f"{fabric.name}-manager"), None)
     return list_service_hosts(service) if service else []

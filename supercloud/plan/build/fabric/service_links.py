@@ -32,7 +32,7 @@ class ServiceLinks(NamedTuple):
 
 
 def build_service_links(fabric: FabricPlan) -> ServiceLinks | None:
-    """Assign the reserved ports machine by machine, so that the links of one machine are on neighbouring leaves: on the
+    """Assign the reserved ports machine by machine, so that the links of one machine are on neighboring leaves: on the
     two of a pair, or on different rails. A splitter, or a cable that occupies a cage, serves one machine per end.
 
     The ports of a service alternate between the planes. None if a fabric has no services.

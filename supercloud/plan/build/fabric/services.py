@@ -149,8 +149,8 @@ def _find_in_band_adapter(machine: Machine, fabric: Fabric, spec: ClusterSpec) -
     own = next((item for item in in_band if can_join_fabric(item, fabric.kind)), None)
     if own is None:
         return None
-    ordinary = (item for item in spec.fabrics if get_fabric_role(item) == "in-band")
-    first = next((item for item in ordinary if can_join_fabric(own, item.kind)), None)
+    networks = (item for item in spec.fabrics if get_fabric_role(item) == "in-band")
+    first = next((item for item in networks if can_join_fabric(own, item.kind)), None)
     return own if first is fabric else None
 
 

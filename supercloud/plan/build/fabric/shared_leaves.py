@@ -81,17 +81,19 @@ class SmallFabric:
 
 def has_open_leaves(fabric: Fabric, role: str) -> bool:
     """Whether the spec does not fix the number of rails per leaf."""
-    said = (fabric.su, fabric.leaf_down, fabric.leaf_up, fabric.tiers, fabric.pod, fabric.spines, fabric.joins)
+    declared = (fabric.su, fabric.leaf_down, fabric.leaf_up, fabric.tiers, fabric.pod, fabric.spines, fabric.joins)
     return (
         fabric.shape in (None, "rail-optimized")
         and role == "compute"
         and fabric.leaf_rails != 1
-        and all(item is None for item in said)
+        and all(item is None for item in declared)
     )
 
 
 def is_small(nodes: int, reference_unit: ScalableUnit | None, leaf_radix: int, oversubscription: float) -> bool:
-    """Whether nodes do not fill the scalable unit of the vendor, or of leaves with one rail each."""
+    """Whether nodes do not fill the scalable unit of the vendor, or of leaves with one rail each, at this
+    oversubscription (ports down per port up).
+    """
     return (
         nodes < reference_unit.nodes
         if reference_unit

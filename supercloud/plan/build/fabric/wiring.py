@@ -120,7 +120,7 @@ def build_with_free_ports(
         and fabric.tiers is None
         and extra_links > _count_free_ports(wiring)
     ):
-        several = _several_leaves(build)
+        several = _find_multi_leaf_wiring(build)
         if several is None:
             return wiring
         wiring, least = several
@@ -136,7 +136,7 @@ def build_with_free_ports(
     return wiring
 
 
-def _several_leaves(build: Callable[[int | None, int | None], Wiring]) -> tuple[Wiring, int] | None:
+def _find_multi_leaf_wiring(build: Callable[[int | None, int | None], Wiring]) -> tuple[Wiring, int] | None:
     """The wiring with the fewest leaves above one, and their number; None if there is none."""
     for least in range(2, _MOST_LEAVES + 1):
         try:

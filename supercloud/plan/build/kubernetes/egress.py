@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from ....primitives.addresses import Block
+from ...model.network import NetworksPlan
 from ...model.plan import Plan
 from .networks import PRIVATE_RANGES, build_cluster_networks
 
@@ -49,9 +50,12 @@ def _iter_onprem_ranges(plan: Plan) -> Iterator[tuple[str, Block]]:
     yield from (("pods", block) for block in (cluster.pods,) if block)
     yield from (("services", block) for block in (cluster.services,) if block)
     yield from (("storage", server.addresses.block) for server in plan.servers)
-    networks = plan.networks
-    if networks is None:
-        return
+    if plan.networks is not None:
+        yield from _iter_network_ranges(plan.networks)
+
+
+def _iter_network_ranges(networks: NetworksPlan) -> Iterator[tuple[str, Block]]:
+    """The subnets of the fabrics, and the addresses of BMCs, switches and servers."""
     yield from networks.address_spaces.items()
     yield from ((subnet.role, subnet.block) for subnet in networks.subnets)
     yield from (("bmc", run.addresses.block) for run in networks.bmcs)

@@ -16,6 +16,7 @@ from typing import Literal
 from ....catalog.kubernetes_service import PortPlugin
 from ....catalog.machine import Adapter
 from ....primitives.addresses import Block, compute_block_size
+from ...model.network import NetworksPlan
 from ...model.plan import FabricPlan, Plan, PoolPlan
 from ..fabric.roles import can_join_fabric
 from ..network.nccl import build_fabric_settings, find_collectives_file
@@ -122,16 +123,22 @@ def find_attachment(plan: Plan, pool: PoolPlan, fabric: FabricPlan) -> FabricAtt
         return FabricAttachment(fabric, "provider-networks", rails, has_named_ports=True)
     if fabric.kind not in _RDMA_FABRICS:
         return None
-    named = _has_named_ports(plan, adapter)
-    if fabric.kind == "roce" and adapter.model and not _has_operator_support(plan, adapter):
-        return FabricAttachment(fabric, "host", rails, named)
-    if fabric.kind == "roce" or plan.site.kind != "onprem":
-        return FabricAttachment(fabric, "shared", rails, named)
+    attachment = FabricAttachment(fabric, "shared", rails, _has_named_ports(plan, adapter))
+    if fabric.kind == "roce":
+        has_support = not adapter.model or _has_operator_support(plan, adapter)
+        return attachment if has_support else replace(attachment, mode="host")
+    if plan.site.kind != "onprem":
+        return attachment
+    return _select_port_mode(plan, pool, attachment)
+
+
+def _select_port_mode(plan: Plan, pool: PoolPlan, attachment: FabricAttachment) -> FabricAttachment:
+    """On InfiniBand on-prem: whole ports, or functions of ports if tenants share nodes, or shared ports."""
     if pool.slicing is None:
-        return FabricAttachment(fabric, "host-device", rails, named)
-    if len(plan.tenants) > 1 and named:
-        return _with_functions(plan, FabricAttachment(fabric, "sr-iov", rails, named))
-    return FabricAttachment(fabric, "shared", rails, named)
+        return replace(attachment, mode="host-device")
+    if len(plan.tenants) > 1 and attachment.has_named_ports:
+        return _with_functions(plan, replace(attachment, mode="sr-iov"))
+    return attachment
 
 
 def _has_operator_support(plan: Plan, adapter: Adapter) -> bool:
@@ -186,25 +193,37 @@ def compute_pod_blocks(plan: Plan, attachment: FabricAttachment) -> list[Block |
     adding nodes moves neither. If the ports of only some pools are distinguished, the other pools use the upper half of
     the part for whole ports.
     """
-    fabric, way = attachment.fabric, attachment.mode
-    joined = plan.networks.joined(fabric.name) if plan.networks else ()
-    nodes = compute_block_size(max((run.start + run.count for links in joined for run in links.runs), default=1))
+    if plan.networks is None:
+        return []
+    name = attachment.fabric.name
+    nodes = _count_node_addresses(plan.networks, name)
     used = sum(pool.nodes for pool, _ in _list_matching_pools(plan, attachment)) * count_addresses_per_node(
         plan, attachment
     )
-    mixed = way == "host-device" and bool(
-        _list_matching_pools(plan, replace(attachment, has_named_ports=not attachment.has_named_ports))
-    )
-    halves = 2 if plan.networks and plan.networks.list_servers(fabric.name) else 1
+    halves = 2 if plan.networks.list_servers(name) else 1
+    mixed = _has_mixed_ports(plan, attachment)
     found: list[Block | None] = []
-    for subnet in plan.networks.subnets if plan.networks else ():
-        if subnet.fabric == fabric.name and subnet.role == "rail":
-            part = subnet.block.num_addresses // halves // (4 if way == "sr-iov" else 2)
+    for subnet in plan.networks.subnets:
+        if subnet.fabric == name and subnet.role == "rail":
+            part = subnet.block.num_addresses // halves // (4 if attachment.mode == "sr-iov" else 2)
             size = part // (2 if mixed else 1)
             enough = part >= nodes and size - 2 >= used  # without network and broadcast addresses
             first = int(subnet.block.network_address) + part + (size if mixed and not attachment.has_named_ports else 0)
             found.append(IPv4Network((first, 33 - size.bit_length())) if enough else None)
     return found
+
+
+def _count_node_addresses(networks: NetworksPlan, fabric_name: str) -> int:
+    """Size of the block with the addresses of the nodes on each rail of a fabric."""
+    joined = networks.list_pool_links(fabric_name)
+    return compute_block_size(max((run.start + run.count for links in joined for run in links.runs), default=1))
+
+
+def _has_mixed_ports(plan: Plan, attachment: FabricAttachment) -> bool:
+    """Whether other pools on the fabric get whole ports that are distinguished if these are not, or the reverse."""
+    return attachment.mode == "host-device" and bool(
+        _list_matching_pools(plan, replace(attachment, has_named_ports=not attachment.has_named_ports))
+    )
 
 
 def build_nccl_environment(plan: Plan, pool: PoolPlan) -> dict[str, str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ...model.plan import Plan, PoolPlan, StoragePlan
 from ..storage.clients import is_client
-from .names import ACCELERATOR_LABEL, POOL_LABEL, mount_label
+from .names import ACCELERATOR_LABEL, POOL_LABEL, format_mount_label
 
-__all__ = ["FEATURE_PREFIX", "MACHINE_LABEL", "is_mounted", "build_pool_labels", "build_taints", "weka_stores"]
+__all__ = ["FEATURE_PREFIX", "MACHINE_LABEL", "is_mounted", "build_pool_labels", "build_taints", "list_weka_stores"]
 
 MACHINE_LABEL = "supercloud.dev/machine"
 """Node label: the catalog's name of its machine."""
@@ -39,7 +39,7 @@ def _mount_labels(plan: Plan, pool: PoolPlan) -> dict[str, str]:
     if plan.site.kind != "onprem":
         return {}
     return {
-        mount_label(item.name): str(is_client(plan, index, pool)).lower()
+        format_mount_label(item.name): str(is_client(plan, index, pool)).lower()
         for index, item in enumerate(plan.storage)
         if is_mounted(item)
     }
@@ -50,7 +50,7 @@ def is_mounted(storage: StoragePlan) -> bool:
     return bool(storage.mount) and storage.kind != "object"
 
 
-def weka_stores(plan: Plan) -> list[int]:
+def list_weka_stores(plan: Plan) -> list[int]:
     """Indices of the WEKA file systems in the plan: one provisioner of volumes serves all of them."""
     return [index for index, item in enumerate(plan.storage) if item.kind == "weka" and is_mounted(item)]
 

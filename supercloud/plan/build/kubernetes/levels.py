@@ -35,7 +35,7 @@ def build_topology_labels(plan: Plan, pool: PoolPlan) -> TopologyLabels:
     wanted = declared.levels if isinstance(declared, KubernetesScheduler) else ()
     shown = tuple(label for label in _list_cloud_labels(plan, pool) if not wanted or _strip_prefix(label) in wanted)
     facts = plan.scheduler.kubernetes
-    name = facts.topology.name if facts and facts.topology and _is_labelled(facts.topology, pool) else "nodes"
+    name = facts.topology.name if facts and facts.topology and _is_labeled(facts.topology, pool) else "nodes"
     domain = _find_domain_label(plan, pool)
     return TopologyLabels(f"{name}-domains" if domain and domain in shown else name, (*shown, HOSTNAME_LABEL))
 
@@ -71,7 +71,7 @@ def _list_cloud_labels(plan: Plan, pool: PoolPlan) -> tuple[str, ...]:
     scale-up domain from device discovery.
     """
     facts, domain = plan.scheduler.kubernetes, _find_domain_label(plan, pool)
-    topology = facts.topology if facts and facts.topology and _is_labelled(facts.topology, pool) else None
+    topology = facts.topology if facts and facts.topology and _is_labeled(facts.topology, pool) else None
     labels = list(topology.labels) if topology else []
     if domain:
         inside = labels.index(topology.single) if topology and topology.single in labels else len(labels)
@@ -105,7 +105,7 @@ def compute_label_tiers(plan: Plan) -> dict[str, int]:
     return {label: compute_tier(label) for label in within}
 
 
-def _is_labelled(topology: NodeTopology, pool: PoolPlan) -> bool:
+def _is_labeled(topology: NodeTopology, pool: PoolPlan) -> bool:
     """Whether the provider labels the nodes of a pool."""
     resource = pool.accelerator.kubernetes if pool.accelerator else None
     known = not topology.machines or pool.machine.name in topology.machines

@@ -38,7 +38,7 @@ __all__ = [
     "format_compute_domain_name",
     "format_flavor_name",
     "format_level_label",
-    "mount_label",
+    "format_mount_label",
     "format_namespace_name",
     "format_priority_class_name",
     "format_queue_name",
@@ -108,7 +108,7 @@ def format_level_label(level: str) -> str:
     return f"{_LEVEL_PREFIX}{level}"
 
 
-def mount_label(storage: str) -> str:
+def format_mount_label(storage: str) -> str:
     """Node label, "true" or "false": whether a node of an on-prem site mounts a file system."""
     return f"{_MOUNT}{storage}"
 

@@ -15,8 +15,8 @@ __all__ = [
     "MEMORY",
     "TenantQuota",
     "compute_tenant_quotas",
-    "bounds",
-    "covered",
+    "compute_max_resources",
+    "list_covered_resources",
     "compute_node_resources",
     "compute_pool_capacity",
     "split_by_fractions",
@@ -60,7 +60,7 @@ def compute_pool_capacity(pool: PoolPlan) -> dict[str, int]:
     return {name: number * nodes for name, number in compute_node_resources(pool).items()}
 
 
-def covered(plan: Plan) -> list[str]:
+def list_covered_resources(plan: Plan) -> list[str]:
     """Resources with a quota in Kueue: those known for every pool, and every kind of device."""
     known = [compute_pool_capacity(pool) for pool in plan.pools]
     everywhere = [name for name in (CPU, MEMORY) if all(name in item for item in known)]
@@ -71,7 +71,7 @@ def covered(plan: Plan) -> list[str]:
 def split_by_fractions(total: int, fractions: list[float]) -> list[int]:
     """Divide an integer by fractions into integer parts with the same sum (largest remainder method).
 
-    >>> shared_out(10, [0.7, 0.3])
+    >>> split_by_fractions(10, [0.7, 0.3])
     [7, 3]
     """
     exact = [total * fraction for fraction in fractions]
@@ -92,7 +92,7 @@ class TenantQuota:
     """Borrowing limit; a resource that is not included has none."""
 
 
-def bounds(parts: Sequence[TenantQuota]) -> dict[str, int]:
+def compute_max_resources(parts: Sequence[TenantQuota]) -> dict[str, int]:
     """Maximum resources of a tenant over several pools, nominal and borrowed; resources without a limit in one of them
     are omitted.
     """

@@ -43,23 +43,12 @@ def with_kubernetes(
     if not isinstance(declared, KubernetesScheduler):
         return scheduler
     release = _select_release(catalog, KubernetesRelease, declared.version, "scheduler.version", problems)
-    queue = declared.queue_version
-    kueue = volcano = None
-    if declared.queue == "kueue":
-        kueue = _select_release(catalog, KueueRelease, queue, "scheduler.queue_version", problems)
-    else:
-        volcano = _select_release(catalog, VolcanoRelease, queue, "scheduler.queue_version", problems)
+    kueue, volcano = _select_queue_releases(declared, catalog, problems)
     stacks = _select_device_stacks(spec.site.kind, pools, catalog)
-    onprem = spec.site.kind == "onprem"
-    service = None if onprem else _find_site_entry(catalog, KubernetesService, spec, problems)
+    service = _find_site_entry(catalog, KubernetesService, spec, problems)
     versions = {"kueue": kueue.version if kueue else "", "volcano": volcano.version if volcano else ""}
-    sets = {stack.exporter for stack in stacks.values() if stack.exporter} | {"node-exporter"}
-    if declared.queue == "kueue":
-        sets.add("kueue")
-    joined = {name for pool in pools for name in pool.fabrics}
-    kinds = {item.kind for item in spec.fabrics if item.name in joined}
+    metric_sets = _list_metric_sets(declared, stacks)
     drivers = _select_volume_drivers(spec, catalog)
-    rules = catalog.iter_entries(AlertSet)
     others = [
         *_iter_fabric_charts(spec, pools, service, catalog),
         *(item.chart for item in drivers.values() if item.chart),
@@ -70,16 +59,14 @@ def with_kubernetes(
             release=release,
             kueue=kueue,
             volcano=volcano,
-            control_plane=catalog.get(ControlPlane, "kubeadm") if onprem else None,
+            control_plane=catalog.get(ControlPlane, "kubeadm") if spec.site.kind == "onprem" else None,
             charts=tuple(_iter_charts(spec, pools, stacks, others, versions, catalog)),
             stacks=stacks,
-            topology=None if onprem else _find_site_entry(catalog, NodeTopology, spec, problems),
-            platform_ranges=None if onprem else _find_site_entry(catalog, PlatformRanges, spec, problems),
+            topology=_find_site_entry(catalog, NodeTopology, spec, problems),
+            platform_ranges=_find_site_entry(catalog, PlatformRanges, spec, problems),
             service=service,
-            metrics={name: catalog.get(MetricSet, name) for name in sorted(sets)},
-            alerts=tuple(
-                item for item in rules if item.metrics in sets and (not item.fabrics or kinds & {*item.fabrics})
-            ),
+            metrics={name: catalog.get(MetricSet, name) for name in metric_sets},
+            alerts=_select_alerts(metric_sets, spec, pools, catalog),
             nics=_select_nics(pools, catalog),
             volumes=drivers,
         ),
@@ -104,13 +91,45 @@ def _select_release(
         return None
 
 
+def _select_queue_releases(
+    declared: KubernetesScheduler, catalog: Catalog, problems: Problems
+) -> tuple[KueueRelease | None, VolcanoRelease | None]:
+    """The release of Kueue or that of Volcano, whichever the spec selects; None for the other one."""
+    path, version = "scheduler.queue_version", declared.queue_version
+    if declared.queue == "kueue":
+        return _select_release(catalog, KueueRelease, version, path, problems), None
+    return None, _select_release(catalog, VolcanoRelease, version, path, problems)
+
+
 def _find_site_entry(catalog: Catalog, model: type[_F], spec: ClusterSpec, problems: Problems) -> _F | None:
-    """The entry of the site's cloud; None if it is unknown (a problem)."""
+    """The entry of the site's cloud; None on-prem, or if it is unknown (a problem)."""
+    if spec.site.kind == "onprem":
+        return None
     try:
         return catalog.get(model, spec.site.kind)
     except UnknownNameError as error:
         problems.add_unknown_name("site.kind", error)
         return None
+
+
+def _list_metric_sets(declared: KubernetesScheduler, stacks: Mapping[str, DeviceStack]) -> list[str]:
+    """Names of the sets of metrics that the cluster's exporters have, sorted."""
+    found = {stack.exporter for stack in stacks.values() if stack.exporter} | {"node-exporter"}
+    if declared.queue == "kueue":
+        found.add("kueue")
+    return sorted(found)
+
+
+def _select_alerts(
+    metric_sets: Sequence[str], spec: ClusterSpec, pools: tuple[PoolPlan, ...], catalog: Catalog
+) -> tuple[AlertSet, ...]:
+    """The alerts on metrics that are exported, without those for kinds of fabric that no pool is on."""
+    joined = {name for pool in pools for name in pool.fabrics}
+    kinds = {item.kind for item in spec.fabrics if item.name in joined}
+    rules = catalog.iter_entries(AlertSet)
+    return tuple(
+        item for item in rules if item.metrics in metric_sets and (not item.fabrics or kinds & {*item.fabrics})
+    )
 
 
 def _select_device_stacks(site: str, pools: tuple[PoolPlan, ...], catalog: Catalog) -> Mapping[str, DeviceStack]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ...model.plan import Plan
 
-__all__ = ["AddressServer", "address_servers"]
+__all__ = ["AddressServer", "list_address_servers"]
 
 
 class AddressServer(NamedTuple):
@@ -25,7 +25,7 @@ class AddressServer(NamedTuple):
         return f"{self.name} ({self.address})"
 
 
-def address_servers(plan: Plan) -> tuple[AddressServer, ...]:
+def list_address_servers(plan: Plan) -> tuple[AddressServer, ...]:
     """Every controller with an address in a subnet of the plan, in their order; the first one is the primary."""
     subnets = plan.networks.subnets if plan.networks else ()
     found = []

@@ -73,9 +73,9 @@ def allocate_switch_blocks(inputs: BuildInputs, switched: Sequence[FabricPlan], 
     """The blocks of all fabrics with switches."""
     problems = inputs.problems
     sizes = {item.name: _compute_switch_addresses(item) for item in switched}
-    management = _carve_blocks(spaces.switches, sizes, "switches", problems)
+    management = _allocate_management_blocks(spaces.switches, sizes, "switches", problems)
     routed = {item.name: sizes[item.name] for item in switched if is_routed(item.kind, item.role)}
-    loopbacks = _carve_blocks(spaces.loopbacks, routed, "loopbacks", problems)
+    loopbacks = _allocate_management_blocks(spaces.loopbacks, routed, "loopbacks", problems)
     addressed = [item for item in switched if item.name in routed or item.kind == "infiniband"]
     rails = allocate_rail_blocks(inputs.spec, addressed, spaces.fabrics, problems)
     return SwitchBlocks(management, loopbacks, rails)
@@ -88,7 +88,7 @@ def _compute_switch_addresses(fabric: FabricPlan) -> int:
 
 def allocate_bmc_blocks(spaces: AddressSpaces, needs: Mapping[str, int], problems: Problems) -> dict[str, Block]:
     """Pool -> the block of the BMCs of its nodes."""
-    return _carve_blocks(spaces.bmcs, needs, "BMCs", problems)
+    return _allocate_management_blocks(spaces.bmcs, needs, "BMCs", problems)
 
 
 def allocate_blocks_in_turn(
@@ -127,7 +127,9 @@ def _select_network_block(declared: str | None, name: str, used: list[Block | No
         return free
 
 
-def _carve_blocks(network: Block, needs: Mapping[str, int], subject: str, problems: Problems) -> dict[str, Block]:
+def _allocate_management_blocks(
+    network: Block, needs: Mapping[str, int], subject: str, problems: Problems
+) -> dict[str, Block]:
     """A part of the management network, divided by a number of addresses for each name."""
     try:
         return allocate_blocks(str(network), needs)

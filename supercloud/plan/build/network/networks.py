@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ....catalog.contract import RoceProfile
+from ....catalog.roce_profile import RoceProfile
 from ....primitives.addresses import AddressRun, Block
 from ....primitives.nodes import HostRange
 from ....primitives.quantity import Rate

@@ -1,7 +1,7 @@
 """The first address of each pool in a subnet that pools share: an InfiniBand rail is one subnet for the whole fabric.
 
 The first pool starts at the beginning, the second in the middle, the next ones in the middle of the largest remaining
-gaps. Each pool can therefore grow up to its neighbours, a pool added after the others moves none of them, and a pool
+gaps. Each pool can therefore grow up to its neighbors, a pool added after the others moves none of them, and a pool
 moves its successors only when it grows into them: ``diff`` reports this.
 """
 

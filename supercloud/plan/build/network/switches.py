@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....catalog import NetworkOs
-from ....catalog.contract import RoceProfile
+from ....catalog.roce_profile import RoceProfile
 from ....errors import UnknownNameError
 from ....primitives.addresses import AddressRun, Block
 from ...model.network import SwitchRun

@@ -154,7 +154,7 @@ def join_switches(
             _join_peers(context, trunks, [*lowers, *uppers], tagged)
             continue
         for ends, others in ((lowers, uppers), (uppers, lowers)):
-            _bundle_links(context, trunks, ends, others, tagged)
+            _aggregate_links(context, trunks, ends, others, tagged)
 
 
 def _join_peers(
@@ -168,7 +168,7 @@ def _join_peers(
         trunks[switch].append(Trunk("peer", names, far, PEER_CHANNEL, False, tagged=tagged, lanes=lanes))
 
 
-def _bundle_links(
+def _aggregate_links(
     context: BridgeContext,
     trunks: dict[str, list[Trunk]],
     ends: Sequence[SwitchPort],

@@ -35,6 +35,6 @@ def iter_named_clients(plan: Plan) -> Iterator[tuple[str, str]]:
 
 def _iter_nodes(plan: Plan, fabric: FabricPlan) -> Iterator[tuple[str, str]]:
     assert plan.networks is not None
-    for links in plan.networks.joined(fabric.name):
+    for links in plan.networks.list_pool_links(fabric.name):
         for number, name in enumerate(links.hosts):
-            yield f"{name}-{fabric.name}", links.address(number)
+            yield f"{name}-{fabric.name}", links.get_address(number)

@@ -15,7 +15,7 @@ from .client_names import KINDS_WITH_NAMED_CLIENTS
 
 __all__ = [
     "list_client_pools",
-    "declared_unreached",
+    "list_unreached_pool_names",
     "has_service_hosts",
     "is_client",
     "select_reaching_pools",
@@ -45,7 +45,7 @@ def list_unreached_pools(plan: Plan, index: int) -> tuple[PoolPlan, ...]:
     return tuple(pool for pool in plan.pools if not is_client(plan, index, pool))
 
 
-def declared_unreached(spec: ClusterSpec, index: int) -> frozenset[str]:
+def list_unreached_pool_names(spec: ClusterSpec, index: int) -> frozenset[str]:
     """The names of the pools of a spec without a path to the store at ``index``."""
     return frozenset(pool.name for pool in spec.pools if not _is_reached(spec, index, pool.fabrics))
 
@@ -68,8 +68,8 @@ def is_client(plan: Plan, index: int, pool: PoolPlan) -> bool:
 
 def has_service_hosts(plan: Plan, index: int) -> bool:
     """Whether hosts of the in-band network other than nodes, such as login hosts, reach the servers of a store."""
-    ordinary = [item.name for item in plan.spec.fabrics if get_fabric_role(item) == "in-band"]
-    return _is_reached(plan.spec, index, ordinary)
+    in_band = [item.name for item in plan.spec.fabrics if get_fabric_role(item) == "in-band"]
+    return _is_reached(plan.spec, index, in_band)
 
 
 def _is_reached(spec: ClusterSpec, index: int, networks: Sequence[str]) -> bool:
@@ -100,7 +100,7 @@ def _has_route(spec: ClusterSpec, fabric: Fabric, networks: Sequence[str]) -> bo
 
 def _has_switches(spec: ClusterSpec, fabric: Fabric) -> bool:
     """Whether a network consists of switches that some pool is connected to: others are not cabled in the plan."""
-    return fabric.shape != "torus" and fabric.name in _joined_by_pools(_Same(spec.pools))
+    return fabric.shape != "torus" and fabric.name in _list_joined_fabrics(_Same(spec.pools))
 
 
 class _Same:
@@ -121,7 +121,7 @@ class _Same:
 
 
 @lru_cache(maxsize=4)
-def _joined_by_pools(pools: _Same) -> frozenset[str]:
+def _list_joined_fabrics(pools: _Same) -> frozenset[str]:
     """The names of the fabrics with at least one pool."""
     return frozenset(name for pool in pools.value for name in pool.fabrics)
 

@@ -39,6 +39,7 @@ class _DriveSet:
 
     @property
     def raw_capacity(self) -> Fraction:
+        """Bytes of the drives of one server together, before protection."""
         return self.size.base * self.count
 
 
@@ -76,13 +77,13 @@ def _count_protection_servers(storage: Storage, product: StorageProduct) -> int:
     """Servers required by a declared protection, with each part on a different server: a stripe with spares, or
     copies.
     """
-    said = storage.protection
+    protection = storage.protection
     if storage.kind == "storage-scale":
-        return said.copies or 0
-    if storage.kind != "weka" or not (said.data or said.parity or said.spares):
+        return protection.copies or 0
+    if storage.kind != "weka" or not (protection.data or protection.parity or protection.spares):
         return 0
-    spares = said.spares if said.spares is not None else product.spares or 0
-    return (said.data or product.data_from or 1) + (said.parity or product.parity or 0) + spares
+    spares = protection.spares if protection.spares is not None else product.spares or 0
+    return (protection.data or product.data_from or 1) + (protection.parity or product.parity or 0) + spares
 
 
 class _ServerSizer:
@@ -94,8 +95,8 @@ class _ServerSizer:
         assert storage.servers is not None
         self.declared, self.needs = storage.servers.count, requirements
         self.minimum = max(product.min_servers or 0, _count_protection_servers(storage, product))
-        said = storage.servers.throughput
-        rates = (said.read, said.write) if said else (None, None)
+        throughput = storage.servers.throughput
+        rates = (throughput.read, throughput.write) if throughput else (None, None)
         self.bound = "declared" if any(rates) else "ports" if ports else ""
         # the throughput of a server is limited by its ports
         self.read = min(filter(None, (rates[0], ports)), default=None)
@@ -116,7 +117,7 @@ class _ServerSizer:
         return -(-number // step) * step, decided
 
     def build_common_fields(self, servers: int, decided_by: str, drives: _DriveSet, usable: Fraction) -> dict[str, Any]:
-        """The fields that every design has."""
+        """The fields that every design has; ``usable`` is the capacity in bytes."""
         return {
             "servers": servers,
             "drives": drives.count,

@@ -20,7 +20,7 @@ from ..network.address_allocator import AddressAllocator
 from .clients import select_reaching_pools
 from .servers import compute_checkpoint_need, with_servers
 
-__all__ = ["PARALLEL_KINDS", "lowest_rates", "build_storage", "tier_names", "compute_tier_rates"]
+__all__ = ["PARALLEL_KINDS", "compute_lowest_rates", "build_storage", "list_tier_names", "compute_tier_rates"]
 
 # Kinds that feed accelerators: they have to meet the needs of their clients.
 PARALLEL_KINDS = ("lustre", "weka", "storage-scale")
@@ -49,7 +49,7 @@ def build_storage(
         if spec.site.kind == "onprem" and item.kind != "managed":
             floor = (read, write)
             if item.kind in PARALLEL_KINDS and read is None and write is None and _find_tier_table(clients, catalog):
-                floor = lowest_rates(clients, catalog)  # never below what its clients need
+                floor = compute_lowest_rates(clients, catalog)  # never below what its clients need
             plan = with_servers(plan, item, path, floor, find_client_fabric(spec, item.fabric), free, inputs)
         plans.append(plan)
     return tuple(plans)
@@ -102,7 +102,7 @@ def _compute_tier_throughput(
             "storage-tier",
             path,
             f"{table.name}, the reference for these pools, has no tier {tier!r}",
-            f"set tier to {' or '.join(tier_names(pools, catalog))}, or set 'throughput' instead",
+            f"set tier to {' or '.join(list_tier_names(pools, catalog))}, or set 'throughput' instead",
         )
         return None, None, ""
     read, write = compute_tier_rates(tier, pools, catalog)
@@ -121,16 +121,16 @@ def compute_tier_rates(tier: str, pools: tuple[PoolPlan, ...], catalog: Catalog)
     return (_interpolate_rate(rows, units, "read"), _interpolate_rate(rows, units, "write")) if rows else (None, None)
 
 
-def tier_names(pools: tuple[PoolPlan, ...], catalog: Catalog) -> tuple[str, ...]:
+def list_tier_names(pools: tuple[PoolPlan, ...], catalog: Catalog) -> tuple[str, ...]:
     """The tiers of the pools' reference architecture, lowest first; none without accelerators."""
     found = _find_tier_table(pools, catalog)
     known = {row.tier for row in found[0].aggregate} if found else set()
     return tuple(tier for tier in get_args(Tier) if tier in known)
 
 
-def lowest_rates(pools: tuple[PoolPlan, ...], catalog: Catalog) -> tuple[Rate | None, Rate | None]:
+def compute_lowest_rates(pools: tuple[PoolPlan, ...], catalog: Catalog) -> tuple[Rate | None, Rate | None]:
     """Read and write throughput of the lowest available tier for these pools."""
-    names = tier_names(pools, catalog)
+    names = list_tier_names(pools, catalog)
     return compute_tier_rates(names[0], pools, catalog) if names else (None, None)
 
 

@@ -9,7 +9,7 @@ from ....catalog import Catalog, Provider
 from ....errors import Finding
 from ...model.cloud import CloudHost, CloudPlan
 from ...model.plan import Plan
-from .given import iter_cloud_facts
+from .facts import iter_cloud_facts
 
 __all__ = ["cloud_access"]
 

@@ -10,7 +10,7 @@ from ....catalog.sellers import select_regions
 from ....errors import Finding, suggest_nearest
 from ...build.cloud.zones import get_capacity_zone
 from ...model.plan import Plan
-from .given import iter_cloud_facts, iter_pools
+from .facts import iter_cloud_facts, iter_pools
 
 __all__ = ["CHECKS"]
 
@@ -188,8 +188,8 @@ def cloud_capacity_zone_missing(plan: Plan, catalog: Catalog) -> Iterator[Findin
     for cloud, _, region in iter_cloud_facts(plan, catalog):
         site = plan.spec.site
         for path, declared, _ in iter_pools(plan):
-            said = declared.zones or (site.zones if site.kind != "onprem" else ())
-            if len(set(said)) == 1 or len(region.zones) == 1 or cloud.network.existing is not None:
+            zones = declared.zones or (site.zones if site.kind != "onprem" else ())
+            if len(set(zones)) == 1 or len(region.zones) == 1 or cloud.network.existing is not None:
                 continue
             for group in cloud.list_groups(declared.name):
                 way = group.capacity

@@ -9,7 +9,7 @@ from ....errors import Finding
 from ....spec import SlurmScheduler
 from ...model.cloud import CloudPlan
 from ...model.plan import Plan
-from .given import iter_cloud_facts
+from .facts import iter_cloud_facts
 
 __all__ = ["CHECKS"]
 

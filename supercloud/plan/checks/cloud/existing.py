@@ -10,7 +10,7 @@ from ....errors import Finding
 from ....spec.cluster import PASSED_IDENTIFIER, Network
 from ...model.cloud import CloudPlan, SubnetPlan
 from ...model.plan import Plan
-from .given import iter_cloud_facts
+from .facts import iter_cloud_facts
 from .storage import iter_cloud_storage
 
 __all__ = ["CHECKS"]
@@ -173,12 +173,12 @@ def _count_zones(subnets: Sequence[SubnetPlan]) -> int:
 def cloud_storage_routes(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A file system that requires a change in the user's network."""
     for path, item, _, service, deployment in iter_cloud_storage(plan, catalog):
-        if plan.cloud and plan.cloud.network.existing and deployment is not None and deployment.given:
+        if plan.cloud and plan.cloud.network.existing and deployment is not None and deployment.existing:
             yield Finding(
                 "cloud-storage-routes",
                 "warning",
                 f"{path}.deployment",
-                f"{service.name} {deployment.name} in an existing network: {deployment.given}",
+                f"{service.name} {deployment.name} in an existing network: {deployment.existing}",
                 f"use that table for the subnets of nodes, or add {item.name} to theirs by hand",
             )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ....catalog import Catalog
 from ....errors import Finding
 from ...model.plan import Plan
-from .given import iter_cloud_facts, iter_pools
+from .facts import iter_cloud_facts, iter_pools
 
 __all__ = ["CHECKS"]
 
@@ -43,7 +43,7 @@ def cloud_fabric_zones(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def cloud_fabric_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Machines with the cloud's fast fabric in a pool that has none: they communicate over the ordinary network
+    """Machines with the cloud's fast fabric in a pool that has none: they communicate over the standard network
     only.
     """
     for _, provider, _ in iter_cloud_facts(plan, catalog):

@@ -41,15 +41,15 @@ def cloud_fields(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
         return
     spec = plan.spec
-    said = [("budget", spec.budget is not None)]
-    said += _iter_declared_fields("network", spec.network, _NETWORK_FIELDS)
-    said += _iter_declared_fields("scheduler", spec.scheduler, _SCHEDULER_FIELDS)
+    declared = [("budget", spec.budget is not None)]
+    declared += _iter_declared_fields("network", spec.network, _NETWORK_FIELDS)
+    declared += _iter_declared_fields("scheduler", spec.scheduler, _SCHEDULER_FIELDS)
     for index, pool in enumerate(spec.pools):
-        said += _iter_declared_fields(f"pools[{index}]", pool, _POOL_FIELDS)
+        declared += _iter_declared_fields(f"pools[{index}]", pool, _POOL_FIELDS)
     for index, item in enumerate(spec.storage):
-        said += _iter_declared_fields(f"storage[{index}]", item, _STORAGE_FIELDS)
-    for path, is_said in said:
-        if is_said:
+        declared += _iter_declared_fields(f"storage[{index}]", item, _STORAGE_FIELDS)
+    for path, is_declared in declared:
+        if is_declared:
             yield Finding(
                 "cloud-fields",
                 "warning",
@@ -62,25 +62,25 @@ def cloud_fields(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def _iter_physical_paths(plan: Plan) -> Iterator[str]:
     """Paths of declared fields of equipment that a provider owns."""
     spec, own = plan.spec, {item.name: item.kind for item in plan.cloud.storage} if plan.cloud else {}
-    said = [
+    declared = [
         ("facility", spec.facility is not None),
         *_iter_declared_fields("network", spec.network, _ONPREM_FIELDS["network"]),
     ]
     for index, pool in enumerate(spec.pools):
-        said += _iter_declared_fields(f"pools[{index}]", pool, _ONPREM_FIELDS["pool"])
+        declared += _iter_declared_fields(f"pools[{index}]", pool, _ONPREM_FIELDS["pool"])
     for index, fabric in enumerate(spec.fabrics):
-        said += _iter_declared_fields(
+        declared += _iter_declared_fields(
             f"fabrics[{index}]", fabric, sorted(type(fabric).model_fields.keys() - {*_FABRIC_FIELDS})
         )
     for index, item in enumerate(spec.storage):
         kind = "servers" if own.get(item.name) == "servers" else "storage"
-        said += _iter_declared_fields(f"storage[{index}]", item, _ONPREM_FIELDS[kind])
+        declared += _iter_declared_fields(f"storage[{index}]", item, _ONPREM_FIELDS[kind])
     if spec.scheduler.kind == "kubernetes":
-        said += _iter_declared_fields("scheduler", spec.scheduler, ("machine",))
+        declared += _iter_declared_fields("scheduler", spec.scheduler, ("machine",))
     if spec.scheduler.kind == "slurm":
         for index, host in enumerate(spec.scheduler.controllers):
-            said += _iter_declared_fields(f"scheduler.controllers[{index}]", host, _HOST_FIELDS)
-    yield from (path for path, is_said in said if is_said)
+            declared += _iter_declared_fields(f"scheduler.controllers[{index}]", host, _HOST_FIELDS)
+    yield from (path for path, is_declared in declared if is_declared)
 
 
 def _iter_declared_fields(path: str, model: BaseModel, names: Iterable[str]) -> Iterator[tuple[str, bool]]:

@@ -10,7 +10,7 @@ from ....errors import Finding
 from ....primitives.quantity import Size
 from ...build.cloud.cost import HOURS_PER_MONTH
 from ...model.plan import Plan
-from .given import iter_cloud_facts, iter_pools
+from .facts import iter_cloud_facts, iter_pools
 
 __all__ = ["CHECKS"]
 
@@ -36,12 +36,12 @@ def cloud_arch(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     f"use an {other} machine",
                 )
         if len(nodes) > 1:
-            said = ", ".join(f"{pool} {arch}" for arch, pool in sorted(nodes.items()))
+            architectures = ", ".join(f"{pool} {arch}" for arch, pool in sorted(nodes.items()))
             yield Finding(
                 "cloud-arch",
                 "warning",
                 "pools",
-                f"pools have different instruction sets: {said}",
+                f"pools have different instruction sets: {architectures}",
                 "select a pool by feature in jobs, and build programs for each",
             )
 
@@ -112,13 +112,13 @@ def cloud_disk(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for _, provider, _ in iter_cloud_facts(plan, catalog):
         limit = provider.limits.get("disk")
         scheduler = plan.spec.scheduler
-        said = [(f"{path}.disk", declared.disk) for path, declared, _ in iter_pools(plan)]
-        said += [(f"scheduler.{name}", getattr(scheduler, name, None)) for name in ("disk", "state")]
-        said += [
+        disks = [(f"{path}.disk", declared.disk) for path, declared, _ in iter_pools(plan)]
+        disks += [(f"scheduler.{name}", getattr(scheduler, name, None)) for name in ("disk", "state")]
+        disks += [
             (f"scheduler.{name}.disk", getattr(getattr(scheduler, name, None), "disk", None))
             for name in ("login", "system")
         ]
-        for path, size in said:
+        for path, size in disks:
             if limit and size is not None and size.to("GiB") > limit.value:
                 yield Finding(
                     "cloud-disk",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ....catalog import Catalog
 from ....errors import Finding
 from ...model.plan import Plan
-from .given import iter_cloud_facts
+from .facts import iter_cloud_facts
 
 __all__ = ["CHECKS"]
 

@@ -11,7 +11,7 @@ from ....catalog.storage_service import Deployment
 from ....errors import Finding
 from ...build.storage.mounts import is_reserved, normalize_mount
 from ...model.plan import Plan
-from .given import iter_cloud_facts, iter_pools
+from .facts import iter_cloud_facts, iter_pools
 from .storage import iter_cloud_storage
 
 __all__ = ["CHECKS"]

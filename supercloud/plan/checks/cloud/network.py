@@ -12,7 +12,7 @@ from ...build.cloud.site import SERVICE_ADDRESSES
 from ...model.cloud import CloudPlan
 from ...model.plan import Plan
 from .access import cloud_access
-from .given import iter_cloud_facts
+from .facts import iter_cloud_facts
 from .rules import count_security_rules
 
 __all__ = ["CHECKS"]

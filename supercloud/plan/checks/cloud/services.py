@@ -9,7 +9,7 @@ from ....catalog import Catalog, Provider
 from ....errors import Finding
 from ...build.kubernetes.labels import build_taints
 from ...model.plan import Plan
-from .given import iter_cloud_facts, iter_pools
+from .facts import iter_cloud_facts, iter_pools
 from .storage import iter_cloud_storage
 
 __all__ = ["CHECKS"]
@@ -36,12 +36,12 @@ def cloud_isolation(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """An isolated network in a region without known private endpoints."""
     for cloud, provider, region in iter_cloud_facts(plan, catalog):
         partition = provider.find_partition(region.name)
-        if cloud.network.is_isolated and partition is not None and partition.closed is not None:
+        if cloud.network.is_isolated and partition is not None and partition.isolated is not None:
             yield Finding(
                 "cloud-isolation",
                 "error",
                 "network.isolated",
-                f"isolated networks are not available in {region.name}: {partition.closed}",
+                f"isolated networks are not available in {region.name}: {partition.isolated}",
                 "omit 'isolated', or use an existing network that has its endpoints",
             )
 

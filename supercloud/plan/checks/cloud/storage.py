@@ -13,7 +13,7 @@ from ....spec import Storage
 from ...build.cloud.storage import can_use_fabric, find_size_step, format_rate, select_deployment, select_size
 from ...model.cloud import CloudStorage
 from ...model.plan import Plan
-from .given import iter_cloud_facts
+from .facts import iter_cloud_facts
 
 __all__ = ["CHECKS", "StorageFacts", "iter_cloud_storage"]
 
@@ -187,7 +187,7 @@ def cloud_storage_rule(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for rule in service.option_rules:
             if not rule.is_met({**product.options, "linked": item.import_from is not None}):
                 continue
-            said = ", ".join(
+            options = ", ".join(
                 "import_from" if name == "linked" else f"{name} {value}" for name, value in rule.when.items()
             )
             place = f"{path}.options.{rule.needs or rule.without or next(iter(rule.when))}"
@@ -198,7 +198,7 @@ def cloud_storage_rule(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-storage-rule",
                     "error",
                     place,
-                    f"{service.name} with {said}: {has} ({rule.why})",
+                    f"{service.name} with {options}: {has} ({rule.why})",
                     f"set {rule.needs} to a number",
                 )
             elif rule.without and rule.without in item.options:
@@ -206,7 +206,7 @@ def cloud_storage_rule(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-storage-rule",
                     "error",
                     place,
-                    f"{service.name} with {said} does not support {rule.without}: {rule.why}",
+                    f"{service.name} with {options} does not support {rule.without}: {rule.why}",
                     "omit it",
                 )
             elif not rule.needs and not rule.without:
@@ -214,7 +214,7 @@ def cloud_storage_rule(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-storage-rule",
                     "error",
                     place,
-                    f"{service.name} does not support {said} together: {rule.why}",
+                    f"{service.name} does not support {options} together: {rule.why}",
                     "change one of them",
                 )
 
@@ -234,7 +234,7 @@ def cloud_storage_fabric(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cloud-storage-fabric",
                 "warning",
                 f"{path}.fabric",
-                f"{service.name} is reached over the ordinary network only",
+                f"clients reach {service.name} over the network of the cloud, not over a fabric",
                 "omit it",
             )
 
@@ -263,15 +263,15 @@ def _check_fabric_rule(
         )
     elif step is not None and size is not None and not can_use_fabric(rule, product.per_tib, size):
         more = _format_gib(step * -(-size.base // step.base))
-        said = (
+        mismatch = (
             f"sizes with {rule.kind} at {format_rate(product.per_tib)} per TiB must be multiples of "
             f"{_format_gib(step)}, not {_format_gib(size)}"
         )
         if asked:
             suggestion = f"set capacity: {more}, or omit {place.rpartition('.')[2]}"
-            yield Finding("cloud-storage-fabric", "error", place, said, suggestion)
+            yield Finding("cloud-storage-fabric", "error", place, mismatch, suggestion)
         elif asked is None and rule.option in product.options and size > step:
-            problem = f"{said}: it is accessed without {rule.kind}"
+            problem = f"{mismatch}: it is accessed without {rule.kind}"
             yield Finding("cloud-storage-fabric", "note", f"{path}.capacity", problem, f"set {more}")
 
 

@@ -1,15 +1,15 @@
-"""The scaler: a program of the controller that makes the groups of the cloud what Slurm wants them to be.
+"""The scaler: a program on the controller that resizes the groups of the cloud to what Slurm requests.
 
 ``python3 scaler resume|suspend|fail NODES``, ``python3 scaler pass`` and ``python3 scaler loop``.
 
-Nothing is remembered but which instance has which node's name (a file for each node on the protected disk): every pass
-compares the states of Slurm's nodes with the instances that exist, and does what is missing. So a pass can be cut
-short, run twice, or run after a restart of slurmctld or of the machine. Slurm calls the program when nodes are to come
-or go; the loop runs a pass every few seconds as well, because instances start, fail and end at times of their own. The
-log is ``/var/log/slurm/scale.log``.
+Its only state is the instance of each node name (a file for each node on the protected disk): every pass compares the
+states of Slurm's nodes with the instances that exist, and does what is missing. A pass can therefore be interrupted,
+run twice, or run after a restart of slurmctld or of the machine. Slurm calls the program to resume and suspend nodes;
+the loop also runs a pass every few seconds, because instances start, fail and end at any time. The log is
+``/var/log/slurm/scale.log``.
 
-This folder is part of the boot bundle as it stands here: no value is put into it. The values are in ``scale.json``
-beside it (:mod:`.settings`), the calls of the cloud are the functions of the provider's shell file (:mod:`.cloud`).
-It runs on the Python of the controller's image, so it imports the standard library only and keeps to what Python 3.9
-has, the version of Amazon Linux 2023 and of Red Hat Enterprise Linux 9.
+This folder is copied to the boot bundle unchanged. Its values are in ``scale.json`` next to it (:mod:`.settings`), and
+the cloud is called by functions of the provider's shell file (:mod:`.cloud`). It runs on the Python of the controller's
+image: it imports the standard library only and runs on Python 3.9, the version of Amazon Linux 2023 and Red Hat
+Enterprise Linux 9.
 """

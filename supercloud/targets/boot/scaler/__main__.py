@@ -8,6 +8,6 @@ import sys
 
 if __name__ == "__main__":
     _here = os.path.dirname(os.path.realpath(__file__))
-    sys.dont_write_bytecode = True  # root lays this folder down, and the program runs as another user
+    sys.dont_write_bytecode = True  # root installs this folder, and the program runs as another user
     sys.path[0] = os.path.dirname(_here)
     sys.exit(importlib.import_module(os.path.basename(_here) + ".program").main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""Steps of a pass that resize groups: until every node that Slurm wants has an instance on its way."""
+"""Steps of a pass that resize groups: until every node that Slurm requests has a pending instance."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["compute_growth", "grow_groups", "shrink_refused"]
 
 
 def shrink_refused(view: ClusterView, memory: Memory, cloud: Cloud, journal: Journal) -> None:
-    """Shrink groups whose instances do not come to what they have, and leave them alone for a while.
+    """Shrink groups whose instances the cloud could not start to the instances that exist, and skip them for a while.
 
-    Clouds accept a size and find out later that they have no instances; as long as the group has that size, its
-    instances count as on their way and no other group is asked.
+    Clouds accept a size and detect later that they have no capacity; as long as the group has that size, its missing
+    instances count as pending and no other group is tried.
     """
     for group in view.settings.groups:
         present = len(view.instances[group.key])
@@ -34,7 +34,7 @@ def shrink_refused(view: ClusterView, memory: Memory, cloud: Cloud, journal: Jou
 
 
 def grow_groups(view: ClusterView, memory: Memory, cloud: Cloud, journal: Journal) -> None:
-    """Resize the groups of each pool, in their order, until every node that Slurm wants has an instance on its way."""
+    """Resize the groups of each pool, in their order, until every node that Slurm requests has a pending instance."""
     for pool in view.settings.list_pools():
         groups = view.settings.list_groups(pool)
         missing = len(view.list_waiting(pool)) - sum(view.count_pending(group) for group in groups)
@@ -42,16 +42,16 @@ def grow_groups(view: ClusterView, memory: Memory, cloud: Cloud, journal: Journa
             if missing > 0 and not memory.is_full(group.key, view.settings.capacity_retry):
                 missing -= _grow(group, missing, view, memory, cloud, journal)
         if missing > 0:
-            journal.write(f"{pool}: no group has capacity for {missing} nodes now")
+            journal.write(f"{pool}: no group has capacity for {missing} further nodes")
 
 
 def compute_growth(group: Group, size: int, missing: int) -> int:
-    """Instances that a group is to have more.
+    """The number of instances to add to a group: whole domains, up to its maximum.
 
     Args:
-        group: The group: whole domains come at once, and it has its most.
-        size: Instances that it is to have now.
-        missing: Nodes that need one.
+        group: The group.
+        size: Its present size, in instances.
+        missing: Nodes without an instance.
     """
     step = group.domain_instances
     more = -(-missing // step) * step
@@ -59,12 +59,12 @@ def compute_growth(group: Group, size: int, missing: int) -> int:
 
 
 def _grow(group: Group, missing: int, view: ClusterView, memory: Memory, cloud: Cloud, journal: Journal) -> int:
-    """Make a group larger; the instances that it gets more, 0 where it is refused."""
+    """Resize a group; the number of added instances, 0 if the cloud refuses."""
     more = compute_growth(group, view.sizes[group.key], missing)
     if not more:
         return 0
     size = view.sizes[group.key] + more
-    memory.mark_asked(group.key)  # before: a refusal may come at once
+    memory.mark_asked(group.key)  # before the call: a refusal may be immediate
     try:
         cloud.resize(group.key, size)
     except NoCapacityError as error:
@@ -73,12 +73,12 @@ def _grow(group: Group, missing: int, view: ClusterView, memory: Memory, cloud: 
     except ResizeError as error:
         journal.write(f"{group.key}: cannot be resized: {error}")
         return 0
-    journal.write(f"{group.key}: {more} more, {size} in all")
+    journal.write(f"{group.key}: resized by {more} to {size} instances")
     view.sizes[group.key] = size
     return more
 
 
 def _mark_full(group: Group, reason: str, view: ClusterView, memory: Memory, journal: Journal) -> None:
-    said = reason or "the cloud gives no reason"
-    journal.write(f"{group.key}: no capacity: {said}; left alone for {view.settings.capacity_retry:g} s")
+    why = reason or "the cloud gives no reason"
+    journal.write(f"{group.key}: no capacity: {why}; retried in {view.settings.capacity_retry:g} s")
     memory.mark_full(group.key)

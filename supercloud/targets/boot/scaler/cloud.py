@@ -1,7 +1,7 @@
-"""The cloud, as the provider's functions reach it.
+"""Calls of the provider's functions.
 
 ``cloud.sh`` is the only part that differs between clouds. The boot script is in shell and calls the same functions, so
-they stay in shell, one file for each cloud; ``supercloud/targets/boot`` documents each.
+they are in shell, one file for each cloud; ``supercloud/targets/boot`` documents each.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .commands import Output, UnavailableError, run_command
 __all__ = ["Cloud", "Instance", "NoCapacityError", "ResizeError"]
 
 _NO_CAPACITY = 3
-"""Exit code of ``cloud_resize`` where the cloud has no more instances of this kind."""
+"""Exit code of ``cloud_resize`` if the cloud has no more instances of this kind."""
 _CALL = """
 set -euo pipefail
 root=$1
@@ -22,16 +22,16 @@ source "$root/etc/supercloud/env"
 source "$root/opt/supercloud/cloud.sh"
 "$@" || exit $?
 """
-"""Arguments come as arguments: none becomes a part of the program. ``||`` because the provider's functions test the
-exit codes that matter themselves, and were written for a caller that tests theirs (``set -e`` has no effect there)."""
+"""Values are passed as arguments and never become part of the program. ``||`` because the provider's functions test
+their exit codes themselves and are written for a caller that tests theirs (``set -e`` has no effect there)."""
 
 
 class Instance(NamedTuple):
-    """An instance that starts or runs."""
+    """An instance that is starting or running."""
 
     id: str
     address: str
-    """Empty while it has none."""
+    """Empty until it has one."""
 
 
 class ResizeError(Exception):
@@ -49,27 +49,27 @@ class Cloud:
         self._root = root
 
     def list_instances(self, group: str) -> list[Instance]:
-        """Instances of a group that start or run.
+        """Instances of a group that are starting or running.
 
         Raises:
-            UnavailableError: The cloud does not answer. A group without instances is not the same.
+            UnavailableError: The cloud does not respond. A group without instances is not an error.
         """
-        rows = [line.split() for line in self._ask(group, "cloud_instances").splitlines() if line.strip()]
+        rows = [line.split() for line in self._query(group, "cloud_instances").splitlines() if line.strip()]
         return [Instance(row[0], row[1] if len(row) > 1 and row[1] != "-" else "") for row in rows]
 
     def get_size(self, group: str) -> int:
-        """How many instances a group is to have; 0 where the cloud does not have the group.
+        """The requested number of instances of a group; 0 if the group does not exist.
 
         Raises:
-            UnavailableError: The cloud does not answer, or not with a number.
+            UnavailableError: The cloud does not respond, or not with a number.
         """
-        text = self._ask(group, "cloud_size").strip()
+        text = self._query(group, "cloud_size").strip()
         if text and not text.isdecimal():
             raise UnavailableError(f"{group}: the cloud answers with the size {text!r}")
         return int(text or 0)
 
     def get_domains(self, group: str) -> dict[str, str] | None:
-        """The scale-up domain of each instance whose domain is known; None where the cloud does not answer."""
+        """The scale-up domain of each instance whose domain is known; None if the cloud does not respond."""
         done = self._call("cloud_domains", group)
         if done.code != 0:
             return None
@@ -77,34 +77,34 @@ class Cloud:
         return {row[0]: row[1] for row in rows if len(row) > 1}
 
     def find_refusal(self, group: str, since: int) -> str | None:
-        """Why the cloud could not start instances of a group; None where it could.
+        """Why the cloud could not start instances of a group; None if it could.
 
         Args:
             group: Key of the group.
-            since: Seconds since the epoch: what the cloud refused before does not count.
+            since: Seconds since the epoch; earlier refusals are ignored.
         """
         done = self._call("cloud_refused", group, str(since))
         return done.text if done.code == 0 else None
 
     def resize(self, group: str, size: int) -> None:
-        """Give a group another size.
+        """Change the size of a group.
 
         Raises:
             NoCapacityError: The cloud has no more instances of this kind.
-            ResizeError: It was refused for another reason, or the cloud does not answer.
+            ResizeError: It was refused for another reason, or the cloud does not respond.
         """
         done = self._call("cloud_resize", group, str(size), with_errors=True)
         if done.code != 0:
             raise (NoCapacityError if done.code == _NO_CAPACITY else ResizeError)(done.text)
 
     def terminate(self, group: str, instance: str) -> bool:
-        """End an instance, so that nothing takes its place; false where that failed."""
+        """Terminate an instance without a replacement; returns whether it succeeded."""
         return self._call("cloud_terminate", group, instance).code == 0
 
-    def _ask(self, group: str, function: str) -> str:
+    def _query(self, group: str, function: str) -> str:
         done = self._call(function, group)
         if done.code != 0:
-            raise UnavailableError(f"{group}: the cloud does not answer")
+            raise UnavailableError(f"{group}: the cloud does not respond")
         return done.text
 
     def _call(self, function: str, *arguments: str, with_errors: bool = False) -> Output:

@@ -1,4 +1,4 @@
-"""What all parts of the scaler share: running a command, the log, and the error that ends a pass."""
+"""Common parts of the scaler: running a command, the log, and the error that ends a pass."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["Journal", "Output", "UnavailableError", "run_command"]
 
 
 class UnavailableError(Exception):
-    """Slurm, the cloud or a file gave no answer.
+    """Slurm or the cloud did not respond, or a file cannot be read.
 
-    What is not known is not acted on: the pass ends, and the next one asks again.
+    The pass ends, as nothing is changed by incomplete information; the next one tries again.
     """
 
 
 class Output(NamedTuple):
-    """How a command ended, and what it wrote."""
+    """Exit code and output of a command."""
 
     code: int
     text: str
@@ -30,12 +30,12 @@ def run_command(command: Sequence[str], *, with_errors: bool = False) -> Output:
 
     Args:
         command: Program and arguments; no shell reads them.
-        with_errors: Whether the text has what the command writes to stderr too. Otherwise that goes where the stderr of
-            this program goes: the journal of the unit, or slurmctld's log.
+        with_errors: Whether the output includes stderr. Otherwise stderr is that of this program: the journal of the
+            unit, or slurmctld's log.
 
     Returns:
-        Exit code, and text without the line ends at its end. A program that cannot be started has the code 127, as in
-        a shell.
+        Exit code, and output without trailing newlines. A program that cannot be started has the code 127, as in a
+        shell.
     """
     try:
         done = subprocess.run(
@@ -45,8 +45,8 @@ def run_command(command: Sequence[str], *, with_errors: bool = False) -> Output:
             stderr=subprocess.STDOUT if with_errors else None,
             encoding="utf-8",
             errors="surrogateescape",
-            # Only the lock is inheritable (Memory.hold_lock): should this program be killed, the lock is held until the
-            # call of the cloud that it began has ended.
+            # Only the lock is inheritable (Memory.hold_lock): if this program is killed, the lock is held until its
+            # call of the cloud has ended.
             close_fds=False,
             check=False,
         )
@@ -56,17 +56,17 @@ def run_command(command: Sequence[str], *, with_errors: bool = False) -> Output:
 
 
 class Journal:
-    """The scaler's log: a line of text with the time in UTC."""
+    """The scaler's log: lines with the time in UTC."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def write(self, text: str) -> None:
-        """Append a line. The file is opened for each, so that it can be rotated."""
+        """Append a line. The file is opened for each line, so that it can be rotated."""
         self.append(time.strftime("%Y-%m-%dT%H:%M:%SZ ", time.gmtime()) + text)
 
     def append(self, text: str) -> None:
-        """Append what a command has written."""
+        """Append the output of a command."""
         if text:
             with self._path.open("a", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(text + "\n")

@@ -1,4 +1,4 @@
-"""Steps of a pass that end instances: of nodes that are off, and what to do where an instance has ended by itself."""
+"""Steps of a pass that terminate instances of nodes that are powered down, and handle instances that ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["end_instances", "is_leaving", "mark_failed", "mark_vanished"]
 
 
 def mark_vanished(view: ClusterView, memory: Memory, journal: Journal) -> None:
-    """Free the names of instances that are gone although Slurm did not ask: reclaimed, replaced, ended by hand."""
+    """Release the names of instances that ended without a request of Slurm: reclaimed, replaced, terminated by hand."""
     present = {item.id for group in view.instances.values() for item in group}
     for node, record in list(view.records.items()):
         if record.instance in present:
@@ -22,50 +22,52 @@ def mark_vanished(view: ClusterView, memory: Memory, journal: Journal) -> None:
         memory.forget_record(node)
         state = view.get_state(node)
         if "POWERING_UP" in state:
-            # Slurm still waits for the node: this or a later pass gives it another instance
-            journal.write(f"{node}: its instance {record.instance} is gone before it joined")
+            # Slurm still waits for the node: this or a later pass assigns another instance
+            journal.write(f"{node}: instance {record.instance} ended before it joined")
         elif "POWERED_DOWN" in state or "POWERING_DOWN" in state:
             reset_node(view, node, journal)
         elif state:
-            _power_down(view, node, record.instance, journal)
+            _set_powered_down(view, node, record.instance, journal)
 
 
-def _power_down(view: ClusterView, node: str, instance: str, journal: Journal) -> None:
-    """Set down a node whose instance is gone, so that Slurm requeues what ran there and does not wait for it."""
-    journal.write(f"{node}: its instance {instance} is gone; its jobs are requeued")
-    if not update_node(node, "State=DOWN", f"Reason=instance {instance} is gone"):
+def _set_powered_down(view: ClusterView, node: str, instance: str, journal: Journal) -> None:
+    """Set a node whose instance ended to DOWN, so that Slurm requeues its jobs and does not wait for it."""
+    journal.write(f"{node}: instance {instance} ended; its jobs are requeued")
+    if not update_node(node, "State=DOWN", f"Reason=instance {instance} ended"):
         return
-    # a node that is down is not powered down by itself
+    # Slurm does not power down nodes that are DOWN
     update_node(node, "State=POWER_DOWN_FORCE")
     view.set_slurm(node, "DOWN+POWERED_DOWN", view.slurm[node].topology)
     reset_node(view, node, journal)
 
 
 def is_leaving(state: str) -> bool:
-    """Whether the instance of a node in this state is to end: Slurm powers the node down, or no longer has it.
+    """Whether the instance of a node in this state must end: Slurm powers the node down, or no longer has it.
 
-    A node that is powered up again at once is in both states.
+    A node that is powered up again immediately has both states.
     """
     return not state or (("POWERED_DOWN" in state or "POWERING_DOWN" in state) and "POWERING_UP" not in state)
 
 
 def end_instances(view: ClusterView, memory: Memory, cloud: Cloud, journal: Journal) -> None:
-    """End exactly the instances of nodes that Slurm has powered down, or that did not join.
+    """Terminate the instances of nodes that Slurm has powered down, or that did not join.
 
-    The record of an instance that cannot be ended stays, so that the next pass tries again.
+    The record of an instance that cannot be terminated is kept, so that the next pass tries again.
     """
     for node, record in list(view.records.items()):
         state = view.get_state(node)
         if not is_leaving(state):
             continue
         if state.startswith("DOWN") and not memory.has_failed(node):
-            # Slurm sets a node down that did not join, then calls this program with "fail". Where a pass is first, what
-            # it leaves here is all that "fail" can say of the instance.
+            # Slurm sets a node that did not join to DOWN, then calls this program with "fail". If a pass comes first,
+            # "fail" knows the instance only from this file.
             memory.write_failed(node, f"{record.instance} of {record.group}")
         if not cloud.terminate(record.group, record.instance):
-            journal.write(f"{node}: instance {record.instance} of {record.group} cannot be ended; trying again")
+            journal.write(
+                f"{node}: instance {record.instance} of {record.group} cannot be terminated; retried in the next pass"
+            )
             continue
-        journal.write(f"{node}: instance {record.instance} of {record.group} ended")
+        journal.write(f"{node}: instance {record.instance} of {record.group} terminated")
         del view.records[node]
         memory.forget_record(node)
         view.remove_instance(record.group, record.instance)
@@ -73,7 +75,7 @@ def end_instances(view: ClusterView, memory: Memory, cloud: Cloud, journal: Jour
 
 
 def mark_failed(node: str, memory: Memory, journal: Journal) -> None:
-    """Say why a node is down that did not join in time; Slurm itself says "ResumeTimeout reached" only."""
+    """Set the reason of a node that did not join in time: Slurm's own reason is only "ResumeTimeout reached"."""
     instance = memory.describe_instance(node)
     reason = "the cloud gave no instance in time"
     if instance:

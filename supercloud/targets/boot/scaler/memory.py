@@ -1,12 +1,12 @@
-"""What the scaler remembers between passes: small files on the protected disk, and the lock.
+"""The state between passes: small files on the protected disk, and the lock.
 
 =================  ====================================================================================================
 ``nodes/NODE``     ``GROUP INSTANCE``: the instance that has this node's name
-``asked/GROUP``    its time is when the group was last given a size: refusals of the cloud count from then on
+``asked/GROUP``    its time is when the group was last resized: earlier refusals of the cloud are ignored
 ``full/GROUP``     its time is when the group had no capacity
-``failed/NODE``    its time is when the node did not join; its text, until Slurm calls ``fail``, the instance it had
+``failed/NODE``    its time is when the node did not join; its text, until Slurm calls ``fail``, its instance
 ``kept``           the nodes that a release of Slurm cannot keep running at run time, as reported in the log
-``lock``           held by whoever runs a pass
+``lock``           held during a pass
 =================  ====================================================================================================
 """
 
@@ -38,10 +38,9 @@ class Memory:
 
     @contextmanager
     def hold_lock(self) -> Iterator[None]:
-        """Wait until no other pass runs, whoever began it (Slurm or the loop), and let none begin.
+        """Wait until no other pass of Slurm or the loop runs, and prevent others from starting.
 
-        The lock belongs to the open file and not to this process, and children have it too. It is gone with the last of
-        them, however they end.
+        The lock belongs to the open file, which child processes inherit: it is released when the last of them ends.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self._folder / "lock", os.O_WRONLY | os.O_CREAT, 0o644)
@@ -53,15 +52,14 @@ class Memory:
             os.close(descriptor)
 
     def prepare(self) -> None:
-        """Make the folders."""
+        """Create the folders."""
         for name in ("nodes", "asked", "full", "failed"):
             (self._folder / name).mkdir(parents=True, exist_ok=True)
 
     def read_records(self) -> dict[str, Record]:
         """Node -> the instance that has its name.
 
-        A file without an instance, as damage may leave it, gives a record without one: the node is then treated as one
-        whose instance is gone.
+        A damaged file gives a record without an instance: the node is handled as one whose instance ended.
         """
         found: dict[str, Record] = {}
         for path in _list_files(self._folder / "nodes"):
@@ -70,7 +68,7 @@ class Memory:
         return found
 
     def write_record(self, node: str, record: Record) -> None:
-        """Remember the instance of a node: the whole line or none, also when the power fails."""
+        """Record the instance of a node, atomically also after a power failure."""
         fresh = self._folder / "nodes" / f".{node}"
         with fresh.open("w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(f"{record.group} {record.instance}\n")
@@ -79,29 +77,26 @@ class Memory:
         fresh.replace(self._folder / "nodes" / node)
 
     def forget_record(self, node: str) -> None:
-        """The node has no instance any more."""
+        """Delete the record of a node that has no instance any more."""
         (self._folder / "nodes" / node).unlink(missing_ok=True)
 
     def mark_asked(self, group: str) -> None:
-        """The group is given a size now."""
+        """Record that the group is resized now."""
         (self._folder / "asked" / group).touch()
 
     def get_asked_since(self, group: str) -> int:
-        """When the group was last given a size, in seconds since the epoch.
-
-        A size that it was made with, or was given by hand, has no such time: what is refused counts from now on.
-        """
+        """When the group was last resized by the scaler, in seconds since the epoch; now, if it never was."""
         path = self._folder / "asked" / group
         if not path.exists():
             path.touch()
         return int(path.stat().st_mtime)
 
     def mark_full(self, group: str) -> None:
-        """The group has no capacity now."""
+        """Record that the group has no capacity now."""
         (self._folder / "full" / group).touch()
 
     def is_full(self, group: str, seconds: float) -> bool:
-        """Whether the group had no capacity less than so many seconds ago; longer ago is forgotten."""
+        """Whether the group had no capacity within the last ``seconds``; older records are deleted."""
         path = self._folder / "full" / group
         if not path.exists():
             return False
@@ -111,25 +106,25 @@ class Memory:
         return False
 
     def write_failed(self, node: str, instance: str = "") -> None:
-        """The node did not join now; ``instance`` is what is to be said of the one that it had."""
+        """Record that the node did not join; ``instance`` describes its instance."""
         (self._folder / "failed").mkdir(parents=True, exist_ok=True)
         text = f"{instance}\n" if instance else ""
         (self._folder / "failed" / node).write_text(text, encoding="utf-8", errors="surrogateescape")
 
     def has_failed(self, node: str) -> bool:
-        """Whether it is remembered that the node did not join."""
+        """Whether it is recorded that the node did not join."""
         return (self._folder / "failed" / node).exists()
 
     def forget_failed(self, node: str) -> None:
-        """The node has joined, or may be tried again."""
+        """Delete the record of a node that has joined, or may be retried."""
         (self._folder / "failed" / node).unlink(missing_ok=True)
 
     def list_failed(self, seconds: float) -> list[str]:
-        """Nodes that did not join, at least so many seconds ago."""
+        """Nodes that did not join, at least ``seconds`` ago."""
         return [path.name for path in _list_files(self._folder / "failed") if _get_age(path) >= seconds]
 
     def describe_instance(self, node: str) -> str:
-        """``INSTANCE of GROUP`` for a node that did not join; empty where the cloud gave none."""
+        """``INSTANCE of GROUP`` for a node that did not join; empty if it had no instance."""
         record = self._folder / "nodes" / node
         if record.exists():
             words = record.read_text(encoding="utf-8", errors="surrogateescape").split()
@@ -138,20 +133,20 @@ class Memory:
         return left.read_text(encoding="utf-8", errors="surrogateescape").strip() if left.exists() else ""
 
     def read_kept(self) -> str:
-        """Nodes of which the log says that Slurm cannot be told to keep them on."""
+        """Nodes that the log reports as powered down by Slurm although they should stay on."""
         path = self._folder / "kept"
         return path.read_text(encoding="utf-8").strip() if path.exists() else ""
 
     def write_kept(self, hosts: str) -> None:
-        """Remember that the log says so."""
+        """Record that the log reports them."""
         (self._folder / "kept").write_text(f"{hosts}\n", encoding="utf-8")
 
 
 def _list_files(folder: Path) -> list[Path]:
-    """Files without those that are being written, which begin with a dot."""
+    """The files, without incomplete ones, whose names start with a dot."""
     return [path for path in sorted(folder.glob("*")) if not path.name.startswith(".")] if folder.is_dir() else []
 
 
 def _get_age(path: Path) -> float:
-    """Seconds since the file was changed, in whole ones as its time may be rounded."""
+    """Whole seconds since the file was changed: its time may be rounded."""
     return int(time.time()) - int(path.stat().st_mtime)

@@ -1,4 +1,4 @@
-"""The step of a pass that gives each instance that runs the name of a node."""
+"""The step of a pass that assigns a node name to each running instance."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .view import ClusterView, PlannedNode
 __all__ = ["NameGiver"]
 
 _Slot = tuple[str, str]
-"""A pool and a block of its names; an empty block where domains do not matter."""
+"""A pool and a block of its names; the block is empty without scale-up domains."""
 
 
 class NameGiver:
-    """Makes instances nodes that Slurm waits for; where none waits, one that is off is powered up.
+    """Assigns instances to nodes that Slurm waits for; if there are none, powers up a node that is powered down.
 
-    The instance finds its name by its address: it asks slurmctld for the node that has it.
+    An instance finds its name by its address: it queries slurmctld for the node with this address.
     """
 
     def __init__(self, view: ClusterView, memory: Memory, cloud: Cloud, journal: Journal) -> None:
@@ -29,12 +29,12 @@ class NameGiver:
         self._named = {record.instance for record in view.records.values()}
         self._domains: dict[str, str] = {}
         self._blocks: dict[str, str] = {}
-        # names that are left of each pool and block, listed once: a pool may have thousands
+        # free names of each pool and block, listed once: a pool may have thousands
         self._waiting: dict[_Slot, deque[str]] = {}
         self._off: dict[_Slot, deque[str]] = {}
 
     def run(self) -> None:
-        """Name the instances of all groups. Those that have no address yet are for a later pass."""
+        """Name the instances of all groups; those without an address are named in a later pass."""
         for group in self._view.settings.groups:
             if self._read_domains(group):
                 for instance in self._view.instances[group.key]:
@@ -48,22 +48,22 @@ class NameGiver:
         slot = (group.pool, block)
         node = _take(self._waiting, slot, self._view.list_waiting)
         if node:
-            self._give(node, group, instance)
+            self._assign(node, group, instance)
             return
         node = _take(self._off, slot, self._view.list_off)
         if not node:
-            self._journal.write(f"{group.key}: no name is left for instance {instance.id}: ended")
+            self._journal.write(f"{group.key}: no free node name for instance {instance.id}, which is terminated")
             self._cloud.terminate(group.key, instance.id)
             return
-        # Slurm calls this program for the node, and that pass gives the name
-        self._journal.write(f"{node}: powered up for instance {instance.id} of {group.key}, which no node waits for")
+        # Slurm calls this program for the node, and that pass assigns the name
+        self._journal.write(f"{node}: powered up for instance {instance.id} of {group.key}, for which no node waits")
         update_node(node, "State=POWER_UP")
 
-    def _give(self, node: str, group: Group, instance: Instance) -> None:
-        """From now on the instance is this node.
+    def _assign(self, node: str, group: Group, instance: Instance) -> None:
+        """Assign a node to an instance.
 
-        The record comes first: cut short between both, the next pass sees an instance that never joins and not two
-        instances with one name.
+        The record is written first: if the pass is interrupted, the next one finds an instance that never joins, and
+        not two instances with one name.
         """
         record = Record(group.key, instance.id)
         self._memory.write_record(node, record)
@@ -77,12 +77,12 @@ class NameGiver:
             self._journal.write(f"{node}: Slurm refuses the address {instance.address}")
 
     def _read_domains(self, group: Group) -> bool:
-        """Ask which domain the instances of a group are in; false where the cloud does not say, and none is named."""
+        """Read the domains of the instances of a group; false if the cloud does not report them: none is named then."""
         if group.domain_instances <= 1:
             return True
         found = self._cloud.get_domains(group.key)
         if found is None:
-            self._journal.write(f"{group.key}: the cloud does not say which domain instances are in")
+            self._journal.write(f"{group.key}: the cloud does not report the domains of instances")
             return False
         self._domains.update(found)
         for node, record in self._view.records.items():
@@ -92,27 +92,27 @@ class NameGiver:
         return True
 
     def _select_block(self, group: Group, instance: str) -> str | None:
-        """The block of names for an instance: those of one block are for the instances of one domain.
+        """The block of names for an instance: a block is for the instances of one domain.
 
         Returns:
-            An empty text where domains do not matter, None where no name can be given now.
+            An empty string without scale-up domains, None if no name can be assigned now.
         """
         if group.domain_instances <= 1:
             return ""
         domain = self._domains.get(instance)
         if domain is None:
-            self._journal.write(f"{group.key}: the domain of instance {instance} is not known yet")
+            self._journal.write(f"{group.key}: the domain of instance {instance} is still unknown")
             return None
         if not self._blocks.get(domain):
             block = self._find_free_block(group.pool)
             if not block:
-                self._journal.write(f"{group.key}: no block of names is left for the domain {domain}")
+                self._journal.write(f"{group.key}: no free block of node names for domain {domain}")
                 return None
             self._blocks[domain] = block
         return self._blocks[domain]
 
     def _find_free_block(self, pool: str) -> str:
-        """A block of which no node has an instance, first those that Slurm waits for; empty where none is left."""
+        """A block without instances, those that Slurm waits for first; empty if there is none."""
         planned = self._view.planned
         used = {*self._blocks.values(), *(planned[node].block for node in self._view.records if node in planned)}
         candidates = [*self._view.list_waiting(pool), *(node for node in planned.values() if node.pool == pool)]
@@ -120,7 +120,7 @@ class NameGiver:
 
 
 def _take(lists: dict[_Slot, deque[str]], slot: _Slot, find: Callable[[str], list[PlannedNode]]) -> str:
-    """The next name of a slot, which nobody else gets in this pass; empty where none is left."""
+    """Take the next name of a slot for this pass; empty if there is none."""
     if slot not in lists:
         pool, block = slot
         lists[slot] = deque(node.name for node in find(pool) if node.block == block)

@@ -1,4 +1,4 @@
-"""Steps of a pass that keep Slurm's list of nodes as the plan has it: names, places, nodes that stay on."""
+"""Steps of a pass that keep Slurm's nodes as planned: names, topology, nodes that stay on."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _NEW_STATE = "IDLE+CLOUD+POWERED_DOWN"
 
 
 def observe_nodes(settings: Settings, path: Path, journal: Journal) -> ClusterView:
-    """Ask Slurm for its nodes, and make the list of them what the plan has.
+    """Read Slurm's nodes, create those of the plan that are missing, and delete those that are not in the plan.
 
-    Slurm may know less than the plan, as after the loss of its state or with a larger pool: what is missing is created.
-    Nodes that are no longer in the plan are deleted as soon as they are off.
+    Nodes are missing after a loss of Slurm's state, or if a pool has grown. Nodes that are no longer in the plan are
+    deleted when they are powered down.
 
     Args:
         settings: Values of this cluster.
@@ -44,8 +44,7 @@ def observe_nodes(settings: Settings, path: Path, journal: Journal) -> ClusterVi
         journal: The log.
 
     Raises:
-        UnavailableError: slurmctld does not answer, or the file cannot be read. Without it, every node would look like
-            one that has left the plan.
+        UnavailableError: slurmctld does not respond, or the file cannot be read: all nodes would be deleted.
     """
     view = ClusterView(settings, {}, list_nodes())
     try:
@@ -66,7 +65,7 @@ def observe_nodes(settings: Settings, path: Path, journal: Journal) -> ClusterVi
 
 
 def _create_nodes(view: ClusterView, line: NodeLine, names: Sequence[str], journal: Journal) -> None:
-    """Tell Slurm of nodes. One that it refuses is in the log, and the pass goes on with the others."""
+    """Create nodes in Slurm; those that it refuses are logged, and the pass continues."""
     journal.write(f"creating {len(names)} nodes in Slurm, from {names[0]} on")
     for hosts in fold_hosts(names):
         done = run_scontrol("create", f"NodeName={hosts}", *line.values, with_errors=True)
@@ -78,9 +77,9 @@ def _create_nodes(view: ClusterView, line: NodeLine, names: Sequence[str], journ
 
 
 def reset_node(view: ClusterView, node: str, journal: Journal) -> None:
-    """Give a node that is off its own name as address, and the place that it has while it is off.
+    """Reset the address and the topology of a node that is powered down.
 
-    Its last address may soon be that of another instance, and a job would be sent there.
+    Its last address may be assigned to another instance, to which its jobs would be sent.
     """
     values = [f"NodeAddr={node}"]
     planned = view.planned.get(node)
@@ -88,17 +87,17 @@ def reset_node(view: ClusterView, node: str, journal: Journal) -> None:
         values.append(f"Topology={planned.topology}")
         view.set_slurm(node, view.get_state(node), planned.topology)
     elif planned and planned.features:
-        # in older releases the place is among the features
+        # in older releases the topology is among the features
         values += [f"AvailableFeatures={planned.features}", f"ActiveFeatures={planned.features}"]
     if not update_node(node, *values):
-        journal.write(f"{node}: Slurm refuses its old address and place")
+        journal.write(f"{node}: Slurm refuses to reset its address and topology")
 
 
 def restore_topologies(view: ClusterView, journal: Journal) -> None:
-    """Put nodes that are off and have lost their place back to it.
+    """Restore the topology of nodes that are powered down and have lost it.
 
-    Slurm before 26.11 takes the place of a node whose features are changed by hand when it powers the node down; where
-    too few nodes of a pool have one, jobs of several nodes are refused. A node that is on has said its place itself.
+    Slurm before 26.11 removes the topology of a node whose features were changed by hand when it powers the node down;
+    if too few nodes of a pool have one, it refuses jobs of several nodes. Running nodes report their topology.
     """
     lost: dict[str, list[str]] = {}
     for node in view.planned.values():
@@ -109,12 +108,12 @@ def restore_topologies(view: ClusterView, journal: Journal) -> None:
         for hosts in fold_hosts(names):
             done = update_node(hosts, f"Topology={topology}")
             journal.write(
-                f"{hosts}: restored to {topology}" if done else f"{hosts}: Slurm refuses the place {topology}"
+                f"{hosts}: restored to {topology}" if done else f"{hosts}: Slurm refuses the topology {topology}"
             )
 
 
 def select_always_on(view: ClusterView) -> list[str]:
-    """The first nodes of each pool whose groups always have some instances."""
+    """The nodes that always run: the first of each pool, as many as its groups have instances at least."""
     found: list[str] = []
     for pool in view.settings.list_pools():
         least = sum(group.min_instances for group in view.settings.list_groups(pool))
@@ -123,10 +122,10 @@ def select_always_on(view: ClusterView) -> list[str]:
 
 
 def keep_nodes_on(view: ClusterView, memory: Memory, journal: Journal) -> None:
-    """Tell Slurm which nodes it is not to power down.
+    """Set the nodes that Slurm must not power down.
 
-    In every pass, because a slurmctld that was restarted has forgotten it. A release that cannot be told is named in
-    the log, once for the same nodes.
+    In every pass, because slurmctld loses the setting at a restart. If a release does not support it, this is logged
+    once for the same nodes.
     """
     names = select_always_on(view)
     wanted = ",".join(fold_hosts(names)) if names else ""
@@ -136,15 +135,15 @@ def keep_nodes_on(view: ClusterView, memory: Memory, journal: Journal) -> None:
     if run_scontrol("update", f"SuspendExcNodes={wanted}", with_errors=True).code == 0:
         journal.write(f"never powered down: {wanted or 'none'}")
     elif memory.read_kept() != wanted:
-        journal.write(f"this release of Slurm powers down {wanted} too: it takes no SuspendExcNodes while it runs")
+        journal.write(f"this release of Slurm powers down {wanted} too: it cannot set SuspendExcNodes at run time")
         memory.write_kept(wanted)
 
 
 def retry_failed_nodes(view: ClusterView, memory: Memory, journal: Journal) -> None:
-    """Let Slurm try nodes again that did not join and have been down with a reason for a while."""
+    """Resume nodes that did not join and have been DOWN for ``node_retry`` seconds."""
     for node in memory.list_failed(view.settings.node_retry):
         memory.forget_failed(node)
-        # no longer down where an administrator was quicker, or still with its instance
+        # an administrator may have resumed it, or it may still have its instance
         has_failed = "DOWN+" in view.get_state(node).partition("POWERED_DOWN")[0] and view.is_powered_down(node)
         if has_failed and update_node(node, "State=RESUME"):
-            journal.write(f"{node}: may be tried again")
+            journal.write(f"{node}: resumed")

@@ -23,37 +23,37 @@ __all__ = ["Scaler", "main"]
 
 _USAGE = "usage: scaler resume|suspend|fail NODES | pass | loop"
 _SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Where scontrol and the command line of the cloud are: slurmctld calls programs with less."""
+"""Search path with scontrol and the command line of the cloud: that of slurmctld is shorter."""
 _SETTINGS = Path(__file__).resolve().parents[1] / "scale.json"
 
 
 class Scaler:
-    """The program with what it works on."""
+    """The program with its files and the cloud."""
 
     def __init__(self, root: str, settings: Path) -> None:
         self._paths, self._settings = Paths(root), settings
         self._journal, self._memory, self._cloud = Journal(self._paths.log), Memory(self._paths.state), Cloud(root)
 
     def log(self, text: str) -> None:
-        """Write a line into the log."""
+        """Write a line to the log."""
         self._journal.write(text)
 
     def run_pass(self) -> None:
-        """One pass, alone. Where something gives no answer the pass ends, and the log says what it was."""
+        """Run one pass with the lock. It ends if Slurm or the cloud does not respond, with the reason in the log."""
         with self._memory.hold_lock():
             try:
                 self._memory.prepare()
-                # in every pass: a new bundle may have changed it
+                # in every pass: a new bundle may have changed them
                 self._run_steps(self.read_settings())
             except UnavailableError as error:
                 self.log(str(error))
 
     def read_settings(self) -> Settings:
-        """Values of this cluster, as they are now."""
+        """The current values of this cluster."""
         return read_settings(self._settings, os.environ)
 
     def mark_failed(self, hosts: str) -> None:
-        """Slurm has set these nodes down because they did not join in time."""
+        """Handle nodes that Slurm has set to DOWN because they did not join in time."""
         with self._memory.hold_lock():
             try:
                 for node in expand_hosts(hosts):
@@ -62,7 +62,7 @@ class Scaler:
                 self.log(str(error))
 
     def _run_steps(self, settings: Settings) -> None:
-        """All observation first, then what frees instances, names and capacity, then what takes them."""
+        """Run the steps: observe, then release instances, names and capacity, then allocate them."""
         memory, cloud, journal = self._memory, self._cloud, self._journal
         view = observe_nodes(settings, self._paths.nodes, journal)
         observe_groups(view, memory, cloud)
@@ -79,8 +79,8 @@ class Scaler:
 def main(arguments: Sequence[str]) -> int:
     """Run the program; returns its exit code.
 
-    Whatever is not expected ends it with a traceback: the unit starts the loop again, Slurm calls again, and the next
-    pass begins with what is there.
+    Unexpected errors end it with a traceback: the unit restarts the loop, Slurm calls the program again, and the next
+    pass continues from the state that it finds.
     """
     os.umask(0o022)
     os.environ["PATH"] = f"{os.environ.get('PATH', os.defpath)}:{_SEARCH_PATH}"
@@ -99,16 +99,16 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _answer_slurm(scaler: Scaler, verb: str, hosts: str) -> None:
-    """Slurm wants nodes, does not need them, or has waited for them in vain."""
+    """Run a pass for Slurm, which resumes or suspends nodes, or reports that they did not join."""
     scaler.log(f"Slurm: {verb} {hosts}")
     if verb == "fail":
         scaler.mark_failed(hosts)
-    # which nodes does not matter: the pass sees their states
+    # the pass reads the states of all nodes
     scaler.run_pass()
 
 
 def _run_loop(scaler: Scaler) -> None:
-    """Passes for as long as the machine lives."""
+    """Run passes without end."""
     interval = scaler.read_settings().pass_interval
     while True:
         scaler.run_pass()

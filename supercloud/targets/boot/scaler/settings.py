@@ -1,4 +1,4 @@
-"""Values of this cluster: ``scale.json``, which is rendered beside the program."""
+"""Values of this cluster: ``scale.json``, which is rendered next to the program."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class Group:
     """Place in the order in which the groups of the pool are tried."""
     max_instances: int
     domain_instances: int
-    """Instances that come together because they share a scale-up domain; 1 where each comes alone."""
+    """Instances that share a scale-up domain and start together; 1 without domains."""
     min_instances: int
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a pass is told; times are in seconds."""
+    """Values of a pass; times are in seconds."""
 
     groups: tuple[Group, ...]
     pass_interval: float
     """Between two passes of the loop."""
     capacity_retry: float
-    """For which a group without capacity is left alone."""
+    """After which a group without capacity is tried again."""
     node_retry: float
-    """For which a node that did not join stays down."""
+    """After which a node that did not join is resumed."""
 
     def list_pools(self) -> list[str]:
         """The pools that groups belong to, sorted."""
@@ -50,18 +50,18 @@ class Settings:
 
 @dataclass(frozen=True)
 class Paths:
-    """Where things are on the controller; ``root`` is empty, or another root for tests."""
+    """Paths on the controller; ``root`` is empty, or another root for tests."""
 
     root: str
 
     @property
     def log(self) -> Path:
-        """What the scaler did and why."""
+        """The log of the scaler."""
         return Path(f"{self.root}/var/log/slurm/scale.log")
 
     @property
     def state(self) -> Path:
-        """What the scaler remembers, on the protected disk."""
+        """The state of the scaler, on the protected disk."""
         return Path(f"{self.root}/var/spool/slurmctld/cloud")
 
     @property
@@ -71,7 +71,7 @@ class Paths:
 
 
 _OVERRIDES = {"pass_interval": "SCALE_EVERY", "capacity_retry": "SCALE_REST", "node_retry": "SCALE_PARDON"}
-"""Variables of the environment that replace a time, as in a drop-in of the unit."""
+"""Environment variables that override a time, for example in a drop-in of the unit."""
 
 
 def read_settings(path: Path, environment: Mapping[str, str]) -> Settings:
@@ -79,11 +79,10 @@ def read_settings(path: Path, environment: Mapping[str, str]) -> Settings:
 
     Args:
         path: The file.
-        environment: Variables that may replace times.
+        environment: Variables that may override times.
 
     Raises:
-        UnavailableError: The file is not there, as for a moment while a new bundle takes the place of the old one, or
-            it is not what was rendered.
+        UnavailableError: The file is missing, for a moment while a new bundle is installed, or it is invalid.
     """
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Slurm, as ``scontrol`` shows and changes it."""
+"""Calls of ``scontrol``."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from .commands import Output, UnavailableError, run_command
 __all__ = ["SlurmNode", "expand_hosts", "fold_hosts", "list_nodes", "read_always_on", "run_scontrol", "update_node"]
 
 _MOST_NAMES = 1000
-"""Names in one host list: those of 12,500 nodes are longer than one argument of a program may be (128 KiB)."""
+"""Names in one host list: those of 12,500 nodes exceed the maximum length of an argument (128 KiB)."""
 _NO_NODES = ("not found", "No nodes")
-"""What scontrol says, with an exit code other than 0, where Slurm has no node."""
+"""Messages of scontrol, with an exit code other than 0, if Slurm has no nodes."""
 _ALWAYS_ON = re.compile(r"^SuspendExcNodes *= *(.*)$", re.MULTILINE)
 
 
 class SlurmNode(NamedTuple):
-    """A node as Slurm has it."""
+    """State and topology of a node in Slurm."""
 
     state: str
     """Base state and flags, joined with ``+``."""
     topology: str
-    """Its place; empty where it has none."""
+    """Empty if it has none."""
 
 
 def run_scontrol(*arguments: str, with_errors: bool = False) -> Output:
@@ -32,17 +32,17 @@ def run_scontrol(*arguments: str, with_errors: bool = False) -> Output:
 
 
 def list_nodes() -> dict[str, SlurmNode]:
-    """All nodes that Slurm has, by name.
+    """All nodes of Slurm by name; empty if it has none.
 
     Raises:
-        UnavailableError: slurmctld does not answer. No node is not the same: that is an empty answer.
+        UnavailableError: slurmctld does not respond.
     """
     shown = run_scontrol("-o", "show", "nodes", with_errors=True)
     if shown.code == 0:
         return parse_nodes(shown.text)
     if any(text in shown.text for text in _NO_NODES):
         return {}
-    raise UnavailableError(f"slurmctld does not answer: {shown.text}")
+    raise UnavailableError(f"slurmctld does not respond: {shown.text}")
 
 
 def parse_nodes(text: str) -> dict[str, SlurmNode]:
@@ -62,8 +62,7 @@ def expand_hosts(hosts: str) -> list[str]:
     """Names of a host list.
 
     Raises:
-        UnavailableError: scontrol failed. Without their names, nodes of the plan would look like nodes that have left
-            it.
+        UnavailableError: scontrol failed.
     """
     shown = run_scontrol("show", "hostnames", hosts)
     if shown.code != 0:
@@ -72,7 +71,7 @@ def expand_hosts(hosts: str) -> list[str]:
 
 
 def fold_hosts(names: Sequence[str]) -> list[str]:
-    """Host lists that have these names, of at most a thousand each.
+    """Host lists with these names, of at most a thousand each.
 
     Raises:
         UnavailableError: scontrol failed.
@@ -87,12 +86,12 @@ def fold_hosts(names: Sequence[str]) -> list[str]:
 
 
 def update_node(name: str, *values: str) -> bool:
-    """Change a node, or the nodes of a host list; false where Slurm refuses."""
+    """Change a node, or the nodes of a host list; false if Slurm refuses."""
     return run_scontrol("update", f"NodeName={name}", *values).code == 0
 
 
 def read_always_on() -> str | None:
-    """The nodes that Slurm never powers down, as a host list; None where slurmctld does not answer."""
+    """The nodes that Slurm never powers down, as a host list; None if slurmctld does not respond."""
     shown = run_scontrol("show", "config")
     if shown.code != 0:
         return None

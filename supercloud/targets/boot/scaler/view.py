@@ -1,4 +1,4 @@
-"""What a pass knows: nodes of the plan, nodes of Slurm, instances of the cloud, and which instance is which node."""
+"""The state that a pass observes: nodes of the plan and of Slurm, instances, and the instance of each node."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ __all__ = ["ClusterView", "NodeLine", "PlannedNode", "observe_groups", "parse_no
 
 @dataclass(frozen=True)
 class NodeLine:
-    """A line of ``cloud-nodes.conf``: equal nodes, as ``scontrol create`` takes them."""
+    """A line of ``cloud-nodes.conf``: equal nodes, as arguments of ``scontrol create``."""
 
     hosts: str
     values: tuple[str, ...]
-    """``Key=value`` of all but the name."""
+    """``Key=value`` of everything but the name."""
 
     def get_value(self, key: str) -> str:
-        """The value of a key; empty where the line does not have it."""
+        """The value of a key; empty if the line does not have it."""
         start = f"{key}="
         return next((value[len(start) :] for value in self.values if value.startswith(start)), "")
 
 
 @dataclass(frozen=True)
 class PlannedNode:
-    """A node that the plan has."""
+    """A node of the plan."""
 
     name: str
     features: str
     topology: str
-    """Its place while it is off; empty in releases that cannot change locations at run time."""
+    """Its topology while it is powered down; empty in releases that cannot change it at run time."""
 
     @property
     def pool(self) -> str:
-        """Its first feature is its pool."""
+        """The pool, which is the first feature."""
         return self.features.split(",", 1)[0]
 
     @property
     def block(self) -> str:
-        """The block of names that one scale-up domain gets; empty where domains do not matter."""
+        """The block of names for one scale-up domain; empty without domains."""
         return self.topology.rsplit(":", 1)[-1] if "," in self.topology else ""
 
 
@@ -55,7 +55,7 @@ def parse_node_lines(text: str) -> list[NodeLine]:
 
 @dataclass
 class ClusterView:
-    """What is known in a pass; steps of the pass keep it up to date with what they change."""
+    """The observed state; steps of the pass update it with their changes."""
 
     settings: Settings
     planned: dict[str, PlannedNode]
@@ -65,36 +65,36 @@ class ClusterView:
     instances: dict[str, list[Instance]] = field(default_factory=dict)
     """Of each group."""
     sizes: dict[str, int] = field(default_factory=dict)
-    """Of each group: how many instances it is to have."""
+    """Of each group: the requested number of instances."""
 
     def get_state(self, node: str) -> str:
-        """The state of a node; empty where Slurm does not have it."""
+        """The state of a node; empty if Slurm does not have it."""
         return self.slurm[node].state if node in self.slurm else ""
 
     def is_powered_down(self, node: str) -> bool:
-        """Whether Slurm has the node, and it is off."""
+        """Whether Slurm has the node, and it is powered down."""
         return "POWERED_DOWN" in self.get_state(node)
 
     def set_slurm(self, node: str, state: str, topology: str) -> None:
-        """Slurm was told so."""
+        """Update the state of a node after a change in Slurm."""
         self.slurm[node] = SlurmNode(state, topology)
 
     def list_waiting(self, pool: str) -> list[PlannedNode]:
-        """Nodes that Slurm wants and that have no instance."""
+        """Nodes that Slurm powers up and that have no instance."""
         return [node for node in self._list_free(pool) if "POWERING_UP" in self.get_state(node.name)]
 
     def list_off(self, pool: str) -> list[PlannedNode]:
-        """Nodes that nobody wants and that can be powered up."""
+        """Idle nodes that are powered down and have no instance."""
         states = ((node, self.get_state(node.name)) for node in self._list_free(pool))
         return [node for node, state in states if state.startswith("IDLE") and "POWERED_DOWN" in state]
 
     def count_pending(self, group: Group) -> int:
-        """Instances on their way: those that the group is to have more, and those that have no address yet."""
+        """Pending instances: requested ones that do not exist yet, and those without an address."""
         present = self.instances[group.key]
         return self.sizes[group.key] - len(present) + sum(not item.address for item in present)
 
     def remove_instance(self, group: str, instance: str) -> None:
-        """An instance was ended, and the group is smaller by it."""
+        """Remove a terminated instance, by which the group is smaller."""
         self.instances[group] = [item for item in self.instances.get(group, []) if item.id != instance]
         self.sizes[group] = self.sizes.get(group, 0) - 1
 
@@ -103,11 +103,11 @@ class ClusterView:
 
 
 def observe_groups(view: ClusterView, memory: Memory, cloud: Cloud) -> None:
-    """Add to a view which instances there are, and which of them is which node.
+    """Add the instances, the sizes of the groups, and the instance of each node to a view.
 
     Raises:
-        UnavailableError: The cloud does not answer for one of the groups: a pass that knows only a part of the
-            instances would take the others for gone.
+        UnavailableError: The cloud does not respond for one of the groups: instances of the others would appear to
+            have ended.
     """
     view.records = memory.read_records()
     for group in view.settings.groups:

@@ -58,7 +58,7 @@ def _create_bucket(
         tags=context.build_tags(name),
         opts=context.build_options(has_data=True),
     )
-    closed = s3.BucketPublicAccessBlock(
+    access_block = s3.BucketPublicAccessBlock(
         context.name_child(f"{key}-private"),
         bucket=bucket.bucket,
         block_public_acls=True,
@@ -96,7 +96,7 @@ def _create_bucket(
         context.name_child(f"{key}-policy"),
         bucket=bucket.bucket,
         policy=pulumi.Output.json_dumps({"Version": "2012-10-17", "Statement": [_deny_insecure_transport(bucket)]}),
-        opts=context.build_options(has_data=True, depends_on=[closed]),  # concurrent calls conflict
+        opts=context.build_options(has_data=True, depends_on=[access_block]),  # concurrent calls conflict
     )
     return bucket
 

@@ -37,12 +37,12 @@ def create_database(
     plan = context.cloud.database
     if plan is None:
         return None
-    wall = create_security_group(context, network, "database", "The accounting database")
+    security_group = create_security_group(context, network, "database", "The accounting database")
     allow_traffic(
         context,
         "database",
         security_groups.cluster,
-        wall,
+        security_group,
         str(plan.port),
         needs_egress=context.cloud.network.is_isolated,
     )
@@ -64,7 +64,7 @@ def create_database(
         username=_DATABASE_USER,
         manage_master_user_password=True,
         db_subnet_group_name=subnets.name,
-        vpc_security_group_ids=[wall.id],
+        vpc_security_group_ids=[security_group.id],
         publicly_accessible=False,
         backup_retention_period=_BACKUP_DAYS,
         copy_tags_to_snapshot=True,

@@ -59,7 +59,7 @@ def _create_control_plane(context: BuildContext, network: Network, security_grou
     name = format_physical_name(context.name, whose, context.cloud.name_rules["kubernetes-cluster"])
     logs = create_log_group(context, "control-plane", name=f"/aws/eks/{name}/cluster")
     role = create_role(context, "control-plane", "eks.amazonaws.com", managed=["AmazonEKSClusterPolicy"])
-    closed = context.cloud.network.is_isolated
+    is_isolated = context.cloud.network.is_isolated
     return eks.Cluster(
         context.name_child("cluster", "kubernetes-cluster"),
         name=name,  # users and the log group refer to it by name
@@ -69,8 +69,8 @@ def _create_control_plane(context: BuildContext, network: Network, security_grou
             "subnet_ids": network.select_subnet_ids(_select_control_plane_subnets(context)),
             "security_group_ids": [security_groups.cluster.id],
             "endpoint_private_access": True,
-            "endpoint_public_access": not closed,
-            "public_access_cidrs": None if closed else list(context.cloud.network.access or (ANY_ADDRESS,)),
+            "endpoint_public_access": not is_isolated,
+            "public_access_cidrs": None if is_isolated else list(context.cloud.network.access or (ANY_ADDRESS,)),
         },
         access_config={"authentication_mode": "API", "bootstrap_cluster_creator_admin_permissions": True},
         bootstrap_self_managed_addons=False,

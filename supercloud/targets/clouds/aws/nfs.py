@@ -62,7 +62,7 @@ def _create_efs(
     context: BuildContext, storage: CloudStorage, network: Network, security_groups: SecurityGroups
 ) -> FileSystem:
     options = storage.options
-    wall = create_storage_security_group(context, storage, network, security_groups).id
+    security_group_id = create_storage_security_group(context, storage, network, security_groups).id
     zone = (
         context.cloud.network.get_subnet(storage.subnets[0]).zone if options.get("deployment") == "ONE_ZONE" else None
     )
@@ -81,7 +81,7 @@ def _create_efs(
             context.name_child(f"{storage.name}-{key}"),
             file_system_id=system.id,
             subnet_id=network.subnets[key],
-            security_groups=[wall],
+            security_groups=[security_group_id],
             opts=context.build_options(),
         )
     return _build_nfs_file_system(context, storage, system.dns_name)

@@ -27,7 +27,7 @@ Content-Type: application/node.eks.aws
 def find_ami_type(reference: str) -> str | None:
     """Return the AMI type of an image that EKS publishes with this parameter; None for a user's image.
 
-    >>> ami_type("/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/x86_64/nvidia/recommended/image_id")
+    >>> find_ami_type("/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/x86_64/nvidia/recommended/image_id")
     'AL2023_x86_64_NVIDIA'
     """
     match = _IMAGE_PARAMETER.match(reference)

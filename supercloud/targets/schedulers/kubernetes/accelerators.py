@@ -16,7 +16,7 @@ from ....plan.build.kubernetes.names import (
     format_namespace_name,
 )
 from ....plan.model.plan import Plan, PoolPlan
-from .given import (
+from .accessors import (
     build_taints,
     format_device_class,
     has_device_claims,
@@ -61,17 +61,13 @@ def build_nvidia_values(plan: Plan) -> Object:
     of a node; the operator's own pods are privileged, and the toolkit still reads theirs.
     """
     pools = list_accelerator_pools(plan, _NVIDIA)
-    brought = _list_provided_parts(plan, _NVIDIA)
+    provided = _list_provided_parts(plan, _NVIDIA)
     kinds = {fabric.kind for fabric in plan.fabrics for pool in pools if fabric.name in pool.fabrics}
     rdma = bool(kinds & {"infiniband", "roce"})
-    stays = [
-        {"key": item["key"], "operator": "Exists", "effect": item["effect"]}
-        for item in (build_taints(plan, pools[0]) if pools else [])
-    ]
     found: Object = {
-        "daemonsets": {"tolerations": stays},
+        "daemonsets": {"tolerations": _build_tolerations(plan, pools[0]) if pools else []},
         "driver": {
-            "enabled": "driver" not in brought,
+            "enabled": "driver" not in provided,
             "kernelModuleType": "auto",
             "rdma": {"enabled": rdma, "useHostMofed": has_host_driver(plan)},
             "upgradePolicy": {
@@ -82,10 +78,10 @@ def build_nvidia_values(plan: Plan) -> Object:
             },
         },
         "toolkit": {"enabled": False}
-        if "toolkit" in brought
+        if "toolkit" in provided
         else {"enabled": True, "env": [{"name": _UNPRIVILEGED, "value": "false"}]},
         "cdi": {"enabled": True},
-        "gdrcopy": {"enabled": rdma and "driver" not in brought},
+        "gdrcopy": {"enabled": rdma and "driver" not in provided},
         "dcgm": {"enabled": True},
         "dcgmExporter": {
             "enabled": True,
@@ -93,20 +89,35 @@ def build_nvidia_values(plan: Plan) -> Object:
             "env": [{"name": "DCGM_EXPORTER_COLLECTORS", "value": "/etc/dcgm-exporter/dcgm-metrics.csv"}],
             "serviceMonitor": {"enabled": True, "interval": "15s"},
         },
-        "mig": {"strategy": "mixed" if any(pool.slicing and pool.slicing.mig for pool in pools) else "none"},
+        "mig": {"strategy": "mixed" if _list_mig_pools(pools) else "none"},
     }
     if path := _get_device_stack(plan, _NVIDIA).driver_path.get(plan.site.kind):
         found["hostPaths"] = {"driverInstallDir": path}
         found["toolkit"]["installDir"] = path
+    return found | _build_plugin_values(plan, pools, provided)
+
+
+def _build_plugin_values(plan: Plan, pools: tuple[PoolPlan, ...], provided: tuple[str, ...]) -> Object:
+    """Build the values of the device plugin and of the MIG manager that labels its configurations."""
     if has_device_claims(plan):
-        return found | {"devicePlugin": {"enabled": False}}
-    if "plugin" in brought:
-        return found | {"devicePlugin": {"enabled": False}, "migManager": {"enabled": False}}
-    if any(pool.slicing and pool.slicing.mig for pool in pools):
+        return {"devicePlugin": {"enabled": False}}
+    if "plugin" in provided:
+        return {"devicePlugin": {"enabled": False}, "migManager": {"enabled": False}}
+    found: Object = {}
+    if _list_mig_pools(pools):
         found["migManager"] = {"enabled": True, "config": {"name": _MIG, "default": "all-disabled"}}
     if any(pool.slicing and pool.slicing.shards for pool in pools):
         found["devicePlugin"] = {"config": {"name": _SHARING, "default": "whole"}}
     return found
+
+
+def _list_mig_pools(pools: tuple[PoolPlan, ...]) -> list[PoolPlan]:
+    return [pool for pool in pools if pool.slicing and pool.slicing.mig]
+
+
+def _build_tolerations(plan: Plan, pool: PoolPlan) -> list[Object]:
+    """Build tolerations of the taints of a pool's nodes, whatever their values are."""
+    return [{"key": item["key"], "operator": "Exists", "effect": item["effect"]} for item in build_taints(plan, pool)]
 
 
 def build_amd_values(plan: Plan) -> Object:
@@ -173,7 +184,7 @@ def _get_operator_namespace(plan: Plan) -> str:
 
 def _build_mig_config(plan: Plan, pools: tuple[PoolPlan, ...]) -> Iterator[Object]:
     """MIG: a configuration for each pool, which its nodes select by label."""
-    sliced = [pool for pool in pools if pool.slicing and pool.slicing.mig]
+    sliced = _list_mig_pools(pools)
     if not sliced:
         return
     configs: dict[str, Any] = {"all-disabled": [{"devices": "all", "mig-enabled": False}]}
@@ -279,9 +290,7 @@ def _build_amd_configs(plan: Plan) -> Iterator[Object]:
     chart = require_kubernetes_plan(plan).find_chart("amd-gpu-operator")
     assert chart is not None
     for pool in list_accelerator_pools(plan, _AMD):
-        stays = [
-            {"key": item["key"], "operator": "Exists", "effect": item["effect"]} for item in build_taints(plan, pool)
-        ]
+        tolerations = _build_tolerations(plan, pool)
         yield build_object(
             "amd.com/v1alpha1",
             "DeviceConfig",
@@ -292,9 +301,14 @@ def _build_amd_configs(plan: Plan) -> Iterator[Object]:
                 "driver": {"enable": "driver" not in _list_provided_parts(plan, _AMD)},
                 "devicePlugin": {
                     "enableNodeLabeller": True,
-                    "devicePluginTolerations": stays,
-                    "nodeLabellerTolerations": stays,
+                    "devicePluginTolerations": tolerations,
+                    "nodeLabellerTolerations": tolerations,
                 },
-                "metricsExporter": {"enable": True, "serviceType": "ClusterIP", "port": 5000, "tolerations": stays},
+                "metricsExporter": {
+                    "enable": True,
+                    "serviceType": "ClusterIP",
+                    "port": 5000,
+                    "tolerations": tolerations,
+                },
             },
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 from ....plan.build.kubernetes.names import format_scheduling_class_name
 from ....plan.model.plan import Plan
-from .given import require_kubernetes_spec
+from .accessors import require_kubernetes_spec
 from .manifest import Object, build_object
 from .queues import PRIORITY_VALUES
 from .tenants import MAX_PRIORITY_LABEL, MAX_TIME_LABEL, TENANT_LABEL

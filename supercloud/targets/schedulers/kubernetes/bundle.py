@@ -25,7 +25,7 @@ from . import (
     tenants,
     volcano,
 )
-from .given import require_kubernetes_plan, require_kubernetes_spec
+from .accessors import require_kubernetes_plan, require_kubernetes_spec
 from .manifest import Object, build_object, format_header, format_yaml, render_documents, render_kustomization
 
 __all__ = ["render", "build_stages"]
@@ -114,7 +114,7 @@ def _render_file(plan: Plan, template: str, folders: Iterable[str], **values: ob
         declared=require_kubernetes_spec(plan),
         folders=list(folders),
         host_driven=fabrics.list_host_driver_pools(plan),
-        partly_mounted=storage.partly_mounted(plan),
+        partly_mounted=storage.list_partly_mounted(plan),
         mounted=storage.list_mounted_storage(plan),
         rails=fabrics.build_rail_names(plan) if plan.site.kind == "onprem" else {},
         **values,

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ....catalog.kubernetes_parts import Chart
-from ....plan.build.kubernetes.labels import weka_stores
-from ....plan.build.kubernetes.names import POOL_LABEL, mount_label
+from ....plan.build.kubernetes.labels import list_weka_stores
+from ....plan.build.kubernetes.names import POOL_LABEL, format_mount_label
 from ....plan.build.kubernetes.networks import build_cluster_networks
 from ....plan.build.storage.clients import list_client_pools, list_unreached_pools
 from ....plan.model.plan import Plan
 from . import accelerators, monitoring, problem_detector, queues, volcano
-from .given import build_taints, require_kubernetes_plan
+from .accessors import build_taints, require_kubernetes_plan
 from .manifest import Object, format_yaml
 
 __all__ = ["build_values_files", "build_kueue_values", "build_lock", "collect_namespaces", "build_values"]
@@ -110,17 +110,17 @@ def _build_network_operator_values(plan: Plan) -> Object:
     }
 
 
-def _weka(plan: Plan) -> Object:
+def _build_weka_values(plan: Plan) -> Object:
     """Its pods mount file systems themselves and never become ready on other nodes, so that they are restricted to
     nodes that mount all file systems which only some nodes mount: the driver does not distinguish them.
     """
-    stores = weka_stores(plan)
+    stores = list_weka_stores(plan)
     pools = {pool.name: pool for index in stores for pool in list_client_pools(plan, index)}
     taints = {item["key"] for pool in pools.values() for item in build_taints(plan, pool)}
     tolerations = [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in sorted(taints)]
     partly = [plan.storage[index].name for index in stores if list_unreached_pools(plan, index)]
     return {
-        "nodeSelector": {mount_label(name): "true" for name in partly},
+        "nodeSelector": {format_mount_label(name): "true" for name in partly},
         "controllerPluginTolerations": tolerations,
         "nodePluginTolerations": tolerations,
     }
@@ -131,7 +131,7 @@ _VALUE_BUILDERS: Mapping[str, Callable[[Plan], dict[str, Any]]] = {
     _EFA_CHART: _build_efa_values,
     "cert-manager": lambda plan: {"crds": {"enabled": True}},
     "cilium": _build_cilium_values,
-    "csi-wekafs": _weka,
+    "csi-wekafs": _build_weka_values,
     "gpu-operator": accelerators.build_nvidia_values,
     "kube-prometheus-stack": monitoring.build_values,
     "kueue": _build_kueue_chart_values,

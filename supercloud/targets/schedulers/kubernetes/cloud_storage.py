@@ -12,7 +12,7 @@ from ....catalog.kubernetes_parts import VolumeDriver
 from ....plan.build.kubernetes.names import format_claim_name, format_namespace_name
 from ....plan.model.cloud import CloudStorage
 from ....plan.model.plan import Plan
-from .given import list_tenant_names, require_kubernetes_plan
+from .accessors import list_tenant_names, require_kubernetes_plan
 from .manifest import Object, build_object
 
 __all__ = ["build_files", "build_replacements"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ....plan.build.kubernetes.names import MANAGED_BY_LABEL
 from ....plan.build.kubernetes.networks import build_cluster_networks
 from ....plan.model.plan import Plan, PoolPlan
-from .given import (
+from .accessors import (
     build_pool_labels,
     build_taints,
     require_control_plane,

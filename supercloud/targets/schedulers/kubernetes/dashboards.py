@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from ....plan.model.plan import Plan
-from .given import require_kubernetes_plan
+from .accessors import require_kubernetes_plan
 from .manifest import Object
 
 __all__ = ["render_dashboards"]

@@ -13,11 +13,11 @@ from fractions import Fraction
 from ....plan.build.kubernetes.fabrics import list_attachments
 from ....plan.build.kubernetes.quota import CPU, MEMORY, compute_node_resources
 from ....plan.model.plan import Plan
+from .accessors import has_device_claims, require_kubernetes_plan
 from .baseline import format_cel_list
-from .given import has_device_claims, require_kubernetes_plan
 from .manifest import Object
 
-__all__ = ["Ports", "asks_for", "ports_of", "rules", "variables"]
+__all__ = ["Ports", "format_request_rule", "list_accelerator_ports", "build_rules", "build_variables"]
 
 _WHOLE = ("host-device", "provider-plugin")
 """Kinds of attachment with which a port belongs to one pod at a time."""
@@ -34,27 +34,29 @@ class Ports:
     """Maximum ports per accelerator; None if ports are shared, or accelerators are partitioned or shared."""
 
 
-def asks_for(names: list[str]) -> str:
+def format_request_rule(names: list[str]) -> str:
     """Return an expression: some container requests one of these resources; a limit of zero grants none."""
     some = f"k in {format_cel_list(names)} && quantity(string(m[k])).isGreaterThan(quantity('0'))"
     return f"variables.containers.exists(c, [c.?resources.?limits.orValue({{}})].exists(m, m.exists(k, {some})))"
 
 
-def variables(plan: Plan) -> list[Object]:
+def build_variables(plan: Plan) -> list[Object]:
     """Return the variables of the rules, in addition to those of the baseline."""
-    devices = sorted({name for ports in ports_of(plan) for name in ports.devices})
+    devices = sorted({name for ports in list_accelerator_ports(plan) for name in ports.devices})
     if not devices:
         return []
-    return [{"name": "accelerators", "expression": _sum("variables.pod.containers", devices)}]
+    return [{"name": "accelerators", "expression": _format_sum("variables.pod.containers", devices)}]
 
 
-def rules(plan: Plan) -> Iterator[tuple[str, str]]:
+def build_rules(plan: Plan) -> Iterator[tuple[str, str]]:
     """Yield each rule with the message of its violation."""
     classes = {
         stack.runtime_class: name for name, stack in require_kubernetes_plan(plan).stacks.items() if stack.runtime_class
     }
     given = "variables.pod.?runtimeClassName.orValue('')"
-    allowed = [f"({given} == '{name}' && {asks_for([resource])})" for name, resource in sorted(classes.items())]
+    allowed = [
+        f"({given} == '{name}' && {format_request_rule([resource])})" for name, resource in sorted(classes.items())
+    ]
     only = "".join(f", except {name} for pods that request {resource}" for name, resource in sorted(classes.items()))
     yield (
         " || ".join([f"{given} == ''", *allowed]),
@@ -62,42 +64,42 @@ def rules(plan: Plan) -> Iterator[tuple[str, str]]:
     )
     # claims specify their devices in another object
     claims = "variables.pod.?resourceClaims.orValue([]).size() > 0 || " if has_device_claims(plan) else ""
-    for share, names in _grouped(plan).items():
+    for share, names in _group_by_share(plan).items():
         if share is None:
             yield (
-                f"{claims}!{asks_for(names)} || variables.accelerators > 0",
-                f"{_span(names)}: only for pods that request accelerators",
+                f"{claims}!{format_request_rule(names)} || variables.accelerators > 0",
+                f"{_format_names(names)}: only for pods that request accelerators",
             )
         else:
-            asked = _sum("variables.containers", ["r"], quoted=False)
+            asked = _format_sum("variables.containers", ["r"], quoted=False)
             yield (
                 f"{claims}{format_cel_list(names)}.all(r, {asked} * {share.denominator} <= "
                 f"variables.accelerators * {share.numerator})",
-                f"{_span(names)}: at most {share.numerator} of each per {share.denominator} accelerators "
+                f"{_format_names(names)}: at most {share.numerator} of each per {share.denominator} accelerators "
                 "of the pod, over all containers and initContainers",
             )
 
 
-def _sum(containers: str, names: list[str], quoted: bool = True) -> str:
+def _format_sum(containers: str, names: list[str], quoted: bool = True) -> str:
     """Return an expression: the sum of these resources over the containers."""
     keys = [f"'{name}'" if quoted else name for name in names]
     each = " + ".join(f"quantity(string(c.?resources.?limits[?{key}].orValue('0'))).asInteger()" for key in keys)
     return f"{containers}.map(c, {each}).sum()"
 
 
-def _span(names: list[str]) -> str:
+def _format_names(names: list[str]) -> str:
     return f"{names[0]} to {names[-1]}" if len(names) > 2 else ", ".join(names)
 
 
-def _grouped(plan: Plan) -> dict[Fraction | None, list[str]]:
+def _group_by_share(plan: Plan) -> dict[Fraction | None, list[str]]:
     """Resource names of ports by their share."""
     found: dict[Fraction | None, list[str]] = {}
-    for ports in ports_of(plan):
+    for ports in list_accelerator_ports(plan):
         found.setdefault(ports.share, []).append(ports.name)
     return found
 
 
-def ports_of(plan: Plan) -> list[Ports]:
+def list_accelerator_ports(plan: Plan) -> list[Ports]:
     """Return ports that are on nodes with accelerators in every pool that has them: other ports are for any pod."""
     found: dict[str, Ports | None] = {}
     for pool in plan.pools:
@@ -110,11 +112,11 @@ def ports_of(plan: Plan) -> list[Ports]:
                     if devices
                     else None
                 )
-                found[name] = _joined(found[name], own) if name in found else own
+                found[name] = _combine_ports(found[name], own) if name in found else own
     return [item for item in found.values() if item]
 
 
-def _joined(one: Ports | None, other: Ports | None) -> Ports | None:
+def _combine_ports(one: Ports | None, other: Ports | None) -> Ports | None:
     """Combine the same ports of two pools: the less restrictive of both."""
     if one is None or other is None:
         return None

@@ -22,7 +22,7 @@ from ....plan.build.kubernetes.names import (
 )
 from ....plan.build.network.nccl import find_collectives_file
 from ....plan.model.plan import Plan, PoolPlan
-from .given import build_taints, has_host_driver, list_tenant_names, require_kubernetes_plan
+from .accessors import build_taints, has_host_driver, list_tenant_names, require_kubernetes_plan
 from .manifest import Object, build_object
 
 __all__ = ["list_host_driver_pools", "build_objects", "build_rail_names"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ....plan.model.plan import Plan
 from ....primitives.names import NameRule, build_bounded_name
 from . import charts
-from .given import require_kubernetes_plan
+from .accessors import require_kubernetes_plan
 from .manifest import Object, build_object, render_documents
 
 __all__ = ["render_argocd", "render_flux"]

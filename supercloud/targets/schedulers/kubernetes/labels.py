@@ -12,7 +12,7 @@ from ....plan.build.kubernetes.names import build_topology, format_level_label
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.nodes import HostRange
 from ....primitives.templates import render_template
-from .given import build_pool_labels, build_taints, require_control_plane
+from .accessors import build_pool_labels, build_taints, require_control_plane
 from .manifest import Object, build_object
 
 __all__ = ["NAMESPACE", "build_objects", "build_label_table"]

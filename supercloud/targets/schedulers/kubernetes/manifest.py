@@ -70,7 +70,7 @@ def render_kustomization(plan_name: str, resources: Sequence[str], replacements:
 def format_yaml(value: Any) -> str:
     """Format any tree of mappings, sequences, strings, numbers, Booleans and None as YAML.
 
-    >>> print(yaml_text({"a": [1, {"b": "yes"}], "c": {}}), end="")
+    >>> print(format_yaml({"a": [1, {"b": "yes"}], "c": {}}), end="")
     a:
       - 1
       - b: "yes"

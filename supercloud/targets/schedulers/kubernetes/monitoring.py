@@ -6,7 +6,7 @@ from ....plan.build.kubernetes.labels import MACHINE_LABEL
 from ....plan.build.kubernetes.names import ACCELERATOR_LABEL, POOL_LABEL
 from ....plan.model.plan import Plan
 from . import dashboards, rules
-from .given import require_kubernetes_plan
+from .accessors import require_kubernetes_plan
 from .labels import RACK_LABEL
 from .manifest import Object, build_object
 

@@ -25,7 +25,7 @@ from ....plan.model.plan import Plan
 from ....primitives.bundle import Bundle
 from ....primitives.templates import render_template
 from . import charts
-from .given import list_channel_classes, list_tenant_names, require_kubernetes_plan
+from .accessors import list_channel_classes, list_tenant_names, require_kubernetes_plan
 from .manifest import Object, build_object, format_header, format_yaml, render_documents, render_kustomization
 from .queues import PRIORITY_VALUES, build_device_class_mappings, build_settings, list_uncounted_prefixes
 
@@ -132,8 +132,8 @@ def _build_values(plans: Mapping[str, Plan], chart: Chart) -> Object:
         for resource, names in build_device_class_mappings(plan).items():
             known = classes.setdefault(resource, [])
             known += [name for name in names if name not in known]
-    said = build_settings(_select_newest_release(plans), spaces, excluded, classes)
-    return charts.build_kueue_values(said)
+    settings = build_settings(_select_newest_release(plans), spaces, excluded, classes)
+    return charts.build_kueue_values(settings)
 
 
 def _build_manager_objects(name: str, plans: Mapping[str, Plan]) -> dict[str, list[Object]]:

@@ -24,7 +24,7 @@ _ALLOWED_VOLUMES = ["configMap", "csi", "downwardAPI", "emptyDir", "persistentVo
 """Not ``ephemeral``: the controller creates its claim, of any class and size, which the role of tenants may not
 create."""
 _SPEC_CHANGED_CONDITION = {
-    "name": "not-the-same",  # objects admitted before a rule existed may still be labelled, finish and be deleted
+    "name": "not-the-same",  # objects admitted before a rule existed may still be labeled, finish and be deleted
     "expression": "request.operation != 'UPDATE' || object.spec != oldObject.spec",
 }
 
@@ -58,7 +58,7 @@ def build_objects(plan: Plan, label: str) -> list[Object]:
             "nodeName is reserved for the scheduler: select nodes by nodeSelector or affinity",
         ),
         *_build_host_network_rules(plan),
-        *device_rules.rules(plan),
+        *device_rules.build_rules(plan),
     ]
     services = [
         ("object.spec.?externalIPs.orValue([]).size() == 0", "externalIPs are not allowed"),
@@ -77,7 +77,7 @@ def build_objects(plan: Plan, label: str) -> list[Object]:
             "only users who may create resource quotas here may create persistent volume claims",
         )
     ]
-    words = [*baseline.POLICY_VARIABLES, *device_rules.variables(plan)]
+    words = [*baseline.POLICY_VARIABLES, *device_rules.build_variables(plan)]
     return [
         *_build_policy(_CLAIMS, ["persistentvolumeclaims"], [], claims, label),
         *_build_policy(_PODS, ["pods", "pods/ephemeralcontainers"], words, pods, label),
@@ -96,7 +96,7 @@ def _build_host_network_rules(plan: Plan) -> Iterator[tuple[str, str]]:
         )
         return
     yield (
-        f"!variables.pod.?hostNetwork.orValue(false) || {device_rules.asks_for(asked)}",
+        f"!variables.pod.?hostNetwork.orValue(false) || {device_rules.format_request_rule(asked)}",
         f"hostNetwork is allowed only for pods that request {' or '.join(asked)}",
     )
     # the API server sets hostPort to containerPort for pods on the host network

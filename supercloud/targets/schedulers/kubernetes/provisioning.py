@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....plan.model.plan import Plan, PoolPlan
-from .given import require_kubernetes_plan
+from .accessors import require_kubernetes_plan
 from .manifest import Object, build_object
 
 __all__ = ["format_check_name", "build_objects", "list_queued_pools"]

@@ -17,10 +17,16 @@ from ....plan.build.kubernetes.names import (
     format_priority_class_name,
     format_queue_name,
 )
-from ....plan.build.kubernetes.quota import MEMORY, TenantQuota, compute_pool_capacity, compute_tenant_quotas, covered
+from ....plan.build.kubernetes.quota import (
+    MEMORY,
+    TenantQuota,
+    compute_pool_capacity,
+    compute_tenant_quotas,
+    list_covered_resources,
+)
 from ....plan.model.plan import Plan
 from ....spec.tenant import Priority
-from .given import (
+from .accessors import (
     build_claimed_classes,
     build_tolerations,
     list_channel_classes,
@@ -71,7 +77,7 @@ def build_configuration(plan: Plan, release: KueueRelease) -> Object:
 
 def list_uncounted_prefixes(plan: Plan) -> list[str]:
     """Return prefixes of resource names without quota: resources that not every pool has, and ports."""
-    counted = covered(plan)
+    counted = list_covered_resources(plan)
     left_out = [name for name in ("cpu", MEMORY) if name not in counted]
     links = {
         name.rstrip("0123456789")
@@ -152,7 +158,7 @@ def _build_priorities(apis: KueueApis) -> Iterator[Object]:
 
 
 def _build_cluster_queues(plan: Plan, apis: KueueApis) -> Iterator[Object]:
-    resources = covered(plan)
+    resources = list_covered_resources(plan)
     if not plan.tenants:
         own = [TenantQuota(compute_pool_capacity(pool), {}) for pool in plan.pools]
         yield _build_cluster_queue(plan, apis, None, [_build_resource_group(plan, resources, own)], {})

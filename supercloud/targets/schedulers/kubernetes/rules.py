@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.quantity import Power
-from .given import list_accelerator_pools, require_kubernetes_plan
+from .accessors import list_accelerator_pools, require_kubernetes_plan
 from .manifest import Object
 
 __all__ = ["build_rule_groups", "compute_power_limit"]
@@ -26,7 +26,7 @@ def build_rule_groups(plan: Plan) -> list[Object]:
         {
             "name": item.name,
             "rules": [
-                _build_alert(rule.name, rule.expr, rule.wait, rule.severity, rule.summary, rule.remedy)
+                _build_alert(rule.name, rule.expr, rule.wait, rule.severity, rule.summary, rule.description)
                 for rule in item.alerts
             ],
         }
@@ -39,13 +39,15 @@ def build_rule_groups(plan: Plan) -> list[Object]:
     return found
 
 
-def _build_alert(name: str, expr: str, wait: str, severity: str, summary: str, remedy: str, **labels: str) -> Object:
+def _build_alert(
+    name: str, expr: str, wait: str, severity: str, summary: str, description: str, **labels: str
+) -> Object:
     return {
         "alert": name,
         "expr": expr,
         "for": wait,
         "labels": {"severity": severity, **labels},
-        "annotations": {"summary": summary, "description": remedy},
+        "annotations": {"summary": summary, "description": description},
     }
 
 
@@ -61,7 +63,7 @@ def _build_xid_alerts(plan: Plan) -> Iterator[Object]:
                 "0m",
                 item.severity,
                 f"A GPU reported XID {code}",
-                item.remedy,
+                item.description,
                 action=item.action,
             )
 

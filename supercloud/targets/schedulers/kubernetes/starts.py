@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ....plan.build.kubernetes.names import KEY_ANNOTATION, MANAGED_BY_LABEL, MANAGER_NAME, STARTS_ANNOTATION
 from ....plan.model.plan import Plan
-from .given import require_kubernetes_plan
+from .accessors import require_kubernetes_plan
 from .manifest import Object, build_object
 
 __all__ = ["build_objects"]

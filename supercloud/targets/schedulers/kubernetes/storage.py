@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from ....plan.build.kubernetes.labels import is_mounted
-from ....plan.build.kubernetes.names import format_claim_name, format_namespace_name, mount_label
+from ....plan.build.kubernetes.names import format_claim_name, format_mount_label, format_namespace_name
 from ....plan.build.storage.clients import list_unreached_pools
 from ....plan.model.plan import Plan, StoragePlan
 from ....primitives.quantity import Size
-from .given import list_tenant_names, require_kubernetes_plan
+from .accessors import list_tenant_names, require_kubernetes_plan
 from .manifest import Object, build_object
 
-__all__ = ["list_mounted_storage", "build_objects", "partly_mounted"]
+__all__ = ["list_mounted_storage", "build_objects", "list_partly_mounted"]
 
 _DEFAULT_SIZE = Size("1 TiB")
 
@@ -27,10 +27,10 @@ def list_mounted_storage(plan: Plan) -> list[StoragePlan]:
     return [item for item in plan.storage if is_mounted(item)]
 
 
-def partly_mounted(plan: Plan) -> dict[str, str]:
+def list_partly_mounted(plan: Plan) -> dict[str, str]:
     """Return file systems that only some nodes mount -> the label of those nodes."""
     return {
-        item.name: mount_label(item.name)
+        item.name: format_mount_label(item.name)
         for index, item in enumerate(plan.storage)
         if is_mounted(item) and list_unreached_pools(plan, index)
     }
@@ -71,12 +71,12 @@ def build_objects(plan: Plan) -> Iterator[Object]:
                 yield _build_bucket_settings(plan, item, tenant)
 
 
-def _nodes_of(item: StoragePlan) -> dict[str, Any]:
+def _build_node_affinity(item: StoragePlan) -> dict[str, Any]:
     """Return the node affinity of a volume: on nodes that do not mount it, a pod would write to the local disk.
 
     It is immutable in the API server, so that it uses a label and not the pools, which change with the cluster.
     """
-    match = {"key": mount_label(item.name), "operator": "In", "values": ["true"]}
+    match = {"key": format_mount_label(item.name), "operator": "In", "values": ["true"]}
     return {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [match]}]}}}
 
 
@@ -97,7 +97,7 @@ def _build_volume(storage: StoragePlan, tenant: str | None) -> Iterator[Object]:
             "claimRef": {"namespace": namespace, "name": claim},
             "hostPath": {"path": path, "type": "DirectoryOrCreate"},
         }
-        | _nodes_of(storage),
+        | _build_node_affinity(storage),
     )
     yield build_object(
         "v1",

@@ -12,7 +12,7 @@ from ....plan.build.kubernetes.egress import compute_blocked_cidrs
 from ....plan.build.kubernetes.names import format_namespace_name
 from ....plan.model.plan import Plan, TenantPlan
 from ....primitives.addresses import Block
-from .given import require_kubernetes_plan, require_kubernetes_spec
+from .accessors import require_kubernetes_plan, require_kubernetes_spec
 from .manifest import Object, build_object
 from .pod_security import select_security_level
 
@@ -207,11 +207,11 @@ def _build_network_policies(plan: Plan, namespace: str) -> Iterator[Object]:
             ],
         },
     )
-    closed = compute_blocked_cidrs(plan)
-    if _ALL_ADDRESSES not in closed:  # an exception must be smaller than the rule
+    blocked = compute_blocked_cidrs(plan)
+    if _ALL_ADDRESSES not in blocked:  # an exception must be smaller than the rule
         # IPv6 has no rule: default-deny applies to all of it
-        rule = {"ipBlock": {"cidr": str(_ALL_ADDRESSES), "except": [str(block) for block in closed]}}
-        note = "; ".join(f"{block} ({', '.join(names)})" for block, names in closed.items())
+        rule = {"ipBlock": {"cidr": str(_ALL_ADDRESSES), "except": [str(block) for block in blocked]}}
+        note = "; ".join(f"{block} ({', '.join(names)})" for block, names in blocked.items())
         yield build_object(
             api,
             "NetworkPolicy",

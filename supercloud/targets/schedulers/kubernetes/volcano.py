@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from ....plan.build.kubernetes.levels import build_topology_labels, compute_label_tiers
@@ -14,9 +14,9 @@ from ....plan.build.kubernetes.names import (
     format_level_label,
     format_scheduling_class_name,
 )
-from ....plan.build.kubernetes.quota import MEMORY, bounds, compute_pool_capacity, compute_tenant_quotas
+from ....plan.build.kubernetes.quota import MEMORY, compute_max_resources, compute_pool_capacity, compute_tenant_quotas
 from ....plan.model.plan import Level, Plan, PoolPlan
-from .given import require_kubernetes_plan
+from .accessors import require_kubernetes_plan
 from .manifest import Object, build_object
 
 __all__ = ["build_discovery_configuration", "build_files", "build_scheduler_configuration"]
@@ -113,7 +113,7 @@ def _build_queues(plan: Plan, version: str) -> Iterator[Object]:
             "parent": "root",
             "deserved": _format_resources(deserved),
         }
-        if capability := bounds(shares[tenant.name]):
+        if capability := compute_max_resources(shares[tenant.name]):
             spec["capability"] = _format_resources(capability)
         yield build_object(
             f"scheduling.volcano.sh/{version}", "Queue", format_cluster_queue_name(tenant.name), spec=spec
@@ -138,26 +138,8 @@ def _build_hyper_nodes(plan: Plan, version: str, has_tier_names: bool) -> Iterat
     Pools share switches, and a switch may hold domains of one pool and plain nodes of another: it is a single
     HyperNode.
     """
-    chains = [(pool, build_topology(plan, pool).levels) for pool in plan.pools]
     tiers = compute_label_tiers(plan)
-    names = dict.fromkeys(level.name for _, levels in chains for level in levels)
-    halved = {level.name for _, levels in chains for level in levels[:-1]}
-    members: dict[str, dict[str, list[Object]]] = {
-        name: {} for name in sorted(names, key=lambda name: tiers[format_level_label(name)])
-    }
-    for pool, levels in chains:
-        for outer, inner in pairwise(levels):
-            for group, found in _group_members(outer, inner).items():
-                own = members[outer.name].setdefault(group, [])
-                own += [item for item in found if item not in own]
-        for group in _iter_pool_groups(levels[-1], pool) if levels else ():
-            labels = {format_level_label(levels[-1].name): group}
-            if levels[-1].name in halved:
-                labels[POOL_LABEL] = pool.name
-            member = {"type": "Node", "selector": {"labelMatch": {"matchLabels": labels}}}
-            own = members[levels[-1].name].setdefault(group, [])
-            own += [] if member in own else [member]
-    for level, groups in members.items():
+    for level, groups in _collect_members(plan, tiers).items():
         for group, own in groups.items():
             spec: Object = {
                 "tier": tiers[format_level_label(level)],
@@ -165,6 +147,38 @@ def _build_hyper_nodes(plan: Plan, version: str, has_tier_names: bool) -> Iterat
                 "members": own,
             }
             yield build_object(f"topology.volcano.sh/{version}", "HyperNode", _format_name(level, group), spec=spec)
+
+
+def _collect_members(plan: Plan, tiers: Mapping[str, int]) -> dict[str, dict[str, list[Object]]]:
+    """Level, by its tier -> group -> members of its HyperNode, without duplicates."""
+    chains = [(pool, build_topology(plan, pool).levels) for pool in plan.pools]
+    names = dict.fromkeys(level.name for _, levels in chains for level in levels)
+    outer_names = {level.name for _, levels in chains for level in levels[:-1]}
+    members: dict[str, dict[str, list[Object]]] = {
+        name: {} for name in sorted(names, key=lambda name: tiers[format_level_label(name)])
+    }
+    for pool, levels in chains:
+        for outer, inner in pairwise(levels):
+            for group, found in _group_members(outer, inner).items():
+                _add_new(members[outer.name].setdefault(group, []), found)
+        if levels:
+            # if other pools have further levels below this one, its nodes are selected by pool too
+            labels = {POOL_LABEL: pool.name} if levels[-1].name in outer_names else {}
+            for group in _iter_pool_groups(levels[-1], pool):
+                _add_new(members[levels[-1].name].setdefault(group, []), [_select_nodes(levels[-1], group, labels)])
+    return members
+
+
+def _add_new(members: list[Object], found: Iterable[Object]) -> None:
+    members += [item for item in found if item not in members]
+
+
+def _select_nodes(level: Level, group: str, labels: Mapping[str, str]) -> Object:
+    """Build the member that selects the nodes of a group by label, in addition to other labels."""
+    return {
+        "type": "Node",
+        "selector": {"labelMatch": {"matchLabels": {format_level_label(level.name): group, **labels}}},
+    }
 
 
 def _iter_pool_groups(level: Level, pool: PoolPlan) -> Iterator[str]:

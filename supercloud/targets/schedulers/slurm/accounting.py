@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from ....plan.model.plan import Plan, TenantPlan
 from ....spec import SlurmScheduler
 from ....spec.tenant import Priority
+from .accessors import require_slurm_spec
 from .conf import Value, format_duration
-from .given import require_slurm_spec
 from .settings import build_token_settings
 
 __all__ = ["QOS_PRIORITIES", "Account", "build_accounts", "build_qos_levels", "build_slurmdbd_settings"]

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from ....plan.model.plan import Plan
 from ....primitives.bundle import Bundle, File
+from .accessors import has_dynamic_nodes, require_slurm_release
 from .accounting import build_slurmdbd_settings
 from .conf import ConfigWriter, Value, format_header
-from .given import has_dynamic_nodes, require_slurm_release
 from .gres import render_gres_lines
 from .imex import render_imex_files
 from .install import render_install_guide

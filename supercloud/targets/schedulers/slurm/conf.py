@@ -96,7 +96,7 @@ def join_items(items: Iterable[str]) -> str | None:
 def format_duration(duration: Duration) -> str:
     """Format a time as Slurm writes it: ``7-00:00:00``.
 
-    >>> span(Duration("90 min"))
+    >>> format_duration(Duration("90 min"))
     '01:30:00'
     """
     seconds = duration.ceil("s")

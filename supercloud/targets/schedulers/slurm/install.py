@@ -10,8 +10,8 @@ from ....plan.build.network.nccl import find_collectives_file
 from ....plan.build.storage.clients import has_service_hosts, list_client_pools
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.templates import render_template
+from .accessors import has_dynamic_nodes, require_slurm_release, require_slurm_spec
 from .conf import format_header
-from .given import has_dynamic_nodes, require_slurm_release, require_slurm_spec
 from .gres import count_accelerator_units
 from .imex import list_imex_pools
 from .settings import build_token_settings
@@ -50,7 +50,7 @@ def render_install_guide(plan: Plan, files: list[str]) -> str:
         onprem=plan.site.kind == "onprem",
         drivers=[pool for pool in plan.pools if _needs_driver(pool)],
         links=_list_compute_links(plan),
-        mounts=list(_mounts(plan)),
+        mounts=list(_iter_mounts(plan)),
         unnamed=[tenant.name for tenant in plan.tenants if not tenant.users],
     )
 
@@ -71,16 +71,16 @@ def _needs_driver(pool: PoolPlan) -> bool:
     return bool(pool.accelerator and pool.accelerator.devices and count_accelerator_units(pool))
 
 
-def _mounts(plan: Plan) -> Iterator[tuple[str, list[str]]]:
+def _iter_mounts(plan: Plan) -> Iterator[tuple[str, list[str]]]:
     """Yield the hosts and their mount points: mount points of the same hosts in one line."""
     found: dict[str, list[str]] = {}
     for index, item in enumerate(plan.storage):
         if item.mount:
-            found.setdefault(_mounting_hosts(plan, index), []).append(item.mount)
+            found.setdefault(_describe_mounting_hosts(plan, index), []).append(item.mount)
     yield from found.items()
 
 
-def _mounting_hosts(plan: Plan, index: int) -> str:
+def _describe_mounting_hosts(plan: Plan, index: int) -> str:
     clients = list_client_pools(plan, index)
     nodes = "nodes" if clients == plan.pools else ", ".join(str(pool.hosts) for pool in clients) or "no node"
     if has_service_hosts(plan, index):
@@ -101,6 +101,7 @@ class _PackageSource:
 
     @classmethod
     def from_plan(cls, plan: Plan) -> _PackageSource:
+        """The family of packages and the release that the plan has decided."""
         family, release = plan.scheduler.packages, require_slurm_release(plan).name
         assert family is not None, "the catalog has package names of a distribution"
         return cls(family.names, release, family.suites.get(release), release in family.built_from)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from ....plan.model.plan import Level, Plan, PoolPlan
 from ....primitives.nodes import HostRange
+from .accessors import compute_real_memory, has_dynamic_nodes
 from .conf import ConfigWriter, Value, join_items
-from .given import compute_real_memory, has_dynamic_nodes
 from .gres import build_gres_items
 from .topology_cloud import iter_node_places
 
@@ -31,11 +31,11 @@ def render_node_lines(plan: Plan, writer: ConfigWriter) -> Iterator[str]:
     if has_dynamic_nodes(plan):
         return
     hardware = {pool.name: build_node_settings(pool, plan) for pool in plan.pools}
-    said = {key for values in hardware.values() for key, value in values.items() if value is not None}
+    known = {key for values in hardware.values() for key, value in values.items() if value is not None}
     spans = _split_pools(plan)
     for pool in plan.pools:
         own = {
-            key: _NEUTRAL_VALUES.get(key) if value is None and key in said else value
+            key: _NEUTRAL_VALUES.get(key) if value is None and key in known else value
             for key, value in hardware[pool.name].items()
         }
         yield writer.format_record("node", {"NodeName": "DEFAULT", **own, "State": "UNKNOWN"})
@@ -75,8 +75,8 @@ def render_cloud_node_lines(plan: Plan, writer: ConfigWriter) -> Iterator[str]:
     """
     for pool in plan.pools:
         for hosts, place in iter_node_places(pool, plan):
-            said: dict[str, Value] = {"NodeName": str(hosts), **build_node_settings(pool, plan), "Topology": place}
-            yield writer.format_record("node", {**said, "State": "CLOUD"})
+            settings: dict[str, Value] = {"NodeName": str(hosts), **build_node_settings(pool, plan), "Topology": place}
+            yield writer.format_record("node", {**settings, "State": "CLOUD"})
 
 
 def render_join_line(pool: PoolPlan, plan: Plan, writer: ConfigWriter) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ....plan.model.plan import Plan, PoolPlan
 from ....spec.scheduler import Partition, SlurmScheduler
+from .accessors import compute_usable_memory, has_dynamic_nodes, require_slurm_release, require_slurm_spec
 from .conf import ConfigWriter, Value, format_duration, join_items
-from .given import compute_usable_memory, has_dynamic_nodes, require_slurm_release, require_slurm_spec
 from .gres import count_accelerator_units
 from .topology import select_default_locality, select_partition_locality
 from .topology_cloud import find_cloud_domain

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from ....plan.build.slurm_options import REPLACED_OPTIONS, merge_list
 from ....plan.model.plan import Plan
+from .accessors import has_dynamic_nodes, require_slurm_release, require_slurm_spec
 from .conf import ConfigWriter, Settings, Value, join_items
-from .given import has_dynamic_nodes, require_slurm_release, require_slurm_spec
 from .gres import list_gres_types, list_tracked_resources
 from .power import build_power_settings
 from .topology import list_supported_localities, select_default_locality

@@ -10,7 +10,7 @@ from ....catalog import SlurmRelease
 from ....plan.model.plan import Group, Locality, Plan
 from ....primitives.nodes import HostRange
 from ....spec.scheduler import Partition
-from .given import has_dynamic_nodes, require_slurm_release, require_slurm_spec
+from .accessors import has_dynamic_nodes, require_slurm_release, require_slurm_spec
 
 __all__ = [
     "FLAT_LOCALITY",
@@ -96,7 +96,7 @@ def _find_covered_pools(plan: Plan, locality: Locality) -> set[str]:
 def fold_names(names: list[str]) -> str:
     """Fold names, in order, with runs of numbers in brackets.
 
-    >>> folded(["su1", "su2", "su3", "net-login"])
+    >>> fold_names(["su1", "su2", "su3", "net-login"])
     'su[1-3],net-login'
     """
     runs: list[HostRange | str] = []

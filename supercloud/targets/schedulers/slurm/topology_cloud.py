@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ....plan.model.plan import Locality, Plan, PoolPlan
 from ....primitives.nodes import HostRange
 from ....spec.scheduler import Partition
-from .given import has_dynamic_nodes, require_slurm_release
+from .accessors import has_dynamic_nodes, require_slurm_release
 from .topology import compute_block_sizes, select_blocks
 
 __all__ = ["find_cloud_domain", "render_cloud_topology", "has_dynamic_topology", "iter_node_places"]

@@ -13,7 +13,7 @@ from pydantic import Field, TypeAdapter, model_validator
 from ....catalog import SlurmRelease
 from ....plan.model.plan import Locality, Plan
 from ....spec.base import Model
-from .given import require_slurm_release
+from .accessors import require_slurm_release
 from .topology import compute_block_sizes, fold_names, list_supported_localities, select_blocks, select_default_locality
 from .topology_conf import iter_children, iter_leaves
 

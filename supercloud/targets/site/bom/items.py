@@ -8,7 +8,7 @@ from math import ceil
 
 import numpy as np
 
-from ....plan.build.cabling.cabled import list_cabled_fabrics, network_of
+from ....plan.build.cabling.cabled import get_cable_protocol, list_cabled_fabrics
 from ....plan.build.cabling.cables import build_cable_table
 from ....plan.build.cabling.ends import DeviceLocator
 from ....plan.build.fabric.cabling_parts import CablingParts
@@ -138,24 +138,24 @@ def _iter_cables(table: CableTable, spares: float) -> Iterator[BomItem]:
             )
             continue
         cable = table.kinds[kind]
-        metres = known[length] if length >= 0 else None
+        meters = known[length] if length >= 0 else None
         part = next(
             (
                 number
                 for text, number in cable.part_numbers.items()
                 for item in cable.lengths
-                if str(item) == text and float(item.base) == metres
+                if str(item) == text and float(item.base) == meters
             ),
             "",
         )
-        text = f"{metres:g} m" if metres is not None else "length unknown"
+        text = f"{meters:g} m" if meters is not None else "length unknown"
         yield BomItem(
             section, f"{cable.title}, {text}, {between}", cable.name, part, count, _compute_spares(count, spares)
         )
 
 
 def _iter_optics(table: CableTable, spares: float) -> Iterator[BomItem]:
-    """Yield transceivers: one for each cage with a fibre, for all machines that do not include them."""
+    """Yield transceivers: one for each cage with a fiber, for all machines that do not include them."""
     parts = table.fabric.cabling_parts
     if not isinstance(parts, CablingParts) or not table.kinds:
         return
@@ -178,15 +178,15 @@ _Module = tuple[str, str, str, int]
 
 
 def _iter_used_cages(table: CableTable, parts: CablingParts, side: str) -> Iterator[tuple[_Module, list[int]]]:
-    """Yield the cages with a fibre at one side of the links, by the transceiver in them."""
-    network = network_of(table.fabric)
+    """Yield the cages with a fiber at one side of the links, by the transceiver in them."""
+    network = get_cable_protocol(table.fabric)
     has_own = np.array([not item.is_managed and item.kind != "building" for item in table.devices])
     theirs = has_own[table.links.source_set]
     sets, index, port = (getattr(table.links, f"{side}{part}") for part in ("_set", "", "_port"))
     for number, item in enumerate(table.devices):
         for kind, cable in enumerate(table.kinds):
             here = (sets == number) & (table.kind_index == kind) & ~theirs
-            if cable.medium != "fibre" or item.kind == "building" or not here.any():
+            if cable.medium != "fiber" or item.kind == "building" or not here.any():
                 continue
             module = parts.find_transceiver(cable, f"{item.side}:{item.form_factors[int(port[here][0])]}", network)
             if module is not None:

@@ -37,7 +37,7 @@ class _UnknownLink:
     """A discovered link to a device that is not in the plan."""
 
     device: str
-    neighbour: LinkEnd
+    neighbor: LinkEnd
     location: str
 
 
@@ -48,8 +48,8 @@ def _find_wrong_cables(comparison: Comparison, rest: list[WrongLink], difference
             (mine, theirs) for mine, theirs in ((one, other), (other, one)) if mine[0] not in comparison.known_devices
         ]
         if unknown:
-            (device, _), neighbour = unknown[0]
-            strangers[parse_host(device)].append(_UnknownLink(device, neighbour, place))
+            (device, _), neighbor = unknown[0]
+            strangers[parse_host(device)].append(_UnknownLink(device, neighbor, place))
             comparison.explained_links |= {item for item in (first, second) if item is not None}
             continue
         if first is None and second is None:
@@ -84,9 +84,9 @@ def _find_wrong_cables(comparison: Comparison, rest: list[WrongLink], difference
 def _describe_stranger(comparison: Comparison, host: str, links: list[_UnknownLink]) -> Difference:
     """Describe a device that is not in the plan, and the planned device in whose place it is connected."""
     name = host if len(links) > 1 else links[0].device
-    ports = ", ".join(sorted(comparison.format_end(link.neighbour) for link in links)[:4])
+    ports = ", ".join(sorted(comparison.format_end(link.neighbor) for link in links)[:4])
     more = f" and {len(links) - 4} more" if len(links) > 4 else ""
-    meant = comparison.find_expected_device([link.neighbour for link in links])
+    meant = comparison.find_expected_device([link.neighbor for link in links])
     if meant and len(links) > 1:
         return Difference(
             "unknown",

@@ -21,7 +21,7 @@ class Difference:
     """device, exchanged, shuffled, swapped, wrong, missing, extra, unknown."""
     problem: str
     cause: str
-    remedy: str
+    fix: str
     cables: tuple[str, ...] = ()
     place: str = ""
     """File and line of the input."""

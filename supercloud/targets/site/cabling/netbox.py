@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ....plan.build.cabling.cabled import network_of
+from ....plan.build.cabling.cabled import get_cable_protocol
 from ....plan.build.cabling.ends import RACK_UNIT_HEIGHT
 from ....plan.model.cables import CableTable
 from ....plan.model.devices import DeviceSet
@@ -165,7 +165,7 @@ def _list_interface_names(devices: DeviceSet) -> list[str]:
 def _select_interface_type(table: CableTable, devices: DeviceSet, form: str) -> str:
     rate = devices.link_speed or table.fabric.speed
     speed = int(rate.base / 10**9) if rate else 0
-    if network_of(table.fabric) == "infiniband":
+    if get_cable_protocol(table.fabric) == "infiniband":
         return _INFINIBAND_TYPES.get(speed, "other")
     if form == "osfp" and speed == 800:
         return "800gbase-x-osfp"
@@ -205,7 +205,7 @@ def _render_device_type(
 
 
 def _iter_cables(table: CableTable) -> Iterator[Sequence[object]]:
-    kinds = [_CABLE_TYPES[item.fibre or item.medium] for item in table.kinds] + [""]
+    kinds = [_CABLE_TYPES[item.fiber or item.medium] for item in table.kinds] + [""]
     width = max(5, len(str(table.cable_count)))
     name = table.fabric.name
     ports = [

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import InputError
-from ....plan.build.cabling.cabled import list_cabled_fabrics, network_of
+from ....plan.build.cabling.cabled import get_cable_protocol, list_cabled_fabrics
 from ....plan.build.cabling.cables import build_cable_table
 from ....plan.build.cabling.ends import DeviceLocator
 from ....plan.model.cables import CableTable
@@ -35,7 +35,7 @@ class PlannedLinks:
     """Devices whose ports have operating system names in LLDP, not the printed ones."""
     fabrics: list[str] = field(default_factory=list)
     aliases: dict[LinkEnd, LinkEnd] = field(default_factory=dict)
-    """Ports by the names that operating systems and neighbours use."""
+    """Ports by the names that operating systems and neighbors use."""
     ports: dict[str, Sequence[str]] = field(default_factory=dict)
     """InfiniBand: names of a switch's ports, from number 1."""
 
@@ -44,7 +44,7 @@ def build_planned_links(plan: Plan, discovered: DiscoveredLinks) -> PlannedLinks
     """Build the links of all fabrics in the output. Raises InputError if there are none."""
     found = PlannedLinks()
     spots = DeviceLocator(plan)
-    candidates = [item for item in list_cabled_fabrics(plan) if network_of(item) == discovered.network]
+    candidates = [item for item in list_cabled_fabrics(plan) if get_cable_protocol(item) == discovered.network]
     for fabric in candidates:
         table = build_cable_table(plan, fabric, spots)
         known = _list_names(table, "switch") & discovered.devices.keys()

@@ -1,8 +1,8 @@
-"""Discovery output of a running network: the text of ibnetdiscover, or LLDP neighbours.
+"""Discovery output of a running network: the text of ibnetdiscover, or LLDP neighbors.
 
-LLDP output contains the neighbours of one device, so that it is a file named after the device (``train-0001.json``) or
+LLDP output contains the neighbors of one device, so that it is a file named after the device (``train-0001.json``) or
 a folder of such files; a file may also contain several devices, as ``{"device": {...}}`` or tables after their prompts.
-A new JSON format is a function here and a line in ``_PARSERS``, a new table a line in ``neighbour_tables``.
+A new JSON format is a function here and a line in ``_PARSERS``, a new table a line in ``neighbor_tables``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ....errors import InputError
 from ....primitives import ibnetdiscover
 from ....primitives.files import FileReadError
 from ....primitives.files import read_text as file_text
-from .neighbour_tables import is_neighbour_table, parse_tables
-from .neighbour_text import is_neighbour_list, parse_neighbours
+from .neighbor_tables import is_neighbor_table, parse_tables
+from .neighbor_text import is_neighbor_list, parse_neighbors
 
 __all__ = ["DiscoveredLinks", "read_output"]
 
@@ -74,14 +74,14 @@ def _parse_file(text: str, file: Path, discovered: DiscoveredLinks | None) -> Di
         raise InputError(f"{file}:1: not ibnetdiscover output, unlike the other files")
     if text.lstrip()[0] in "{[":
         for device, data in _split_devices(_parse_json(text, file), file.stem):
-            _add_json_neighbours(device, data, file, found)
-    elif is_neighbour_list(text):
-        _add_neighbours(file.stem, iter(parse_neighbours(text, str(file))), file, found)
+            _add_json_neighbors(device, data, file, found)
+    elif is_neighbor_list(text):
+        _add_neighbors(file.stem, iter(parse_neighbors(text, str(file))), file, found)
     elif re.match(r"\s*lldp\.", text):
         _add_keyvalue(text, file, found)
-    elif is_neighbour_table(text):
+    elif is_neighbor_table(text):
         for table in parse_tables(text, str(file)):
-            _add_neighbours(table.device or file.stem, iter(table.rows), file, found)
+            _add_neighbors(table.device or file.stem, iter(table.rows), file, found)
     else:
         line = next(number for number, item in enumerate(text.splitlines(), 1) if item.strip())
         raise InputError(
@@ -121,28 +121,28 @@ def _split_devices(data: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _is_one_switch(data: dict[str, Any]) -> bool:
-    """Whether these are interfaces of one switch in NVUE's format: ``lldp`` is a mapping of neighbours, not a list."""
+    """Whether these are interfaces of one switch in NVUE's format: ``lldp`` is a mapping of neighbors, not a list."""
     found = [item["lldp"] for item in data.values() if isinstance(item, dict) and "lldp" in item]
     return any(isinstance(item, dict) and "neighbor" in item for item in found)
 
 
-def _add_json_neighbours(device: str, data: Any, file: Path, discovered: DiscoveredLinks) -> None:
+def _add_json_neighbors(device: str, data: Any, file: Path, discovered: DiscoveredLinks) -> None:
     key = next((key for key in _PARSERS if isinstance(data, dict) and key in data), None)
     if key is None and not _is_nvue(data):
-        raise InputError(f"{file}:1: contains no LLDP neighbours (lldp, lldpNeighbors, interfaces with lldp)")
+        raise InputError(f"{file}:1: contains no LLDP neighbors (lldp, lldpNeighbors, interfaces with lldp)")
     try:
-        _add_neighbours(device, _PARSERS[key](data[key]) if key else _parse_nvue(data), file, discovered)
+        _add_neighbors(device, _PARSERS[key](data[key]) if key else _parse_nvue(data), file, discovered)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, StopIteration):
-        raise InputError(f"{file}:1: unknown format of the LLDP neighbours of {device}") from None
+        raise InputError(f"{file}:1: unknown format of the LLDP neighbors of {device}") from None
 
 
-def _add_neighbours(
-    device: str, neighbours: Iterator[tuple[str, str, str]], file: Path, discovered: DiscoveredLinks
+def _add_neighbors(
+    device: str, neighbors: Iterator[tuple[str, str, str]], file: Path, discovered: DiscoveredLinks
 ) -> None:
     name = device.partition(".")[0]
     discovered.devices.setdefault(name, str(file))
     discovered.reporting_devices.add(name)
-    for port, other, other_port in neighbours:
+    for port, other, other_port in neighbors:
         one, two = (name, port), (other.partition(".")[0], other_port)
         discovered.devices.setdefault(two[0], str(file))
         if (two, one) not in discovered.links:
@@ -155,8 +155,8 @@ def _parse_lldpctl(data: Any) -> Iterator[tuple[str, str, str]]:
         for item in _to_list(whole.get("interface", [])):
             entries = [(item["name"], item)] if "name" in item and "port" in item else list(item.items())
             for port, entry in entries:
-                for neighbour in _to_list(entry):
-                    yield str(port), _parse_chassis(neighbour.get("chassis", {})), _parse_port(neighbour["port"])
+                for neighbor in _to_list(entry):
+                    yield str(port), _parse_chassis(neighbor.get("chassis", {})), _parse_port(neighbor["port"])
 
 
 def _to_list(data: Any) -> list[Any]:
@@ -164,7 +164,7 @@ def _to_list(data: Any) -> list[Any]:
 
 
 def _parse_chassis(data: Any) -> str:
-    """Return the system name of a neighbour, else its chassis identifier; it may have neither."""
+    """Return the system name of a neighbor, else its chassis identifier; it may have neither."""
     for item in _to_list(data):
         if not item:
             continue
@@ -177,7 +177,7 @@ def _parse_chassis(data: Any) -> str:
     return _UNKNOWN_PORT
 
 
-# lldpd's keys of a chassis; a mapping with one other key has the name of a neighbour as key.
+# lldpd's keys of a chassis; a mapping with one other key has the name of a neighbor as key.
 _CHASSIS_KEYS = {"id", "name", "descr", "mgmt-ip", "mgmt-iface", "capability", "local"}
 
 
@@ -203,9 +203,9 @@ def _is_nvue(data: Any) -> bool:
 def _parse_nvue(data: Any) -> Iterator[tuple[str, str, str]]:
     """Parse NVUE's JSON: interface -> lldp -> neighbor -> name -> chassis and port."""
     for port, item in data.items():
-        neighbours = (item.get("lldp") or {}).get("neighbor") if isinstance(item, dict) else None
-        for name, neighbour in (neighbours or {}).items():
-            chassis, far = neighbour.get("chassis") or {}, neighbour.get("port") or {}
+        neighbors = (item.get("lldp") or {}).get("neighbor") if isinstance(item, dict) else None
+        for name, neighbor in (neighbors or {}).items():
+            chassis, far = neighbor.get("chassis") or {}, neighbor.get("port") or {}
             described = far.get("name") or far.get("id") or far.get("description")
             yield str(port), str(chassis.get("system-name") or name), str(described or _UNKNOWN_PORT)
 
@@ -241,4 +241,4 @@ def _add_keyvalue(text: str, file: Path, discovered: DiscoveredLinks) -> None:
         for port, data in found.items()
         if "chassis.name" in data
     ]
-    _add_neighbours(file.stem, iter(rows), file, discovered)
+    _add_neighbors(file.stem, iter(rows), file, discovered)

@@ -64,30 +64,30 @@ def _find_exchanged_devices(
 ) -> list[SwappedLinks]:
     """Find two devices with exchanged names or positions, by most of their cables; returns the remaining swaps."""
     total, switches = _count_cables(comparison), _list_switches(comparison)
-    told: set[SwappedLinks] = set()
+    explained: set[SwappedLinks] = set()
     for devices, group in _group_by_devices(comparison, swaps):
-        own = [swap for swap in group if swap not in told]
+        own = [swap for swap in group if swap not in explained]
         is_whole = len(own) > 1 and all(2 * len(own) > total[device] for device in devices)
         if not is_whole and (len(own) < _MIN_SHUFFLED_CABLES or not devices <= switches):
             continue
-        told |= set(own)
+        explained |= set(own)
         what = "switches" if devices <= switches else "machines"
-        cause, remedy = "a bundle of cables is on the other device", "exchange the two bundles, port by port"
+        cause, fix = "a bundle of cables is on the other device", "exchange the two bundles, port by port"
         if is_whole:
             cause = f"names or positions of the two {what} are exchanged"
-            remedy = f"exchange their names, or the {what}"
+            fix = f"exchange their names, or the {what}"
         count = f"all {len(own)}" if all(total[name] == len(own) for name in devices) else str(len(own))
         differences.append(
             Difference(
                 "exchanged",
                 f"{count} cables are exchanged between {' and '.join(sorted(devices))}",
                 cause,
-                remedy,
+                fix,
                 _list_cable_numbers(comparison, own),
                 own[0][2],
             )
         )
-    return [swap for swap in swaps if swap not in told]
+    return [swap for swap in swaps if swap not in explained]
 
 
 def _list_cable_numbers(comparison: Comparison, swaps: list[SwappedLinks]) -> tuple[str, ...]:
@@ -101,21 +101,21 @@ def _find_shuffled_cables(
     loose = _group_moved_cables(comparison, rest)
     paired = _group_by_common_device(comparison, swaps)
     total, switches = _count_cables(comparison), _list_switches(comparison)
-    told: set[int] = set()
+    explained: set[int] = set()
     taken: set[SwappedLinks] = set()
     for device in _rank_devices(loose, paired):
-        wrong = [item for item in loose[device] if id(item) not in told]
+        wrong = [item for item in loose[device] if id(item) not in explained]
         pairs = [swap for swap in paired[device] if swap not in taken]
         # at a switch, pairs are separate mistakes
-        turned = device not in switches and _are_reversed(pairs, total[device])
+        turned = device not in switches and _is_reversed(pairs, total[device])
         if len(wrong) < _MIN_SHUFFLED_CABLES and not turned:
             continue
-        told.update(map(id, wrong))
+        explained.update(map(id, wrong))
         taken.update(pairs)
         moves = _list_moves(comparison, wrong, pairs)
         comparison.explained_links.update(move[0] for move in moves)
         differences.append(_describe_shuffle(comparison, device, moves, (wrong or pairs)[0][-1]))
-    return [swap for swap in swaps if swap not in taken], [item for item in rest if id(item) not in told]
+    return [swap for swap in swaps if swap not in taken], [item for item in rest if id(item) not in explained]
 
 
 def _group_moved_cables(comparison: Comparison, links: list[WrongLink]) -> dict[str, list[WrongLink]]:
@@ -152,7 +152,7 @@ def _rank_devices(loose: Mapping[str, list[WrongLink]], paired: Mapping[str, lis
     return sorted(counts, key=lambda device: (-counts[device], device))
 
 
-def _are_reversed(pairs: list[SwappedLinks], ports: int) -> bool:
+def _is_reversed(pairs: list[SwappedLinks], ports: int) -> bool:
     """Whether pairs are one mistake: half of a machine's ports are in reverse order."""
     return len(pairs) > 1 and 4 * len(pairs) >= ports
 
@@ -180,7 +180,7 @@ def _describe_shuffle(comparison: Comparison, device: str, moves: list[_Move], l
     ]
     return Difference(
         "shuffled",
-        f"{len(moves)} cables of {device} are in each other's ports, or in neighbouring ports",
+        f"{len(moves)} cables of {device} are in each other's ports, or in neighboring ports",
         "its cables were connected in the wrong order: reversed, or shifted by one port",
         "move each end:\n      " + "\n      ".join(lines),
         tuple(comparison.planned.cables[number] for number, _, _ in moves),

@@ -40,7 +40,7 @@ def render_routed_tier(run: SwitchRun, underlay: Underlay, ports: Sequence[str])
     text = render_template(
         "dialects/frr/qos.sh.j2",
         head=format_header(f"{underlay.fabric} {tier}", "#"),
-        contract=underlay.qos_policy,
+        policy=underlay.qos_policy,
         ecn=underlay.qos_policy.ecn[tier],
         ports=ports,
         megabits=round(underlay.speed.to("Gb/s") * 1000),

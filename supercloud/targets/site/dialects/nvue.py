@@ -31,15 +31,15 @@ def render_routed_switch(switch: SwitchView, underlay: Underlay) -> Files:
 def render_routed_tier(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> Files:
     """Render the common files of all switches of a tier of a routed fabric."""
     assert run.network_os is not None, "a plan with errors is not rendered"
-    tier, contract = run.tier.name, underlay.qos_policy
+    tier, policy = run.tier.name, underlay.qos_policy
     text = render_template(
         "dialects/nvue/qos.yaml.j2",
         head=format_release_header(f"{underlay.fabric} {tier}", "#", run.network_os),
-        contract=contract,
-        mtu=contract.mtu,
-        ecn=contract.ecn[tier],
+        policy=policy,
+        mtu=policy.mtu,
+        ecn=policy.ecn[tier],
         ports=ports,
-        robustness=max(1, round(contract.detection.to("ms") / contract.poll.to("ms"))),
+        robustness=max(1, round(policy.detection.to("ms") / policy.poll.to("ms"))),
     )
     return {"qos.yaml": text}
 

@@ -77,33 +77,33 @@ def render_routed_switch(switch: SwitchView, underlay: Underlay) -> Files:
 
 def render_routed_tier(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> Files:
     """Render the common files of all switches of a tier of a routed fabric."""
-    contract, ecn = underlay.qos_policy, underlay.qos_policy.ecn[run.tier.name]
-    data, cnp = str(contract.priority), str(contract.cnp_priority)
+    policy, ecn = underlay.qos_policy, underlay.qos_policy.ecn[run.tier.name]
+    data, cnp = str(policy.priority), str(policy.cnp_priority)
     classes = [str(number) for number in range(8)]
-    colours = ("green", "yellow", "red")
+    colors = ("green", "yellow", "red")
     marks = {"ecn": "ecn_all"}
-    for colour in colours:
+    for color in colors:
         marks |= {
-            f"wred_{colour}_enable": "true",
-            f"{colour}_min_threshold": str(ecn.min),
-            f"{colour}_max_threshold": str(ecn.max),
-            f"{colour}_drop_probability": str(ecn.probability),
+            f"wred_{color}_enable": "true",
+            f"{color}_min_threshold": str(ecn.min),
+            f"{color}_max_threshold": str(ecn.max),
+            f"{color}_drop_probability": str(ecn.probability),
         }
     # SONiC's default map assigns DSCP 26 to a lossy class: every value is set here
-    dscp = {str(value): "0" for value in range(64)} | {str(contract.dscp): data, str(contract.cnp_dscp): cnp}
-    of_ports = _build_port_tables(ports, contract)
+    dscp = {str(value): "0" for value in range(64)} | {str(policy.dscp): data, str(policy.cnp_dscp): cnp}
+    of_ports = _build_port_tables(ports, policy)
     tables: dict[str, dict[str, Any]] = {
         "CABLE_LENGTH": of_ports["CABLE_LENGTH"],
         "DSCP_TO_TC_MAP": {_MAP_NAME: dscp},
         "MAP_PFC_PRIORITY_TO_QUEUE": {_MAP_NAME: {item: item for item in classes}},
-        "PFC_WD": {"GLOBAL": {"POLL_INTERVAL": str(contract.poll.ceil("ms"))}} | of_ports["PFC_WD"],
+        "PFC_WD": {"GLOBAL": {"POLL_INTERVAL": str(policy.poll.ceil("ms"))}} | of_ports["PFC_WD"],
         "PORT": of_ports["PORT"],
         "PORT_QOS_MAP": {"global": {"dscp_to_tc_map": _MAP_NAME}} | of_ports["PORT_QOS_MAP"],
         "QUEUE": of_ports["QUEUE"],
         "SCHEDULER": {
             "roce.cnp": {"type": "STRICT"},
-            "roce.data": {"type": "DWRR", "weight": str(contract.weight)},
-            "roce.rest": {"type": "DWRR", "weight": str(100 - contract.weight)},
+            "roce.data": {"type": "DWRR", "weight": str(policy.weight)},
+            "roce.rest": {"type": "DWRR", "weight": str(100 - policy.weight)},
         },
         "TC_TO_PRIORITY_GROUP_MAP": {_MAP_NAME: {item: item if item == data else "0" for item in classes}},
         "TC_TO_QUEUE_MAP": {_MAP_NAME: {item: item for item in classes}},
@@ -151,15 +151,15 @@ def render_bridged_switch(switch: BridgeSwitch, network: BridgedNetwork) -> File
     return {f"{switch.name}.json": json.dumps(known, indent=1, sort_keys=True) + "\n"}
 
 
-def _build_port_tables(ports: Sequence[str], contract: QosPolicy) -> dict[str, dict[str, Any]]:
+def _build_port_tables(ports: Sequence[str], policy: QosPolicy) -> dict[str, dict[str, Any]]:
     """Build the QoS settings of each port, by table."""
-    data, cnp = str(contract.priority), str(contract.cnp_priority)
+    data, cnp = str(policy.priority), str(policy.cnp_priority)
     queues: dict[str, dict[str, str]] = {}
     for port in ports:
         queues[f"{port}|0"] = {"scheduler": "roce.rest"}
         queues[f"{port}|{data}"] = {"scheduler": "roce.data", "wred_profile": "ROCE_ECN"}
         queues[f"{port}|{cnp}"] = {"scheduler": "roce.cnp"}
-    milliseconds = {"detection_time": contract.detection, "restoration_time": contract.restoration}
+    milliseconds = {"detection_time": policy.detection, "restoration_time": policy.restoration}
     watch = {"action": "drop"} | {key: str(value.ceil("ms")) for key, value in milliseconds.items()}
     mapped = {
         "dscp_to_tc_map": _MAP_NAME,
@@ -170,9 +170,9 @@ def _build_port_tables(ports: Sequence[str], contract: QosPolicy) -> dict[str, d
         "pfcwd_sw_enable": data,
     }
     return {
-        "CABLE_LENGTH": {"AZURE": {port: f"{contract.cable.ceil('m')}m" for port in ports}},
+        "CABLE_LENGTH": {"AZURE": {port: f"{policy.cable.ceil('m')}m" for port in ports}},
         "PFC_WD": dict.fromkeys(ports, watch),
-        "PORT": {port: {"admin_status": "up", "mtu": str(contract.mtu)} for port in ports},
+        "PORT": {port: {"admin_status": "up", "mtu": str(policy.mtu)} for port in ports},
         "PORT_QOS_MAP": dict.fromkeys(ports, mapped),
         "QUEUE": queues,
     }

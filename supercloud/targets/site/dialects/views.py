@@ -201,7 +201,7 @@ def _compute_breakouts(run: SwitchRun, used: Sequence[int], served: Sequence[Ser
 
 
 def _count_parallel_links(peers: list[PeerPort]) -> int:
-    """Return the maximum number of links to one neighbour."""
+    """Return the maximum number of links to one neighbor."""
     counts: dict[str, int] = {}
     for peer in peers:
         counts[peer.switch] = counts.get(peer.switch, 0) + 1

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ....catalog import NetworkOs
-from ....plan.build.network.address_servers import address_servers
+from ....plan.build.network.address_servers import list_address_servers
 from ....plan.build.network.bridge_needs import describe_missing_feature
 from ....plan.build.network.bridges import build_bridged_networks
 from ....plan.model.bridges import BridgedNetwork, Vlan
@@ -58,7 +58,7 @@ def render(plan: Plan) -> Bundle:
         tiers={name: [(tier.run, tier.lack) for tier in found] for name, found in tiers.items()},
         loads=_list_load_templates([tier for found in tiers.values() for tier in found]),
         exits=sum(fabric.exits for fabric in plan.spec.fabrics if fabric.name in names),
-        servers=address_servers(plan),
+        servers=list_address_servers(plan),
     )
     return Bundle(files)
 

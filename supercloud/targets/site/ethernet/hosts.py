@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....plan.build.network.address_servers import address_servers
+from ....plan.build.network.address_servers import list_address_servers
 from ....plan.build.network.bonds import format_bond_interface, format_bond_name, get_product_name, list_bond_devices
 from ....plan.model.bridges import BridgedNetwork, HostBond
 from ....plan.model.plan import Plan
@@ -36,7 +36,7 @@ def render_bond_script(plan: Plan, network: BridgedNetwork, bonds: Sequence[Host
         for number in range(bond.ports)
     ]
     hosts = {host for item in bonds for host in item.hosts}
-    servers = [item for item in address_servers(plan) if item.name in hosts and network.fabric.role == "in-band"]
+    servers = [item for item in list_address_servers(plan) if item.name in hosts and network.fabric.role == "in-band"]
     text = render_template(
         "ethernet/bond.sh.j2",
         head=format_header(f"{network.fabric.name} on {bond.group}", "#"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...._version import __version__
 from ....plan.build.fabric.roles import is_routed
-from ....plan.build.network.address_servers import address_servers
+from ....plan.build.network.address_servers import list_address_servers
 from ....plan.model.plan import FabricPlan, Plan
 from ....primitives.bundle import Bundle, File
 from ....primitives.tables import format_csv
@@ -38,7 +38,7 @@ def render(plan: Plan) -> Bundle:
             plan=plan,
             networks=networks,
             bridged=_list_bridged_fabrics(plan),
-            servers=address_servers(plan),
+            servers=list_address_servers(plan),
         ),
     }
     if networks.macs:

@@ -6,7 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ....plan.build.fabric.device_names import list_switch_names
-from ....plan.build.fabric.partitions import find_manager_node, has_tenant_hosts, keeps_tenants_apart, manager_hosts
+from ....plan.build.fabric.partitions import (
+    find_manager_node,
+    has_isolated_tenants,
+    has_tenant_hosts,
+    list_manager_hosts,
+)
 from ....plan.build.fabric.subnet import list_routing_engines
 from ....plan.model.plan import FabricPlan, Plan
 from ....primitives.bundle import Bundle, File
@@ -33,7 +38,7 @@ def render(plan: Plan) -> Bundle:
         if fabric.kind == "infiniband" and fabric.tiers:
             declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
             files |= {f"{fabric.name}/{path}": text for path, text in _render_files(plan, fabric, declared)}
-            if _addressed(plan, fabric):
+            if _list_addressed_hosts(plan, fabric):
                 files[f"{fabric.name}/ipoib.sh"] = render_ipoib_script(plan, fabric)
                 files[f"{fabric.name}/ipoib-{fabric.name}.service"] = render_template(
                     "infiniband/ipoib.service.j2",
@@ -44,7 +49,7 @@ def render(plan: Plan) -> Bundle:
     return Bundle(files)
 
 
-def _addressed(plan: Plan, fabric: FabricPlan) -> list[HostRange]:
+def _list_addressed_hosts(plan: Plan, fabric: FabricPlan) -> list[HostRange]:
     """Return the hosts with addresses on a fabric, which the IPoIB script sets."""
     networks = plan.networks
     if networks is None or all(item.fabric != fabric.name for item in networks.subnets):
@@ -65,10 +70,12 @@ class _Subnet:
 
     @property
     def engines(self) -> tuple[str, ...]:
+        """Routing engines of OpenSM, in the order in which they are tried."""
         return list_routing_engines(self.fabric, self.declared)
 
     @property
     def tiers(self) -> list[tuple[str, list[str]]]:
+        """Name of each tier and of its switches, from the leaves up."""
         return [(tier.name, list_switch_names(self.fabric.name, tier.name, tier.count)) for tier in self.fabric.tiers]
 
     @property
@@ -91,6 +98,7 @@ class _Subnet:
         return max(0, (manager.appliances or manager.links) - 1) if manager else 0
 
     def render_template(self, template: str, **values: object) -> str:
+        """Fill a template of the target with names of the cluster and the fabric, and further values."""
         return render_template(f"infiniband/{template}", name=self.plan.name, fabric=self.fabric.name, **values)
 
 
@@ -116,9 +124,9 @@ def _render_files(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterato
             standbys=subnet.standby_count,
             m_key=declared.m_key,
             divided=has_tenant_hosts(declared),
-            apart=keeps_tenants_apart(declared),
-            managers=manager_hosts(fabric),
-            clients=_addressed(plan, fabric),
+            apart=has_isolated_tenants(declared),
+            managers=list_manager_hosts(fabric),
+            clients=_list_addressed_hosts(plan, fabric),
             node=find_manager_node(plan, fabric),
         ),
     )

@@ -44,7 +44,7 @@ def render_ipoib_script(plan: Plan, fabric: FabricPlan) -> File:
     assert plan.networks is not None
     rails = [item.block for item in plan.networks.subnets if item.fabric == fabric.name and item.role == "rail"]
     groups: list[_HostGroup] = []
-    for links in plan.networks.joined(fabric.name):
+    for links in plan.networks.list_pool_links(fabric.name):
         devices = list_ipoib_devices(plan, fabric, links.pool)
         ports = [
             _build_port(fabric, run.block, run.block, run.start, number, devices)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ....plan.build.fabric.partitions import manager_hosts
+from ....plan.build.fabric.partitions import list_manager_hosts
 from ....plan.build.fabric.port_guids import PortGuids
 from ....plan.build.network.nccl import list_rdma_devices
 from ....plan.model.plan import FabricPlan, Plan
@@ -73,7 +73,8 @@ def _list_managers(plan: Plan, fabric: FabricPlan, several: bool) -> list[_Manag
     """Return the declared hosts of the subnet manager, the master first."""
     guids = PortGuids(plan, fabric)
     return [
-        _ManagerHost(host, "" if several else next(iter(guids.list_guids(host)), "")) for host in manager_hosts(fabric)
+        _ManagerHost(host, "" if several else next(iter(guids.list_guids(host)), ""))
+        for host in list_manager_hosts(fabric)
     ]
 
 

@@ -10,7 +10,7 @@ from ....plan.model.network import Underlay
 from ....plan.model.plan import Plan
 from ....primitives.templates import render_template
 from ..dialects import RoutedFiles
-from .nodes import are_rails_joined
+from .nodes import has_joined_rails
 
 __all__ = ["render_install_guide"]
 
@@ -28,7 +28,7 @@ def render_install_guide(plan: Plan, underlays: Sequence[Underlay], dialects: Ma
         software={underlay.fabric: _group_software(underlay) for underlay in underlays},
         services={underlay.fabric: _list_driver_services(underlay) for underlay in underlays},
         conf={underlay.fabric: _list_collective_files(plan, underlay) for underlay in underlays},
-        joined={underlay.fabric: are_rails_joined(underlay) for underlay in underlays},
+        joined={underlay.fabric: has_joined_rails(underlay) for underlay in underlays},
     )
 
 

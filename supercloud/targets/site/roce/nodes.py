@@ -18,7 +18,7 @@ from ..head import format_header
 from .qos import render_qos_files
 
 __all__ = [
-    "are_rails_joined",
+    "has_joined_rails",
     "build_common_values",
     "format_interface_name",
     "render_node_files",
@@ -46,10 +46,10 @@ def build_common_values(plan: Plan, underlay: Underlay) -> dict[str, Any]:
     position = [fabric.name for fabric in plan.spec.fabrics].index(underlay.fabric)
     return {
         "underlay": underlay,
-        "contract": underlay.qos_policy,
+        "policy": underlay.qos_policy,
         "prefix": select_interface_prefix(underlay),
         "table": _TABLES + position * _LINKS,
-        "joined": are_rails_joined(underlay),
+        "joined": has_joined_rails(underlay),
         "reached": [list_reachable_blocks(underlay, plane) for plane in range(underlay.rails.node_links.planes)],
         "tos": underlay.qos_policy.dscp << 2,
     }
@@ -60,7 +60,7 @@ def render_node_files(plan: Plan, underlay: Underlay, pool: PoolPlan) -> dict[st
     hosts = underlay.rails.node_links
     title = f"{underlay.fabric} on {pool.name}"
     assert plan.networks is not None
-    own = next(item for item in plan.networks.joined(underlay.fabric) if item.pool == pool.name)
+    own = next(item for item in plan.networks.list_pool_links(underlay.fabric) if item.pool == pool.name)
     links = [(nic, plane) for plane in range(hosts.planes) for nic in range(hosts.nics)]
     devices = _find_devices(pool, underlay)
     values = build_common_values(plan, underlay) | {
@@ -88,7 +88,7 @@ def render_node_files(plan: Plan, underlay: Underlay, pool: PoolPlan) -> dict[st
     return files
 
 
-def are_rails_joined(underlay: Underlay) -> bool:
+def has_joined_rails(underlay: Underlay) -> bool:
     """Whether every link of a host reaches every rail of its plane, so that any of them can be used."""
     return underlay.rails.node_links.leaves_per_block == 1 or not underlay.wiring.has_disjoint_rails
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # host-up.sh NAME...: connects hosts to the lab: each is a network namespace whose eth0 has the host's address.
-# The controller's host routes between them, with static neighbour entries: on one shared link, 127 hosts would query
-# each other's hardware addresses and overflow the neighbour table, which the kernel has once for all namespaces.
+# The controller's host routes between them, with static neighbor entries: on one shared link, 127 hosts would query
+# each other's hardware addresses and overflow the neighbor table, which the kernel has once for all namespaces.
 set -euo pipefail
 # shellcheck source=/dev/null
 source /lab/settings

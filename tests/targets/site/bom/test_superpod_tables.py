@@ -99,8 +99,8 @@ def test_out_of_band_devices_match_the_published_table(bill: list[dict[str, str]
 
 @pytest.mark.slow
 def test_the_storage_switches_need_369_modules() -> None:
-    """254 + 2 x 240 straight fibres need (254 + 2)/2 + 240 cages, as a rail of 127 nodes leaves half a cage empty; the
-    52 active splitters bring their ends; the two splitters of fibre fill one cage, or take one each on two leaves.
+    """254 + 2 x 240 straight fibers need (254 + 2)/2 + 240 cages, as a rail of 127 nodes leaves half a cage empty; the
+    52 active splitters bring their ends; the two splitters of fiber fill one cage, or take one each on two leaves.
     """
 
     def count_modules(*changes: tuple[str, str]) -> int:
@@ -133,7 +133,7 @@ def test_part_numbers_are_listed_if_known(bill: list[dict[str, str]]) -> None:
 
 
 def test_spares_are_rounded_up_item_by_item() -> None:
-    text = SPEC.read_text().replace("cabling: {media: [fibre]}", "cabling: {media: [fibre], spares: 0.02}")
+    text = SPEC.read_text().replace("cabling: {media: [fiber]}", "cabling: {media: [fiber], spares: 0.02}")
     bill = list(csv.DictReader(io.StringIO(render(sc.resolve(loads(text, str(SPEC))), "bom")["bom.csv"])))
     node = next(row for row in bill if "nvidia-mma4z00-ns-flt" in row["product"])
     assert (node["count"], node["spares"]) == ("508", "11")

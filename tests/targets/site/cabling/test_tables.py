@@ -104,10 +104,10 @@ def test_copper_cables_connect_both_ports_of_two_cages() -> None:
 
 @pytest.mark.slow
 def test_media_are_as_declared_and_long_links_are_findings() -> None:
-    fibre = build_table(
-        build_plan(SUPERPOD, ("manager: {links: 4}", "cabling: {media: [fibre]}\n    manager: {links: 4}"))
+    fiber = build_table(
+        build_plan(SUPERPOD, ("manager: {links: 4}", "cabling: {media: [fiber]}\n    manager: {links: 4}"))
     )
-    assert {item.medium for item in fibre.kinds} == {"fibre"}
+    assert {item.medium for item in fiber.kinds} == {"fiber"}
     plan = build_plan(SUPERPOD, ("manager: {links: 4}", "cabling: {media: [dac]}\n    manager: {links: 4}"))
     (found,) = [item for item in plan.errors if item.check == "cable-reach"]
     assert found.line and found.path == "fabrics[0].cabling.media"

@@ -51,7 +51,7 @@ def test_a_swapped_pair_is_one_finding(net: Net, answer: Callable[[Net], Verific
     net.swap(("train-0005 mlx5_11", 1), ("train-0006 mlx5_11", 1))
     (found,) = answer(net).differences
     assert found.kind == "swapped" and found.cause == "the two cables were exchanged at compute-leaf-001"
-    assert found.remedy == "exchange compute-leaf-001:1/3/1 and compute-leaf-001:1/3/2"
+    assert found.fix == "exchange compute-leaf-001:1/3/1 and compute-leaf-001:1/3/2"
     assert len(found.cables) == 2 and ":" in found.place
 
 
@@ -83,9 +83,7 @@ def test_a_cable_in_the_port_of_a_missing_one_is_found(net: Net, answer: Callabl
     net.cut(("train-0002 mlx5_11", 1))
     net.move(("train-0001 mlx5_11", 1), ("compute-leaf-001", 2))
     wrong, missing = answer(net).differences
-    assert (
-        wrong.kind == "wrong" and "move its end from compute-leaf-001:1/1/2 to compute-leaf-001:1/1/1" in wrong.remedy
-    )
+    assert wrong.kind == "wrong" and "move its end from compute-leaf-001:1/1/2 to compute-leaf-001:1/1/1" in wrong.fix
     assert missing.kind == "missing" and missing.cause == "another cable is in compute-leaf-001:1/1/2"
 
 
@@ -171,7 +169,7 @@ def test_permuted_rails_of_a_node_are_one_finding(
     (found,) = answer(net).differences
     assert found.kind == "shuffled" and found.problem.startswith("8 cables of train-0009 ") and len(found.cables) == 8
     wanted = "from compute-leaf-008:1/5/1 to compute-leaf-001:1/5/1" if turn == 0 else "to compute-leaf-001:1/5/1"
-    assert f"train-0009:OSFP1P1: from {wanted[5:]}" in found.remedy if turn == 0 else wanted in found.remedy
+    assert f"train-0009:OSFP1P1: from {wanted[5:]}" in found.fix if turn == 0 else wanted in found.fix
 
 
 def test_cables_shifted_by_one_port_are_found(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
@@ -183,8 +181,8 @@ def test_cables_shifted_by_one_port_are_found(net: Net, answer: Callable[[Net], 
         net.join((leaf, port + 1), other)
     shuffled, missing = answer(net).differences
     assert shuffled.kind == "shuffled" and shuffled.problem.startswith(f"10 cables of {leaf} ")
-    assert f"train-0001:OSFP4P2: from {leaf}:1/1/2 to {leaf}:1/1/1" in shuffled.remedy
-    assert missing.kind == "missing" and "fix that one first" in missing.remedy
+    assert f"train-0001:OSFP4P2: from {leaf}:1/1/2 to {leaf}:1/1/1" in shuffled.fix
+    assert missing.kind == "missing" and "fix that one first" in missing.fix
 
 
 def test_two_rails_exchanged_for_a_unit_are_one_finding(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
@@ -266,8 +264,8 @@ facility: {rack: {type: orv3-48u, nodes: 4}}
 """
 
 
-def list_neighbours(plan: Plan) -> dict[str, list[tuple[str, str, str]]]:
-    """What each switch hears: its port, the neighbour, the neighbour's port by the operating system's name."""
+def list_neighbors(plan: Plan) -> dict[str, list[tuple[str, str, str]]]:
+    """What each switch hears: its port, the neighbor, the neighbor's port by the operating system's name."""
     from supercloud.plan.build.cabling.cables import build_cable_table
 
     table = build_cable_table(plan, plan.fabrics[0])
@@ -329,7 +327,7 @@ def test_lldp_output_of_all_switches_is_verified(
 
     plan = sc.resolve(loads(ROCE, "cluster.yaml"))
     assert not plan.errors
-    heard = list_neighbours(plan)
+    heard = list_neighbors(plan)
     folder = tmp_path / "heard"
     folder.mkdir()
     for name, rows in heard.items():

@@ -34,7 +34,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=79ca9ccf5436c9afaefb69edc647a6f128b3d7eacbe89dd4fdfb37f5aaf8e336
+DIGEST=c3e268b933a9a7db63e0ba72271c68d2715c39aa09d4a09a76b5560273fa25d1
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash

@@ -1,4 +1,4 @@
-"""Tables of LLDP neighbours in the text output of switches: SONiC, Cumulus with NVUE and with NCLU.
+"""Tables of LLDP neighbors in the text output of switches: SONiC, Cumulus with NVUE and with NCLU.
 
 A table is identified by its column titles; the line under them has the widths of the columns. A prompt before it
 (``admin@compute-leaf-001:~$ show lldp table``) identifies the switch, so that one file may contain several switches.
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ....errors import InputError
 
-__all__ = ["NeighbourTable", "is_neighbour_table", "parse_tables"]
+__all__ = ["NeighborTable", "is_neighbor_table", "parse_tables"]
 
 # Column titles of the local port, the remote device, and its port.
 _TABLE_FORMATS = (
@@ -30,25 +30,25 @@ _Span = tuple[int, int | None]
 
 
 @dataclass
-class NeighbourTable:
-    """The neighbours of one device: local port, neighbour, the neighbour's port; with their line numbers."""
+class NeighborTable:
+    """The neighbors of one device: local port, neighbor, the neighbor's port; with their line numbers."""
 
     device: str
     """Empty if there is no prompt."""
     rows: list[tuple[str, str, str]] = field(default_factory=list)
 
 
-def is_neighbour_table(text: str) -> bool:
+def is_neighbor_table(text: str) -> bool:
     """Whether a text may contain such tables."""
     return any(all(title in line for title in form) for line in text.splitlines() for form in _TABLE_FORMATS)
 
 
-def parse_tables(text: str, file: str) -> list[NeighbourTable]:
+def parse_tables(text: str, file: str) -> list[NeighborTable]:
     """Parse every table in a text. Raises InputError with the line of truncated or unreadable text."""
     lines = text.splitlines()
     if not text.endswith("\n"):
         raise InputError(f"{file}:{len(lines)}: the last line is incomplete; the text was truncated")
-    found: list[NeighbourTable] = []
+    found: list[NeighborTable] = []
     device = ""
     spans: list[_Span] = []
     for number, line in enumerate(lines, 1):
@@ -64,7 +64,7 @@ def parse_tables(text: str, file: str) -> list[NeighbourTable]:
             if number == len(lines) or not _SEPARATOR_LINE.match(lines[number]):
                 raise InputError(f"{file}:{number + 1}: no line under the column titles; the text was truncated")
             spans = list(_find_columns(line, lines[number], titles, place))
-            found.append(NeighbourTable(device))
+            found.append(NeighborTable(device))
         elif spans:
             row = _parse_row(line, spans, place)
             if row:
@@ -77,7 +77,7 @@ def _find_titles(line: str) -> tuple[str, str, str] | None:
     return next((form for form in _TABLE_FORMATS if all(title in line for title in form)), None)
 
 
-def _check_total(announced: int, table: NeighbourTable, location: str) -> None:
+def _check_total(announced: int, table: NeighborTable, location: str) -> None:
     if announced != len(table.rows):
         raise InputError(
             f"{location}: {announced} entries are announced, {len(table.rows)} found; the text was truncated"
@@ -85,7 +85,7 @@ def _check_total(announced: int, table: NeighbourTable, location: str) -> None:
 
 
 def _parse_row(line: str, spans: Sequence[_Span], location: str) -> tuple[str, str, str] | None:
-    """Return port, neighbour and its port; None for an empty line, a rule, and a port without a neighbour."""
+    """Return port, neighbor and its port; None for an empty line, a rule, and a port without a neighbor."""
     if set(line.strip()) <= {"-", " "}:
         return None
     port, other, other_port = (line[start:stop].strip() for start, stop in spans)

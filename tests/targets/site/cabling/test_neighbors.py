@@ -1,4 +1,4 @@
-"""What switches and hosts print of their LLDP neighbours, in the forms of their own tools, against one plan."""
+"""What switches and hosts print of their LLDP neighbors, in the forms of their own tools, against one plan."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def build_plan(system: str, split: bool = False) -> Plan:
     return plan
 
 
-def list_neighbours(plan: Plan, far: str = "system_names") -> dict[str, list[Row]]:
-    """What each switch hears by the names of its operating system; neighbours say their ports' names or aliases."""
+def list_neighbors(plan: Plan, far: str = "system_names") -> dict[str, list[Row]]:
+    """What each switch hears by the names of its operating system; neighbors say their ports' names or aliases."""
     table: CableTable = build_cable_table(plan, plan.fabrics[0], DeviceLocator(plan))
     found: dict[str, list[Row]] = {}
     ends = []
@@ -71,7 +71,7 @@ def list_neighbours(plan: Plan, far: str = "system_names") -> dict[str, list[Row
 
 
 def format_json0(rows: list[Row]) -> str:
-    """Lldpctl -f json0: lists all the way down, the same whatever the number of neighbours."""
+    """Lldpctl -f json0: lists all the way down, the same whatever the number of neighbors."""
     return json.dumps(
         {
             "lldp": [
@@ -210,7 +210,7 @@ def test_each_output_format_of_each_system_is_verified(
     system: str, far: str, form: Callable[[list[Row]], str], tmp_path: Path
 ) -> None:
     plan = build_plan(system)
-    rows = list_neighbours(plan, far)
+    rows = list_neighbors(plan, far)
     found = verify_output(plan, write_files(tmp_path / "right", rows, form))
     assert found.differences == () and found.checked == found.links
     leaf, spine = "compute-leaf-001", "compute-spine-001"
@@ -234,7 +234,7 @@ def test_ends_of_a_split_port_are_distinguished(
     system: str, far: str, form: Callable[[list[Row]], str], tmp_path: Path
 ) -> None:
     plan = build_plan(system, split=True)
-    rows = list_neighbours(plan, far)
+    rows = list_neighbors(plan, far)
     found = verify_output(plan, write_files(tmp_path / "right", rows, form))
     assert found.differences == () and found.checked == found.links
     leaf, mine = next((name, mine) for name, mine in rows.items() if sum("half" in row[1] for row in mine) == 2)
@@ -242,7 +242,7 @@ def test_ends_of_a_split_port_are_distinguished(
     swapped = [row for row in mine if row not in (first, second)]
     swapped += [(first[0], *second[1:]), (second[0], *first[1:])]
     (one,) = verify_output(plan, write_files(tmp_path / "swapped", rows | {leaf: swapped}, form)).differences
-    assert one.kind == "swapped" and f"/1 ({first[0]})" in one.remedy and f"/2 ({second[0]})" in one.remedy
+    assert one.kind == "swapped" and f"/1 ({first[0]})" in one.fix and f"/2 ({second[0]})" in one.fix
     bundle = render(plan, "cabling")
     assert f",{first[0]}," in bundle["compute.csv"]
     types = bundle["netbox/5-device-types/nvidia-sn5600.yaml"]
@@ -296,7 +296,7 @@ def test_one_file_can_have_the_tables_of_several_switches(tmp_path: Path) -> Non
     plan = build_plan("nvue")
     parts = [
         f"cumulus@{name}:mgmt:~$ nv show interface lldp\n{format_nvue(rows)}\n"
-        for name, rows in list_neighbours(plan).items()
+        for name, rows in list_neighbors(plan).items()
     ]
     (tmp_path / "all.txt").write_text("".join(parts))
     found = verify_output(plan, tmp_path / "all.txt")
@@ -317,7 +317,7 @@ def test_one_file_can_have_the_tables_of_several_switches(tmp_path: Path) -> Non
         ("Interface  Speed  Remote Host  Remote Port\n-----  ------  -----\n", "1: the columns are not aligned with"),
         (format_nvue([("swp1s0", "compute-leaf-002", "swp1")])[:-9], "4: the last line is incomplete"),
         ('{"lldp": [{"interface": [{"name": "swp1", "chassis": [], "port": 7}]}]}', "1: unknown format of the LLDP"),
-        ('{"swp1": {"type": "swp"}}', "1: contains no LLDP neighbours"),
+        ('{"swp1": {"type": "swp"}}', "1: contains no LLDP neighbors"),
     ],
 )
 def test_truncated_tables_are_errors(text: str, said: str, tmp_path: Path) -> None:
@@ -328,7 +328,7 @@ def test_truncated_tables_are_errors(text: str, said: str, tmp_path: Path) -> No
 
 def test_a_neighbour_without_a_name_is_identified_by_its_chassis(tmp_path: Path) -> None:
     plan = build_plan("nvue")
-    rows = list_neighbours(plan)["compute-leaf-001"]
+    rows = list_neighbors(plan)["compute-leaf-001"]
     data = json.loads(format_json0(rows))
     free = next(f"swp{cage}s0" for cage in range(1, 65) if f"swp{cage}s0" not in {row[0] for row in rows})
     data["lldp"][0]["interface"].append(
@@ -343,7 +343,7 @@ def test_a_neighbour_without_a_name_is_identified_by_its_chassis(tmp_path: Path)
     assert stranger.kind == "unknown" and "aa:bb:cc:00:11:22 is not in the plan" in stranger.problem
 
 
-@pytest.mark.parametrize("cut, said", [(-200, "no line of dashes after the neighbour of"), (-130, "has no PortID")])
+@pytest.mark.parametrize("cut, said", [(-200, "no line of dashes after the neighbor of"), (-130, "has no PortID")])
 def test_truncated_plain_text_is_an_error(cut: int, said: str, tmp_path: Path) -> None:
     text = format_plain([("swp1s0", "train-0001", "b8:3f:d2:12:34:56"), ("swp1s1", "train-0002", "b8:3f:d2:12:34:57")])
     whole = text[:cut] if said.startswith("no line") else text[: text.rindex("    PortID")] + "-" * 79 + "\n"
