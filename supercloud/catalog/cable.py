@@ -12,8 +12,8 @@ from .fact import CatalogEntry
 
 __all__ = ["Cable", "Medium", "Transceiver"]
 
-Medium = Literal["dac", "acc", "copper", "aoc", "fibre"]
-"""Passive and active direct-attach copper, twisted pair, active optical cable, fibre for transceivers."""
+Medium = Literal["dac", "acc", "copper", "aoc", "fiber"]
+"""Passive and active direct-attach copper, twisted pair, active optical cable, fiber for transceivers."""
 
 
 class Cable(CatalogEntry):
@@ -27,7 +27,7 @@ class Cable(CatalogEntry):
     lower: tuple[Rate, ...] = ()
     """Lower speeds that it supports, for ports of an older generation."""
     cages: tuple[Text, ...] = ()
-    """Cages that its plugs fit; empty for fibre, which connects transceivers."""
+    """Cages that its plugs fit; empty for fiber, which connects transceivers."""
     links: Count = 1
     """Number of links, from one cage to one other cage, or to as many as it has tails."""
     tails: Count = 1
@@ -37,8 +37,8 @@ class Cable(CatalogEntry):
     split: Count = 1
     """Ends on the far side; 2 splits one port between two devices of half the speed."""
     optic: Text | None = None
-    """Fibre only: the optical interface, named as in transceiver entries."""
-    fibre: Literal["multimode", "single-mode"] | None = None
+    """Fiber only: the optical interface, named as in transceiver entries."""
+    fiber: Literal["multimode", "single-mode"] | None = None
     reach: Length
     lengths: tuple[Length, ...] = ()
     """Available lengths, shortest first; empty if it is cut to length."""

@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import UnknownNameError
 from .base import Model
 from .cluster import ClusterSpec
+from .field_docs import add_examples
 from .fleet import FleetSpec
 from .job import JobSpec
 
@@ -22,7 +23,7 @@ def build_schema(document: str) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a document: cluster, fleet or job."""
     if document not in DOCUMENTS:
         raise UnknownNameError("document", document, DOCUMENTS)
-    return {"$schema": _DIALECT} | DOCUMENTS[document].model_json_schema()
+    return {"$schema": _DIALECT} | add_examples(DOCUMENTS[document].model_json_schema())
 
 
 def format_schema(schema: dict[str, Any]) -> str:

@@ -234,7 +234,7 @@ def test_a_plan_without_a_network_for_them_says_so() -> None:
     assert {item.path for item in said} == {"storage[3]", "storage[4]"} and {item.level for item in said} == {"note"}
 
 
-# -- splitters and straight fibres ------------------------------------------------------------------------------------
+# -- splitters and straight fibers ------------------------------------------------------------------------------------
 
 
 def test_splitters_have_modules_of_their_own_where_there_is_room() -> None:
@@ -242,7 +242,7 @@ def test_splitters_have_modules_of_their_own_where_there_is_room() -> None:
     assert set(find_mixed_ports(plan.fabrics[0])) == {"compute-manager"} and find_mixed_ports(plan.fabrics[1]) == {}
     (said,) = [item.finding for item in plan.suppressed if item.finding.check == "cable-mixed-optic"]
     assert said.problem == (
-        "2 splitters of compute-manager and straight fibres would share modules, which support only two of one kind; "
+        "2 splitters of compute-manager and straight fibers would share modules, which support only two of one kind; "
         "the first is in port 32 of compute-leaf-025"
     )
     roomy = planned(SUPERPOD.read_text(), ("nodes: 127", "nodes: 126"))

@@ -324,6 +324,6 @@ def test_a_kind_of_cable_that_there_is_not_is_said() -> None:
     assert "512 of 512 links of compute have no cable: the catalog has no aoc that joins osfp" in said.problem
     assert not [
         item
-        for item in findings(spec(COMPUTE | {"cabling": {"media": ["aoc", "fibre"]}}, nodes=32, **hall))
+        for item in findings(spec(COMPUTE | {"cabling": {"media": ["aoc", "fiber"]}}, nodes=32, **hall))
         if item.check.startswith("cable")
     ]

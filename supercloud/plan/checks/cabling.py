@@ -144,9 +144,9 @@ def _check_allowed_media(item: _CabledFabric, cables: CableTable) -> Iterator[Fi
 
 
 def cable_mixed_optic(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A splitter and a straight fibre in the two ports of one module, which supports two of the same kind only.
+    """A splitter and a straight fiber in the two ports of one module, which supports two of the same kind only.
 
-    NVIDIA, MMA4Z00-NS400-T, connectivity scenarios: both fibres of a twin-port module are straight or splitters.
+    NVIDIA, MMA4Z00-NS400-T, connectivity scenarios: both fibers of a twin-port module are straight or splitters.
     """
     for path, fabric in _iter_planned_fabrics(plan):
         found = find_mixed_ports(fabric)
@@ -162,7 +162,7 @@ def cable_mixed_optic(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cable-mixed-optic",
                 "warning",
                 _find_service_path(plan, path, fabric, name),
-                f"{many} and straight fibres would share modules, which support only two of one kind; the first is in "
+                f"{many} and straight fibers would share modules, which support only two of one kind; the first is in "
                 f"port {port + 1} of {leaves[leaf]}",
                 "use fewer nodes, full-speed links, or a cable with fixed ends",
             )

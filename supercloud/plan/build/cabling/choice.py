@@ -94,11 +94,11 @@ def _list_candidate_cables(
         plugs = parts.can_join(named, cage_keys[0], cage_keys[1], network, own or speed, links)
         return (named,) if plugs and (named.tails > 1 or named.split == split) else ()
     offered = parts.list_cables(cage_keys[0], cage_keys[1], network, speed, links, split)
-    if links > 1:  # fibres of a single link are also possible for several
+    if links > 1:  # fibers of a single link are also possible for several
         single = parts.list_cables(cage_keys[0], cage_keys[1], network, speed, 1, split)
-        offered += tuple(item for item in _select_media(single, ("fibre",)) if item not in offered)
+        offered += tuple(item for item in _select_media(single, ("fiber",)) if item not in offered)
     is_exit = "building" in (sides[0].kind, sides[1].kind)
-    return _select_media(offered, ("fibre",) if is_exit else _list_declared_media(declared))
+    return _select_media(offered, ("fiber",) if is_exit else _list_declared_media(declared))
 
 
 def _list_declared_media(declared: Declared) -> Sequence[str]:
@@ -154,7 +154,7 @@ def _assign_cables(
     left = rows
     unknown = np.isnan(length[rows])
     if candidates and unknown.any():
-        likely = next((item for item in candidates if item.medium in ("aoc", "fibre")), candidates[-1])
+        likely = next((item for item in candidates if item.medium in ("aoc", "fiber")), candidates[-1])
         kind[rows[unknown]] = _ensure_kind_index(kinds, likely)
         left = rows[~unknown]
     for item in candidates:
@@ -236,7 +236,7 @@ def _number_cables(
 ) -> Ints:
     """Cable numbers in the order of the links: one for each pair of cages, cage with tails, split port, or link."""
     target_set, target, target_port, lane = links.target_set, links.target, links.target_port, links.lane
-    whole = np.array([item.medium != "fibre" and item.links > 1 for item in kinds] + [False])[kind]
+    whole = np.array([item.medium != "fiber" and item.links > 1 for item in kinds] + [False])[kind]
     tailed = np.array([item.tails > 1 for item in kinds] + [False])[kind]
     positions = np.arange(len(kind))
     size = int(target.max(initial=0)) + 1

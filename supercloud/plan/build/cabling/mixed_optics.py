@@ -1,4 +1,4 @@
-"""Cages in which a splitter and a straight fibre would share a module."""
+"""Cages in which a splitter and a straight fiber would share a module."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from ....primitives.quantity import Rate
 __all__ = ["CablingParts"]
 
 # The simplest kind of sufficient reach is selected: fewer parts to buy, power and clean.
-_MEDIUM_ORDER = ("dac", "copper", "acc", "aoc", "fibre")
+_MEDIUM_ORDER = ("dac", "copper", "acc", "aoc", "fiber")
 
 
 class CablingParts:
@@ -57,12 +57,12 @@ class CablingParts:
         return self._can_plug(cable, near_cage, far_cage, network, links)
 
     def _can_plug(self, cable: Cable, near_cage: str, far_cage: str, network: str, links: int) -> bool:
-        if cable.medium == "fibre":
+        if cable.medium == "fiber":
             return all(self.find_transceiver(cable, end, network) is not None for end in (near_cage, far_cage))
         return cable.links == links and all(end.partition(":")[2] in cable.cages for end in (near_cage, far_cage))
 
     def find_transceiver(self, cable: Cable, end: str, network: str) -> Transceiver | None:
-        """The transceiver that connects a fibre to a cage, None if the catalog has none."""
+        """The transceiver that connects a fiber to a cage, None if the catalog has none."""
         side, _, cage = end.partition(":")
         return next(
             (

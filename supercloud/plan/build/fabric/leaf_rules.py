@@ -86,7 +86,7 @@ class LeafRule:
 
 
 def build_port_requests(services: Sequence[Service], planes: int, cage_ports: int) -> tuple[PortRequest, ...]:
-    """The leaf ports of each service in one plane; split fibres do not share cages with whole ones."""
+    """The leaf ports of each service in one plane; split fibers do not share cages with whole ones."""
     return tuple(
         PortRequest(
             item.count_leaf_ports_per_plane(planes),

@@ -155,7 +155,7 @@ def _iter_cables(table: CableTable, spares: float) -> Iterator[BomItem]:
 
 
 def _iter_optics(table: CableTable, spares: float) -> Iterator[BomItem]:
-    """Yield transceivers: one for each cage with a fibre, for all machines that do not include them."""
+    """Yield transceivers: one for each cage with a fiber, for all machines that do not include them."""
     parts = table.fabric.cabling_parts
     if not isinstance(parts, CablingParts) or not table.kinds:
         return
@@ -178,7 +178,7 @@ _Module = tuple[str, str, str, int]
 
 
 def _iter_used_cages(table: CableTable, parts: CablingParts, side: str) -> Iterator[tuple[_Module, list[int]]]:
-    """Yield the cages with a fibre at one side of the links, by the transceiver in them."""
+    """Yield the cages with a fiber at one side of the links, by the transceiver in them."""
     network = network_of(table.fabric)
     has_own = np.array([not item.is_managed and item.kind != "building" for item in table.devices])
     theirs = has_own[table.links.source_set]
@@ -186,7 +186,7 @@ def _iter_used_cages(table: CableTable, parts: CablingParts, side: str) -> Itera
     for number, item in enumerate(table.devices):
         for kind, cable in enumerate(table.kinds):
             here = (sets == number) & (table.kind_index == kind) & ~theirs
-            if cable.medium != "fibre" or item.kind == "building" or not here.any():
+            if cable.medium != "fiber" or item.kind == "building" or not here.any():
                 continue
             module = parts.find_transceiver(cable, f"{item.side}:{item.form_factors[int(port[here][0])]}", network)
             if module is not None:

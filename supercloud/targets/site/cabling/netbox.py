@@ -205,7 +205,7 @@ def _render_device_type(
 
 
 def _iter_cables(table: CableTable) -> Iterator[Sequence[object]]:
-    kinds = [_CABLE_TYPES[item.fibre or item.medium] for item in table.kinds] + [""]
+    kinds = [_CABLE_TYPES[item.fiber or item.medium] for item in table.kinds] + [""]
     width = max(5, len(str(table.cable_count)))
     name = table.fabric.name
     ports = [

@@ -97,8 +97,8 @@ def test_out_of_band_devices(bill: list[dict[str, str]]) -> None:
 
 @pytest.mark.slow
 def test_what_decides_the_369_modules_of_the_storage_switches() -> None:
-    """254 + 2 x 240 straight fibres need (254 + 2)/2 + 240 cages, as a rail of 127 nodes leaves half a cage empty; the
-    52 active splitters bring their ends; the two splitters of fibre fill one cage, or take one each on two leaves.
+    """254 + 2 x 240 straight fibers need (254 + 2)/2 + 240 cages, as a rail of 127 nodes leaves half a cage empty; the
+    52 active splitters bring their ends; the two splitters of fiber fill one cage, or take one each on two leaves.
     """
 
     def modules(*changes: tuple[str, str]) -> int:
@@ -131,7 +131,7 @@ def test_part_numbers_where_they_are_sourced(bill: list[dict[str, str]]) -> None
 
 
 def test_spares_are_rounded_up_item_by_item() -> None:
-    text = SPEC.read_text().replace("cabling: {media: [fibre]}", "cabling: {media: [fibre], spares: 0.02}")
+    text = SPEC.read_text().replace("cabling: {media: [fiber]}", "cabling: {media: [fiber], spares: 0.02}")
     bill = list(csv.DictReader(io.StringIO(render(sc.resolve(loads(text, str(SPEC))), "bom")["bom.csv"])))
     node = next(row for row in bill if "nvidia-mma4z00-ns-flt" in row["product"])
     assert (node["count"], node["spares"]) == ("508", "11")

@@ -104,8 +104,8 @@ def test_copper_only_where_both_ports_of_a_cage_go_to_one_cage() -> None:
 
 @pytest.mark.slow
 def test_media_are_as_declared_and_long_links_are_findings() -> None:
-    fibre = table_of(plan_of(SUPERPOD, ("manager: {links: 4}", "cabling: {media: [fibre]}\n    manager: {links: 4}")))
-    assert {item.medium for item in fibre.kinds} == {"fibre"}
+    fiber = table_of(plan_of(SUPERPOD, ("manager: {links: 4}", "cabling: {media: [fiber]}\n    manager: {links: 4}")))
+    assert {item.medium for item in fiber.kinds} == {"fiber"}
     plan = plan_of(SUPERPOD, ("manager: {links: 4}", "cabling: {media: [dac]}\n    manager: {links: 4}"))
     (found,) = [item for item in plan.errors if item.check == "cable-reach"]
     assert found.line and found.path == "fabrics[0].cabling.media"
