@@ -7,10 +7,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from supercloud.catalog import KINDS, Catalog
 from supercloud.plan.checks import CHECKS, format_check_name
 from supercloud.spec.explain import FieldDoc, FieldGroup, explain_field
 from supercloud.spec.schema import DOCUMENTS
+
+OTHER_FINDINGS = Path(__file__).with_name("findings.yaml")
 
 
 def write_reference(folder: Path) -> None:
@@ -112,8 +116,14 @@ def _render_api() -> Iterator[str]:
     yield "# The Python API\n\nThe public names of `import supercloud as sc`; all other names may change.\n"
     for name in supercloud.__all__:
         found = getattr(supercloud, name)
-        kind = "autoclass" if inspect.isclass(found) else "autofunction"
-        yield f"```{{eval-rst}}\n.. {kind}:: {found.__module__}.{found.__qualname__}\n```\n"
+        path = f"{found.__module__}.{found.__qualname__}"
+        document = next((key for key, model in DOCUMENTS.items() if model is found), "")
+        if document:  # the signature of a model repeats its fields with their constraints
+            yield f"```{{eval-rst}}\n.. autoclass:: {path}(**fields)\n   :no-members:\n```\n"
+            yield f"Its fields are those of the [{document} spec]({document}.md).\n"
+        else:
+            kind = "autoclass" if inspect.isclass(found) else "autofunction"
+            yield f"```{{eval-rst}}\n.. {kind}:: {path}\n```\n"
 
 
 # -- checks and catalog -----------------------------------------------------------------------------------------------
@@ -128,6 +138,14 @@ def _render_checks() -> Iterator[str]:
     yield "| check | description |\n|---|---|"
     for check in sorted(CHECKS, key=format_check_name):
         yield _format_row(f"`{format_check_name(check)}`", _first_paragraph(inspect.getdoc(check) or ""))
+    yield "\n## Other findings\n"
+    yield (
+        "Problems of a document, a plan or a job that are found elsewhere. They cannot be suppressed: fix them, or "
+        "add the fact that is unknown.\n"
+    )
+    yield "| finding | description |\n|---|---|"
+    for name, description in yaml.safe_load(OTHER_FINDINGS.read_text()).items():
+        yield _format_row(f"`{name}`", description)
 
 
 def _render_catalog() -> Iterator[str]:
