@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import urlsplit
+from xml.etree import ElementTree
 
 import pytest
 from generate import write_reference
+from picture import PICTURE, render_picture
 from samples import ROOT
 
 DEMO = ROOT / "docs/demo.md"
@@ -103,6 +105,18 @@ def test_a_dead_link_is_found(target: str, valid: bool, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"(a.target)=\n## Heading, of it\n\n```sh\n# code\n```\n[link]({target}) `[code](x)`\n")
     assert find_dead_links(page) == ([] if valid else [target])
+
+
+@pytest.mark.slow
+def test_the_picture_of_the_readme_is_that_of_the_report(write_generated: bool) -> None:
+    drawn = render_picture()
+    if write_generated:
+        PICTURE.write_text(drawn)
+    assert PICTURE.read_text() == drawn, "run: python docs/picture.py"
+    assert str(PICTURE.relative_to(ROOT)) in (ROOT / "README.md").read_text()
+    ElementTree.fromstring(drawn)
+    defined = set(re.findall(r"--([\w-]+):", drawn))
+    assert set(re.findall(r"var\(--([\w-]+)\)", drawn)) <= defined
 
 
 @pytest.mark.slow

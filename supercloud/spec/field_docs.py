@@ -66,7 +66,7 @@ def _derive_example(field: Mapping[str, Any], models: Mapping[str, Schema]) -> o
 
 
 def find_unit(field: Mapping[str, Any], models: Mapping[str, Schema]) -> str:
-    """The unit of a number or the units of a quantity; empty for counts and values that are no numbers."""
+    """The unit of a number or the units of a quantity; empty for counts and values without a unit."""
     if "$ref" in field:
         return find_unit(models[field["$ref"].rpartition("/")[2]], models)
     if "unit" in field:

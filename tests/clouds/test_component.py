@@ -89,7 +89,7 @@ def test_everything_wrong_is_said_before_anything_is_registered() -> None:
     [
         (None, "'spec' is missing"),
         (7, "'spec' is a int"),
-        ({"name": "x", "pools": []}, "problem(s)"),
+        ({"name": "x", "pools": []}, " problems in"),
         (str(EXAMPLES[0]), "is on-prem"),
     ],
 )
