@@ -75,7 +75,7 @@ class ControlPlane(CatalogEntry):
     virtual_address: Text
     """Image of the software that serves the virtual address of the hosts."""
     python: Text
-    """Image of Python with its standard library, in which the node labelling program runs."""
+    """Image of Python with its standard library, in which the node labeling program runs."""
     request_limits: Annotated[tuple[RequestLimits, ...], Field(min_length=1)]
     """Limits by rising size of the cluster."""
     etcd_quota: Size

@@ -138,7 +138,7 @@ PROOFS = {
     "cable, transceiver, PDU, UPS, CDU, coolant, switch system …": add_parts,
     "Slurm release": add_slurm_release,
     "cloud region, instance prices, storage service": add_region,
-    "Kubernetes, Kueue or Volcano release, control plane, chart, device stack, alert, metric set, XID catalogue, "
+    "Kubernetes, Kueue or Volcano release, control plane, chart, device stack, alert, metric set, XID catalog, "
     "ranges of a platform": add_kubernetes_parts,
     "tool that configures a vendor's network adapters": add_adapter_tool,
     "folder that is reserved for software on nodes": add_system_folder,

@@ -48,7 +48,7 @@ def test_nothing() -> None:
             {"pools": [pool(capacity=[RESERVED], disk="1 TiB")]},
             "cloud.groups[train-reserved].disk_bytes",
             "changes",
-            "then on",
+            "after the change",
         ),
         (
             {"pools": [pool(capacity=[RESERVED], placement="cluster")]},

@@ -42,13 +42,13 @@ def _iter_partitioned(plan: Plan) -> Iterator[tuple[str, FabricPlan, Declared]]:
             yield path, fabric, declared
 
 
-def subnet_licence(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def subnet_license(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Functions that the subnet manager does not have."""
     for path, fabric, declared in iter_subnets(plan):
         for name, wanted in (("adaptive_routing", declared.adaptive_routing), ("sharp", declared.sharp)):
             if wanted and fabric.kind != "infiniband":
                 yield Finding(
-                    "subnet-licence",
+                    "subnet-license",
                     "error",
                     f"{path}.{name}",
                     f"{fabric.name} is {fabric.kind}: {name} applies to InfiniBand only",
@@ -56,7 +56,7 @@ def subnet_licence(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 )
             elif wanted and declared.subnet_manager == "opensm":
                 yield Finding(
-                    "subnet-licence",
+                    "subnet-license",
                     "error",
                     f"{path}.{name}",
                     f"the open subnet manager has no {name}",
@@ -308,7 +308,7 @@ CHECKS = (
     subnet_isolation,
     subnet_guids,
     subnet_jobs,
-    subnet_licence,
+    subnet_license,
     subnet_partitions,
     subnet_reach,
 )

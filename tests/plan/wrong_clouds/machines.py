@@ -128,7 +128,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-fabric-kind",
         "error",
         "fabrics[0].kind",
-        "EC2 has no InfiniBand",
+        "does not offer InfiniBand",
         {"fabrics": [{"name": "compute", "kind": "infiniband"}]},
     ),
     ("cloud-fabric-zones", "error", "pools[0].zones", "2 zones", {"pools": [pool(zones=["us-east-1a", "us-east-1b"])]}),
