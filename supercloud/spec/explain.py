@@ -144,7 +144,7 @@ def _build_groups(schema: Mapping[str, Any], models: Mapping[str, Any], parent: 
 
 
 def _describe_field(path: str, schema: Mapping[str, Any], models: Mapping[str, Any], is_required: bool) -> FieldDoc:
-    description, absence = split_absence(_join_lines(schema["description"]))
+    description, absence = split_absence(_join_lines(schema.get("description", "")))
     default = "" if is_required or absence or "$ref" in schema else format_yaml(schema.get("default"))
     if not (is_required or absence or default) and "$ref" in schema:
         absence = "the defaults of its fields"
@@ -156,7 +156,7 @@ def _describe_field(path: str, schema: Mapping[str, Any], models: Mapping[str, A
         find_unit(schema, models),
         default,
         absence,
-        format_yaml(schema["examples"][0]),
+        format_yaml(next(iter(schema.get("examples", ())), None)),
     )
     return replace(field_doc, children=_build_groups(schema, models, field_doc))
 
