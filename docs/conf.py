@@ -23,6 +23,7 @@ exclude_patterns = ["_build"]
 myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence", "deflist"]
 autodoc_typehints = "description"
+smartquotes = False  # quotes and dashes of commands and options stay as they are typed
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "show-inheritance": False}
 copybutton_prompt_text = "$ "

@@ -7,10 +7,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from supercloud.catalog import KINDS, Catalog
 from supercloud.plan.checks import CHECKS, format_check_name
 from supercloud.spec.explain import FieldDoc, FieldGroup, explain_field
 from supercloud.spec.schema import DOCUMENTS
+
+OTHER_FINDINGS = Path(__file__).with_name("findings.yaml")
 
 
 def write_reference(folder: Path) -> None:
@@ -31,38 +35,45 @@ def _render_document(name: str) -> Iterator[str]:
     """Yield the page of one document: a section with a table for each field that has fields."""
     document = explain_field(name)
     yield f"# The {name} spec\n\n{document.description}\n"
-    yield f"`supercloud explain {name}` prints the same on a terminal, `supercloud schema {name}` the JSON Schema.\n"
-    yield from _render_groups(name, document, set())
+    yield f"`supercloud explain {name}` prints the same on a terminal, `supercloud schema {name}` the JSON Schema."
+    yield (
+        "A *name* has lower-case letters, digits and inner dashes, and starts with a letter. A value with a unit is "
+        "written as a number and one of the units, such as `120 kW`. Defaults in words are what holds without the "
+        "field.\n"
+    )
+    yield from _render_groups(document, set())
 
 
-def _render_groups(document: str, parent: FieldDoc, seen: set[str]) -> Iterator[str]:
+def _render_groups(parent: FieldDoc, seen: set[str]) -> Iterator[str]:
     """Yield sections; ``seen`` has the paths with a section: forms of one field may share fields."""
     for group in parent.children:
-        if parent.path:
+        if parent.path not in DOCUMENTS:
             form = f", `{group.condition}`" if group.condition else ""
-            yield f"({_build_anchor(document, parent.path, group)})=\n"
+            yield f"({_build_anchor(parent, group)})=\n"
             yield f"## `{parent.path}`{form}\n\n{(form and group.description) or parent.description}\n"
         yield "| field | type | default | description |\n|---|---|---|---|"
-        yield from (_render_field(document, item) for item in group.fields)
+        yield from (_render_field(item) for item in group.fields)
         yield ""
     for group in parent.children:
         for item in group.fields:
             if item.children and item.path not in seen:
                 seen.add(item.path)
-                yield from _render_groups(document, item, seen)
+                yield from _render_groups(item, seen)
 
 
-def _build_anchor(document: str, path: str, group: FieldGroup) -> str:
+def _build_anchor(parent: FieldDoc, group: FieldGroup) -> str:
     form = group.condition.removeprefix("kind: ")
-    return f"{document}.{path}" + (f".{form}" if form else "")
+    path = parent.path if parent.path.partition(".")[0] in DOCUMENTS else f"cluster.{parent.path}"
+    return path + (f".{form}" if form else "")
 
 
-def _render_field(document: str, item: FieldDoc) -> str:
+def _render_field(item: FieldDoc) -> str:
     name = f"`{item.name}`"
     if item.children:
-        name = f"[{name}](#{_build_anchor(document, item.path, item.children[0])})"
-    default = "required" if item.is_required else f"`{item.default}`" if item.default else ""
-    return _format_row(name, item.type, default, item.description)
+        name = f"[{name}](#{_build_anchor(item, item.children[0])})"
+    default = "required" if item.is_required else f"`{item.default}`" if item.default else item.absence
+    unit = f" ({item.unit})" if item.unit else ""
+    return _format_row(name, item.type + unit, default, f"{item.description} Example: `{item.example}`")
 
 
 def _format_row(*cells: str) -> str:
@@ -105,8 +116,14 @@ def _render_api() -> Iterator[str]:
     yield "# The Python API\n\nThe public names of `import supercloud as sc`; all other names may change.\n"
     for name in supercloud.__all__:
         found = getattr(supercloud, name)
-        kind = "autoclass" if inspect.isclass(found) else "autofunction"
-        yield f"```{{eval-rst}}\n.. {kind}:: {found.__module__}.{found.__qualname__}\n```\n"
+        path = f"{found.__module__}.{found.__qualname__}"
+        document = next((key for key, model in DOCUMENTS.items() if model is found), "")
+        if document:  # the signature of a model repeats its fields with their constraints
+            yield f"```{{eval-rst}}\n.. autoclass:: {path}(**fields)\n   :no-members:\n```\n"
+            yield f"Its fields are those of the [{document} spec]({document}.md).\n"
+        else:
+            kind = "autoclass" if inspect.isclass(found) else "autofunction"
+            yield f"```{{eval-rst}}\n.. {kind}:: {path}\n```\n"
 
 
 # -- checks and catalog -----------------------------------------------------------------------------------------------
@@ -121,6 +138,14 @@ def _render_checks() -> Iterator[str]:
     yield "| check | description |\n|---|---|"
     for check in sorted(CHECKS, key=format_check_name):
         yield _format_row(f"`{format_check_name(check)}`", _first_paragraph(inspect.getdoc(check) or ""))
+    yield "\n## Other findings\n"
+    yield (
+        "Problems of a document, a plan or a job that are found elsewhere. They cannot be suppressed: fix them, or "
+        "add the fact that is unknown.\n"
+    )
+    yield "| finding | description |\n|---|---|"
+    for name, description in yaml.safe_load(OTHER_FINDINGS.read_text()).items():
+        yield _format_row(f"`{name}`", description)
 
 
 def _render_catalog() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The demo prints what its page shows, and no link is dead."""
+"""The demo prints what its page shows, and no link is dead: files, fragments, addresses."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
+from xml.etree import ElementTree
 
 import pytest
+from generate import write_reference
+from picture import PICTURE, render_picture
 from samples import ROOT
 
 DEMO = ROOT / "docs/demo.md"
@@ -41,11 +45,78 @@ def test_the_demo_prints_what_its_page_shows(write_generated: bool) -> None:
     assert cut_between(text, "<!-- demo:begin -->", "<!-- demo:end -->") == block
 
 
+def read_links(text: str) -> list[str]:
+    """Targets of links, outside of code."""
+    text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", re.sub(r"^> ?", "", text, flags=re.M), flags=re.S | re.M)
+    return re.findall(r"\]\(([^)\s]+)[^)]*\)", text)
+
+
+def list_fragments(text: str) -> set[str]:
+    """Names that a link into a page may have: those of its headings, as GitHub and MyST form them, and targets."""
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.S | re.M)
+    headings = re.findall(r"^#+ +(.+?) *$", text, re.M)
+    slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return slugs | set(re.findall(r"^\(([^)\s]+)\)=$", text, re.M))
+
+
+def find_dead_links(page: Path) -> list[str]:
+    """Links of a page to files or fragments that do not exist, and external ones that are not valid addresses."""
+    return [target for target in read_links(page.read_text()) if not is_link_valid(page, target)]
+
+
+def is_link_valid(page: Path, target: str) -> bool:
+    """Whether a link may be followed; nothing is looked up on the network."""
+    if re.match(r"[a-z]+:", target):
+        parts = urlsplit(target)
+        return parts.scheme == "https" and re.fullmatch(r"([a-z0-9-]+\.)+[a-z]+", parts.netloc) is not None
+    name, _, fragment = target.partition("#")
+    file = page.parent / name if name else page
+    if not file.exists():
+        return False
+    return not fragment or fragment in list_fragments(file.read_text())
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_have_targets(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
-        if not target.startswith(("http://", "https://")):
-            assert (page.parent / target).exists(), target
+    assert not find_dead_links(page)
+
+
+@pytest.mark.slow
+def test_links_of_the_generated_reference_have_targets(tmp_path: Path) -> None:
+    write_reference(tmp_path)
+    pages = sorted(tmp_path.glob("*.md"))
+    assert len(pages) > 5
+    assert {page.name: dead for page in pages if (dead := find_dead_links(page))} == {}
+
+
+@pytest.mark.parametrize(
+    "target, valid",
+    [
+        ("#heading-of-it", True),
+        ("#a.target", True),
+        ("#code", False),
+        ("other.md", False),
+        ("https://example.com/x#y", True),
+        ("https:/example.com", False),
+        ("https://example", False),
+    ],
+)
+def test_a_dead_link_is_found(target: str, valid: bool, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"(a.target)=\n## Heading, of it\n\n```sh\n# code\n```\n[link]({target}) `[code](x)`\n")
+    assert find_dead_links(page) == ([] if valid else [target])
+
+
+@pytest.mark.slow
+def test_the_picture_of_the_readme_is_that_of_the_report(write_generated: bool) -> None:
+    drawn = render_picture()
+    if write_generated:
+        PICTURE.write_text(drawn)
+    assert PICTURE.read_text() == drawn, "run: python docs/picture.py"
+    assert str(PICTURE.relative_to(ROOT)) in (ROOT / "README.md").read_text()
+    ElementTree.fromstring(drawn)
+    defined = set(re.findall(r"--([\w-]+):", drawn))
+    assert set(re.findall(r"var\(--([\w-]+)\)", drawn)) <= defined
 
 
 @pytest.mark.slow

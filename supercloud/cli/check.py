@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import typer
 
+from ..primitives.counts import format_count
 from .options import JsonOption, SpecFile, load_plan
 from .output import print_findings, print_json, print_note
 
@@ -19,5 +20,6 @@ def check(spec: SpecFile, as_json: JsonOption = False) -> None:
         print_json([asdict(finding) for finding in decided.findings])
     else:
         print_findings(decided.findings)
-        print_note(f"{len(decided.errors)} error(s), {len(decided.findings) - len(decided.errors)} other finding(s)")
+        errors, others = len(decided.errors), len(decided.findings) - len(decided.errors)
+        print_note(f"{format_count(errors, 'error')}, {format_count(others, 'other finding')}")
     raise typer.Exit(2 if decided.errors else 0)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ..primitives.counts import format_count
 from .options import JsonOption, load_plan
 from .output import format_columns, print_json, print_note, print_result
 
@@ -33,8 +34,9 @@ def diff(
         print_result(line)
     replaced = sum(change.impact == "replaces" for change in changes)
     recabled = sum(change.impact == "recables" for change in changes)
-    cables = f", {recabled} move cables" * (recabled > 0)
-    print_note(f"{len(changes)} change(s), {replaced} disruptive{cables}" if changes else "no differences")
+    cables = f", {recabled} move{'s' * (recabled == 1)} cables" * (recabled > 0)
+    total = format_count(len(changes), "change")
+    print_note(f"{total}, {replaced} disruptive{cables}" if changes else "no differences")
 
 
 def _format_value(value: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,9 +38,9 @@ def explain(
             continue
         if number:
             print_result("")
-        _print_field(found, path)
+        _print_field(found)
     if not recursive:
-        _print_next(path, forms)
+        _print_next(forms)
 
 
 def _print_tree(found: FieldDoc) -> None:
@@ -49,39 +49,61 @@ def _print_tree(found: FieldDoc) -> None:
 
     if found.condition:
         print_result(f"where {found.condition}:")
-    base = found.path.count(".") + 1 if found.path else 0
+    first = next(iter_fields(found), found)
     for child in iter_fields(found):
         where = f" (where {child.condition})" if child.condition else ""
-        print_result(f"{'  ' * (child.path.count('.') - base)}{child.name} <{child.type}>{where}")
+        required = " (required)" if child.is_required else ""
+        indent = "  " * (child.path.count(".") - first.path.count("."))
+        print_result(f"{indent}{child.name} <{child.type}>{required}{where}")
 
 
-def _print_next(path: str, forms: Sequence[FieldDoc]) -> None:
+def _print_next(forms: Sequence[FieldDoc]) -> None:
     """Print the command for the first field below that has fields itself."""
     fields = (child for found in forms for group in found.children for child in group.fields)
     below = next((child for child in fields if child.children), None)
     if below:
-        root = path.split(".", maxsplit=1)[0]
-        print_note(f"next: supercloud explain {f'{root}.' if root in ('fleet', 'job') else ''}{below.path}")
+        print_note(f"next: supercloud explain {below.path}")
 
 
-def _print_field(found: FieldDoc, path: str) -> None:
+def _print_field(found: FieldDoc) -> None:
     where = f" where {found.condition}" if found.condition else ""
-    print_result(f"{found.path or path} <{found.type}>{' (required)' if found.is_required else ''}{where}")
+    print_result(f"{_format_heading(found)}{where}")
     _print_text(found.description, "  ")
-    for label, value in (("default", found.default), ("example", found.example)):
-        if value:
-            print_result(f"  {label}: {value}")
+    for line in _iter_properties(found):
+        _print_text(line, "  ", "    ")
     for group in found.children:
         print_result("")
         print_result(f"fields{f' where {group.condition}' if group.condition else ''}:")
         for child in group.fields:
-            notes = "required" if child.is_required else f"default {child.default}" if child.default else ""
-            print_result(f"  {child.name} <{child.type}>{f' ({notes})' if notes else ''}")
+            print_result(f"  {_format_heading(child, child.name)}")
             _print_text(child.description, "      ")
+            for line in _iter_properties(child):
+                _print_text(line, "      ", "        ")
 
 
-def _print_text(text: str, indent: str) -> None:
-    """Print a description, wrapped to the terminal width."""
-    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
-    for line in textwrap.wrap(text, max(40, width - len(indent))):
-        print_result(indent + line)
+def _format_heading(found: FieldDoc, name: str = "") -> str:
+    return f"{name or found.path} <{found.type}>{' (required)' if found.is_required else ''}"
+
+
+def _iter_properties(found: FieldDoc) -> Iterator[str]:
+    for label, value in (
+        ("unit", found.unit),
+        ("default", found.default or found.absence),
+        ("example", found.example),
+    ):
+        if value:
+            yield f"{label}: {value}"
+
+
+def _print_text(text: str, indent: str, next_indent: str | None = None) -> None:
+    """Print a text, wrapped to the terminal width."""
+    width = max(40, min(shutil.get_terminal_size((100, 24)).columns, 120))
+    for line in textwrap.wrap(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent if next_indent is None else next_indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ):
+        print_result(line)

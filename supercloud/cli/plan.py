@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ..primitives.counts import format_count
 from .options import JsonOption, SpecFile, load_plan
 from .output import escape_json_controls, format_columns, print_findings, print_note, print_result
 
@@ -39,7 +40,7 @@ def plan(spec: SpecFile, as_json: JsonOption = False) -> None:
 
 def _print_next_step(name: str, spec: str, decided: Plan) -> None:
     if decided.errors:
-        print_note(f"{len(decided.errors)} error(s) · fix {name} and run plan again")
+        print_note(f"{format_count(len(decided.errors), 'error')} · fix {name} and run plan again")
         return
     if decided.cloud is not None:
         status = "ready to create" if decided.findings else "no problems found"

@@ -147,7 +147,7 @@ def _watch_late_arrival(store: Store, engine: Engine, record: JobRecord) -> None
     """
     with contextlib.suppress(EngineError):
         if _get_late_arrival(engine) and not _select_in_progress(engine, [record.engine_key]):
-            _must_wait(store, engine, record, time.monotonic)
+            _has_to_wait(store, engine, record, time.monotonic)
 
 
 def _select_in_progress(engine: Engine, keys: Sequence[str]) -> set[str]:
@@ -159,7 +159,7 @@ def _get_late_arrival(engine: Engine) -> float:
     return engine.late_arrival if isinstance(engine, AcceptsLateSubmissions) else 0.0
 
 
-def _must_wait(store: Store, engine: Engine, record: JobRecord, clock: Callable[[], float], others: str = "") -> bool:
+def _has_to_wait(store: Store, engine: Engine, record: JobRecord, clock: Callable[[], float], others: str = "") -> bool:
     """Whether the scheduler may still accept a submission that has ended and that it does not have yet; the record then
     has a reason, with the ``others`` that have its key.
     """
@@ -199,7 +199,7 @@ def _recover_submissions(
             store.record_submitted(record.id, there.ref, record.launch)
         elif record.state is State.PENDING or there is not None:
             others = describe_others(record, there.others) if there is not None else ""
-            if not _must_wait(store, engine, record, clock, others):
+            if not _has_to_wait(store, engine, record, clock, others):
                 problems += _resubmit(store, engine, record, others)
         else:
             _explain_unknown_submission(store, engine, record, record.engine_key in busy, clock)
@@ -245,7 +245,7 @@ def _explain_unknown_submission(
             record,
             f"its submitter has ended, but the submission to {record.engine} has not: the job is looked up afterwards",
         )
-    elif not _must_wait(store, engine, record, clock):
+    elif not _has_to_wait(store, engine, record, clock):
         _explain(
             store,
             record,

@@ -223,6 +223,8 @@ class Quantity:
             "description": f"A {cls.dimension} with its unit, such as '{cls.example}'.",
             "pattern": rf"^\s*[+-]?(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?\s*({units})\s*$",
             "examples": [cls.example],
+            "typeName": cls.dimension,
+            "unit": ", ".join(cls.display_units) + (", …" if set(cls.units) - set(cls.display_units) else ""),
         }
 
 

@@ -124,7 +124,10 @@ Name = Annotated[
     Field(
         pattern=NAME_PATTERN,
         max_length=40,
-        json_schema_extra={"form": "lower-case letters, digits and inner dashes, starting with a letter"},
+        json_schema_extra={
+            "typeName": "name",
+            "form": "lower-case letters, digits and inner dashes, starting with a letter",
+        },
     ),
 ]
 # Control characters of ASCII and ISO 8859-1, and the line separators of Unicode: readers of YAML, of terminals and of
@@ -188,13 +191,15 @@ Parameters = Annotated[
             "anyOf": [
                 {"type": "number", "minimum": 0, "maximum": 1e15},
                 {"type": "string", "pattern": rf"^{_PARAMETER_COUNT.pattern}$"},
-            ]
+            ],
+            "typeName": "number of parameters",
+            "unit": "parameters",
         }
     ),
 ]
-Ratio = Annotated[float, Field(strict=True, ge=0, le=1)]
+Ratio = Annotated[float, Field(strict=True, ge=0, le=1, json_schema_extra={"unit": "fraction"})]
 # A divisor: no efficiency or share is smaller, and quotients stay within the range of floating-point numbers.
-PositiveRatio = Annotated[float, Field(strict=True, ge=0.0001, le=1)]
+PositiveRatio = Annotated[float, Field(strict=True, ge=0.0001, le=1, json_schema_extra={"unit": "fraction"})]
 Flag = StrictBool
 _RELEASE_PATTERN = r"^[0-9]{1,4}(\.[0-9]{1,4}){0,2}$"
 ReleaseText = Annotated[
@@ -205,6 +210,7 @@ ReleaseText = Annotated[
     WithJsonSchema(
         {
             "anyOf": [{"type": "string", "pattern": _RELEASE_PATTERN}, {"type": "number", "minimum": 0}],
+            "typeName": "release",
             "description": "A release such as '22.05'.",
         }
     ),

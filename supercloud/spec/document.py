@@ -17,6 +17,7 @@ from typing import Any, cast
 import yaml
 
 from ..errors import Finding, SpecError
+from ..primitives.counts import format_count
 from ..primitives.files import FileReadError, read_text
 
 __all__ = ["Document", "DocumentPath", "format_path", "read_document", "read_json", "read_yaml"]
@@ -57,7 +58,9 @@ class Document:
     def require_unique_keys(self) -> Document:
         """The document, for callers without further checks; raises :class:`SpecError` for duplicate keys."""
         if self.duplicates:
-            raise SpecError(f"{self.file or 'the text'}: {len(self.duplicates)} problem(s)", self.duplicates)
+            raise SpecError(
+                f"{self.file or 'the text'}: {format_count(len(self.duplicates), 'problem')}", self.duplicates
+            )
         return self
 
     def find_line(self, path: DocumentPath) -> int:
@@ -119,7 +122,7 @@ def parse_yaml(text: str, file: str = "") -> Document:
     reader = _NodeReader(file)
     data = reader.read_value(node, (), 0) if node is not None else None
     if reader.findings:
-        raise SpecError(f"{file or 'the text'}: {len(reader.findings)} problem(s)", reader.findings)
+        raise SpecError(f"{file or 'the text'}: {format_count(len(reader.findings), 'problem')}", reader.findings)
     return Document(file, data, reader.lines, tuple(reader.duplicates[:MAX_SHOWN]))
 
 

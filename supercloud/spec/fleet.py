@@ -37,16 +37,18 @@ class Connection(Model):
     """Connection to the scheduler of a cluster."""
 
     engine: Literal["local", "slurm", "kubernetes"] | Name = ""
-    """Engine; empty means the one in the outputs of the stack."""
+    """Engine; empty means the one in the outputs of the stack. Example: ``slurm``."""
     via: Annotated[str, Field(pattern=_VIA_PATTERN)] | None = None
-    """``ssh:host`` or the URL of the scheduler's API; empty means that its commands are on this host."""
+    """``ssh:host`` or the URL of the scheduler's API; empty means that its commands are on this host. Example:
+    ``ssh:login.pod1.example.com``."""
     context: Text | None = None
-    """Kubernetes: the context of the kubeconfig."""
+    """Kubernetes: the context of the kubeconfig; empty means the current one. Example: ``pod1-admin``."""
     server: Text | None = None
     """Kubernetes: the URL of the API server that the context must have. Empty means that of the context when a job is
-    submitted; it is recorded with the job."""
+    submitted; it is recorded with the job. Example: ``https://api.pod1.example.com:6443``."""
     stack: Text | None = None
-    """A Pulumi stack, as organization/project/stack, whose output ``connection`` has the other fields."""
+    """A Pulumi stack, as organization/project/stack, whose output ``connection`` has the other fields; empty means that
+    the other fields are set here. Example: ``acme/pod1/production``."""
 
     @field_validator("via")
     @classmethod
@@ -72,15 +74,17 @@ class FleetMember(Model):
     """A cluster of the fleet."""
 
     spec: Text
-    """File of its spec, relative to the fleet's file."""
+    """File of its spec, relative to the fleet's file. Example: ``pod1/cluster.yaml``."""
     connect: Connection | None = None
-    """Connection; empty means that the cluster is planned only."""
+    """Connection; empty means that the cluster is planned only. Example: ``{engine: slurm, via:
+    "ssh:login.pod1.example.com"}``."""
     prices: dict[Name, Price] = {}
-    """Price of one node of each pool; without it the cost of its energy is used, if known."""
+    """Price of one node of each pool; without it the cost of its energy is used, if known. Empty means the cost of its
+    energy, if known. Example: ``{train: 25 USD/h}``."""
     egress: Money | None = None
-    """Price of outgoing data per TB; empty means free."""
+    """Price of outgoing data per TB; empty means free. Example: ``50 USD``."""
     uplink: DataRate | None = None
-    """Rate of outgoing data; empty means unknown."""
+    """Rate of outgoing data; empty means unknown. Example: ``100 Gb/s``."""
 
 
 def _require_duration(value: Duration) -> Duration:
@@ -95,35 +99,38 @@ class FleetPolicy(Model):
     minimize: Literal["cost", "carbon", "wait"] = "cost"
     """Default objective of placement, for jobs without ``place.minimize``."""
     weights: dict[Literal["cost", "carbon", "wait", "topology", "fragmentation"], Ratio] = {}
-    """Weights of the terms of the placement objective; empty means the defaults."""
+    """Weights of the terms of the placement objective; empty means the defaults. Example: ``{cost: 0.7, carbon:
+    0.3}``."""
     max_wait: Duration | None = None
-    """Maximum queue wait: a job that would wait longer is placed on more expensive capacity."""
+    """Maximum queue wait: a job that would wait longer is placed on more expensive capacity; empty means that a job
+    does not wait for its best placement if another is free. Example: ``4 h``."""
     half_life: Annotated[Duration, AfterValidator(_require_duration)] = Duration("7 d")
-    """Half-life of a tenant's usage in its fair share, as with Slurm's PriorityDecayHalfLife."""
+    """Half-life of a tenant's usage in its fair share, as with Slurm's PriorityDecayHalfLife. Example: ``14 d``."""
     failures: Text = "meta-rsc-1"
-    """Failure rate of nodes: failure-rates in the catalog. Checkpoint intervals are proposed from it."""
+    """Failure rate of nodes: failure-rates in the catalog. Checkpoint intervals are proposed from it. Example:
+    ``llama-3-405b``."""
 
 
 class FleetTenant(Model):
     """Share and limits of a tenant over all clusters of the fleet; limits of each cluster apply in addition."""
 
     name: Name
-    """Name of the tenant, the same in all clusters."""
+    """Name of the tenant, the same in all clusters. Example: ``research``."""
     share: Natural | None = None
-    """Weight among the fleet's tenants; empty means the weights in its clusters, by cluster size."""
+    """Weight among the fleet's tenants; empty means the weights in its clusters, by cluster size. Example: ``3``."""
     limits: TenantLimits = TenantLimits()
-    """Limits of concurrent use over all clusters."""
+    """Limits of concurrent use over all clusters. Example: ``{accelerators: 512}``."""
 
 
 class DataSet(Model):
     """Data with a size and its locations (``cluster/storage``)."""
 
     name: Name
-    """Name that jobs use."""
+    """Name that jobs use. Example: ``tokens``."""
     size: StoredSize
-    """Size of a transfer."""
+    """Size of a transfer. Example: ``40 TB``."""
     at: Annotated[tuple[Annotated[str, Field(pattern=r"^[a-z][-a-z0-9]*/[a-z][-a-z0-9]*$")], ...], Field(min_length=1)]
-    """Locations of copies, each as cluster/storage."""
+    """Locations of copies, each as cluster/storage. Example: ``[pod1/scratch]``."""
     stays: Flag = False
     """Whether it must stay in the clusters that hold it."""
 
@@ -132,17 +139,20 @@ class FleetSpec(Model):
     """Several clusters under one policy."""
 
     name: Name
-    """Name of the fleet."""
+    """Name of the fleet. Example: ``all``."""
     clusters: Annotated[tuple[FleetMember, ...], Field(min_length=1)]
-    """The member clusters."""
+    """The member clusters. Example: ``[{spec: pod1/cluster.yaml, connect: {engine: slurm, via:
+    "ssh:login.pod1.example.com"}}]``."""
     policy: FleetPolicy = FleetPolicy()
-    """Preferences over the whole fleet."""
+    """Preferences over the whole fleet. Example: ``{minimize: carbon, max_wait: 4 h}``."""
     tenants: tuple[FleetTenant, ...] = ()
-    """Shares and limits over all clusters."""
+    """Shares and limits over all clusters; empty means the shares and limits of each cluster. Example: ``[{name:
+    research, share: 3}]``."""
     budgets: tuple[Budget, ...] = ()
-    """Budgets of tenants per period."""
+    """Budgets of tenants per period; empty means no limit. Example: ``[{tenant: research, limit: 50000 USD}]``."""
     data: tuple[DataSet, ...] = ()
-    """Data sets that jobs may list in ``place.data``."""
+    """Data sets that jobs may list in ``place.data``; empty means none. Example: ``[{name: tokens, size: 40 TB, at:
+    [pod1/scratch]}]``."""
 
     @model_validator(mode="after")
     def _check_unique_members(self) -> FleetSpec:

@@ -56,15 +56,18 @@ class Accelerators(Model):
     """Number and types of accelerators."""
 
     type: Annotated[tuple[Text, ...], BeforeValidator(_to_tuple, json_schema_input_type=Text | tuple[Text, ...])] = ()
-    """A type (``h100``), a lower bound (``>=h100``), or several in order of preference; empty means any."""
+    """A type (``h100``), a lower bound (``>=h100``), or several in order of preference; empty means any. Example:
+    ``[h200, h100]``."""
     count: Natural = 0
-    """Number of accelerators; empty means the product of ``parallelism``, or none without it."""
+    """Number of accelerators; empty means the product of ``parallelism``, or none without it. Example: ``64``."""
     memory: PositiveSize | None = None
-    """Minimum memory of each accelerator."""
-    fraction: Annotated[float, Field(strict=True, gt=0, le=1)] | None = None
-    """Fraction of one accelerator, if the pool is sliced."""
+    """Minimum memory of each accelerator; empty means any. Example: ``80 GiB``."""
+    fraction: Annotated[float, Field(strict=True, gt=0, le=1, json_schema_extra={"unit": "fraction"})] | None = None
+    """Fraction of one accelerator, if the pool is sliced; empty means whole accelerators, unless `profile` is set.
+    Example: ``0.5``."""
     profile: Annotated[str, Field(pattern=MIG_PROFILE, max_length=32)] | None = None
-    """A MIG profile; ``count`` then counts instances."""
+    """A MIG profile; ``count`` then counts instances. Empty means whole accelerators, unless `fraction` is set.
+    Example: ``1g.10gb``."""
 
     @model_validator(mode="after")
     def _check_one_method(self) -> Accelerators:
@@ -79,15 +82,15 @@ class Parallelism(Model):
     """Parallelism of a model; the product is the number of accelerators."""
 
     tensor: Count = 1
-    """Tensor parallelism."""
+    """Tensor parallelism. Example: ``8``."""
     pipeline: Count = 1
-    """Pipeline stages."""
+    """Pipeline stages. Example: ``4``."""
     data: Count = 1
-    """Data-parallel replicas."""
+    """Data-parallel replicas. Example: ``16``."""
     context: Count = 1
-    """Context (sequence) parallelism."""
+    """Context (sequence) parallelism. Example: ``2``."""
     expert: Count = 1
-    """Expert parallelism; expert groups are inside the data groups and do not increase the total."""
+    """Expert parallelism; expert groups are inside the data groups and do not increase the total. Example: ``8``."""
 
     @property
     def total(self) -> int:
@@ -99,112 +102,125 @@ class Checkpoint(Model):
     """Location and interval of checkpoints."""
 
     path: Mount
-    """Directory on a file system that all nodes of the job mount."""
+    """Directory on a file system that all nodes of the job mount. Example: ``/scratch/run1``."""
     every: PositiveDuration | None = None
-    """Interval; empty means that it is proposed from the fleet's failure rate."""
+    """Time between checkpoints; empty means that it is proposed from the fleet's failure rate. Example: ``30 min``."""
     size: PositiveSize | None = None
-    """Size of one checkpoint; empty means 14 bytes per parameter of ``model``."""
+    """Size of one checkpoint; empty means 14 bytes per parameter of ``model``. Example: ``5.7 TB``."""
     write: PositiveDuration | None = None
-    """Time for which training pauses; empty means its size at the write throughput of its file system."""
+    """Time for which training pauses; empty means its size at the write throughput of its file system. Example: ``30
+    s``."""
 
 
 class RetryRule(Model):
     """Action if a job ends with one of these exit codes."""
 
     exit_codes: tuple[Annotated[StrictInt, Field(ge=0, le=255)], ...]
-    """Exit codes of the job, 0 to 255."""
+    """Exit codes of the job, 0 to 255. Example: ``[75]``."""
     action: Literal["retry", "fail"]
-    """Retry the job while retries are left, or let it fail immediately."""
+    """Retry the job while retries are left, or let it fail immediately. Example: ``retry``."""
 
 
 class Secret(Model):
     """A secret by reference: the value is never part of a job."""
 
     env: EnvName
-    """Environment variable that holds it in the job."""
+    """Environment variable that holds it in the job. Example: ``HF_TOKEN``."""
     name: Text
-    """Name of the secret in the engine's store."""
+    """Name of the secret in the engine's store. Example: ``hugging-face``."""
 
 
 class PlacementSpec(Model):
     """Allowed placements of the job, and preferences."""
 
     minimize: Literal["cost", "carbon", "wait"] | None = None
-    """Objective of placement; empty means that of the fleet's policy (``policy.minimize``)."""
+    """Objective of placement; empty means that of the fleet's policy (``policy.minimize``). Example: ``carbon``."""
     clusters: Literal["any"] | tuple[Name, ...] = "any"
-    """Allowed clusters of the fleet."""
+    """Allowed clusters of the fleet. Example: ``[pod1]``."""
     pools: tuple[Name, ...] = ()
-    """Allowed pools; empty means any."""
+    """Allowed pools; empty means any. Example: ``[train]``."""
     nodes: tuple[Text, ...] = ()
-    """Required nodes by name."""
+    """Required nodes by name; empty means any. Example: ``[train-0001, train-0002]``."""
     max_price: Annotated[Price, AfterValidator(_require_not_negative)] | None = None
-    """Maximum price of one node."""
+    """Maximum price of one node; empty means no limit. Example: ``60 USD/h``."""
     carbon: Literal["ignore", "prefer-low"] = "ignore"
     """Carbon preference; prefer-low adds carbon to the objective."""
     data: tuple[Name, ...] = ()
-    """Data sets or file systems that it reads; transfers are included in the cost."""
+    """Data sets or file systems that it reads; transfers are included in the cost. Empty means none. Example:
+    ``[tokens]``."""
     regions: tuple[Text, ...] = ()
-    """Locations or regions it must run in; empty means any."""
+    """Locations or regions it must run in; empty means any. Example: ``[stockholm]``."""
     near: Literal["any", "scale-up", "leaf", "pod", "fabric"] | None = None
-    """Smallest domain that must contain the whole job; empty means derived from ``parallelism``."""
+    """Smallest domain that must contain the whole job; empty means derived from ``parallelism``. Example: ``leaf``."""
 
 
 class JobSpec(Model):
     """A job, for any engine."""
 
     name: Name
-    """Name shown in lists and passed to the scheduler."""
+    """Name shown in lists and passed to the scheduler. Example: ``pretrain``."""
     command: Annotated[tuple[Argument, ...], Field(min_length=1)] | None = None
-    """The program and its arguments, executed without a shell."""
+    """The program and its arguments, executed without a shell; empty means that a `script` is required. Example:
+    ``[python, train.py]``."""
     script: Annotated[str, Field(min_length=1, max_length=1_048_576)] | None = None
-    """A shell script, instead of ``command``."""
+    """A shell script, instead of ``command``; empty means that a `command` is required. Example: ``srun python
+    train.py``."""
     image: Text | None = None
-    """Container image: ``registry/name:tag``, an image file, or the directory of an OCI bundle. A ``command`` runs
-    in it on every task, a ``script`` once, on the first node."""
+    """Container image: ``registry/name:tag``, an image file, or the directory of an OCI bundle. A ``command`` runs in
+    it on every task, a ``script`` once, on the first node. Empty means that the job runs on the node's own system.
+    Example: ``nvcr.io/nvidia/pytorch:25.01-py3``."""
     accelerators: Accelerators = Accelerators(count=0)
-    """Number and types of accelerators; empty means none."""
+    """Number and types of accelerators; empty means none. Example: ``{type: h100, count: 64}``."""
     nodes: Count | None = None
-    """Number of nodes; empty means the fewest whole nodes with enough accelerators."""
+    """Number of nodes; empty means the fewest whole nodes with enough accelerators. Example: ``8``."""
     tasks_per_node: Count = 1
-    """Processes started on each node."""
+    """Processes started on each node. Example: ``8``."""
     parallelism: Parallelism | None = None
-    """Parallelism of the model; the product is the number of accelerators."""
+    """Parallelism of the model; the product is the number of accelerators. Empty means that it is unknown, and only
+    `accelerators` counts. Example: ``{tensor: 8, data: 8}``."""
     model: ModelShape | None = None
-    """Model that it trains, used to check that it fits into memory."""
+    """Model that it trains, used to check that it fits into memory. Empty means unknown: memory is not checked.
+    Example: ``{parameters: 70B, layers: 80, hidden: 8192, heads: 64, sequence: 8192}``."""
     licenses: dict[LicenseName, Count] = {}
-    """Number of each license it uses while it runs: ``{solver: 2}``, or ``solver@server`` of a license server."""
+    """Number of each license it uses while it runs: ``{solver: 2}``, or ``solver@server`` of a license server; empty
+    means none. Example: ``{solver: 2}``."""
     time_limit: PositiveDuration | None = None
-    """Time after which the scheduler ends the job; empty means the default of its queue or partition."""
+    """Time after which the scheduler ends the job; empty means the default of its queue or partition. Example: ``24
+    h``."""
     tenant: Name | None = None
-    """Tenant whose shares and limits the job counts against; empty means none."""
+    """Tenant whose shares and limits the job counts against; empty means none. Example: ``research``."""
     priority: Priority = "normal"
     """Priority class; at most that of the tenant."""
     preemptible: Flag = True
     """Whether jobs of a higher priority may preempt it."""
     checkpoint: Checkpoint | None = None
-    """Checkpoints of the job; required for interval proposals and for fencing."""
+    """Checkpoints of the job; required for interval proposals and for fencing. Empty means none. Example: ``{path:
+    /scratch/run1}``."""
     retries: Annotated[int, IntegerRange(0, 1000)] = 0
-    """Maximum number of restarts after node failures and after the exit codes in ``retry_rules``."""
+    """Maximum number of restarts after node failures and after the exit codes in ``retry_rules``. Example: ``3``."""
     retry_rules: tuple[RetryRule, ...] = ()
-    """Which exit codes are retried; the first matching rule applies. Other exit codes end the job."""
+    """Which exit codes are retried; the first matching rule applies. Other exit codes end the job. Empty means that no
+    exit code is retried. Example: ``[{exit_codes: [75], action: retry}]``."""
     env: dict[EnvName, Argument] = {}
-    """Environment variables."""
+    """Environment variables; empty means none. Example: ``{OMP_NUM_THREADS: "8"}``."""
     secrets: tuple[Secret, ...] = ()
-    """Secrets of the engine's store, passed as environment variables."""
+    """Secrets of the engine's store, passed as environment variables; empty means none. Example: ``[{env: HF_TOKEN,
+    name: hugging-face}]``."""
     workdir: Mount | None = None
-    """Working directory on the node."""
+    """Working directory on the node; empty means the engine's default. Example: ``/scratch/run1``."""
     array: Annotated[int, IntegerRange(0, 1_000_000)] | None = None
-    """Number of array tasks, with SUPERCLOUD_ARRAY_INDEX 0, 1 …"""
+    """Number of array tasks, with SUPERCLOUD_ARRAY_INDEX 0, 1 …; empty means a single job. Example: ``100``."""
     after: tuple[Text, ...] = ()
-    """Jobs that must be completed first."""
+    """Jobs that must be completed first; empty means none. Example: ``["41"]``."""
     deadline: PositiveDuration | None = None
-    """Latest end, counted from the submission."""
+    """Latest end, counted from the submission; empty means none. Example: ``3 d``."""
     budget: Annotated[Money, AfterValidator(_require_not_negative)] | None = None
-    """Maximum cost until its time limit."""
+    """Maximum cost until its time limit; empty means no limit. Example: ``5000 USD``."""
     weights: dict[Literal["cost", "carbon", "wait", "topology", "fragmentation"], Ratio] = {}
-    """Weights of the terms of the placement objective; they override the fleet's."""
+    """Weights of the terms of the placement objective; they override the fleet's. Empty means the fleet's. Example:
+    ``{cost: 0.7, wait: 0.3}``."""
     place: PlacementSpec = PlacementSpec()
-    """Allowed clusters, pools and regions, and preferences."""
+    """Allowed clusters, pools and regions, and preferences. Example: ``{clusters: [pod1], minimize: carbon}``."""
 
     @model_validator(mode="after")
     def _check_consistency(self) -> JobSpec:

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import ValidationError
 
 from ..errors import Finding, SpecError, require_type
+from ..primitives.counts import format_count
 from .base import Model
 from .cluster import ClusterSpec
 from .document import Document, DocumentPath, format_path, parse_yaml, read_document
@@ -125,7 +126,7 @@ def _validate_document(document: Document, model: type[M], document_kind: str) -
         {*problems, *document.duplicates}, key=lambda finding: (finding.line, finding.path, finding.problem)
     )
     if findings:
-        raise SpecError(f"{name}: {len(findings)} problem(s) in {document_kind}", findings)
+        raise SpecError(f"{name}: {format_count(len(findings), 'problem')} in {document_kind}", findings)
     return valid
 
 

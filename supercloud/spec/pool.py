@@ -43,9 +43,9 @@ class Reservation(Model):
     kind: Literal["reservation"]
     """Always ``reservation``."""
     id: Text
-    """Identifier of the reservation at the cloud."""
+    """Identifier of the reservation at the cloud. Example: ``cr-0a1b2c3d4e5f60718``."""
     zone: Text | None = None
-    """Availability zone of the reservation."""
+    """Availability zone of the reservation; empty means that of the pool or the site. Example: ``us-east-1a``."""
 
 
 class ReservationGroup(Model):
@@ -54,7 +54,7 @@ class ReservationGroup(Model):
     kind: Literal["reservation-group"]
     """Always ``reservation-group``."""
     id: Text
-    """Identifier of the group at the cloud."""
+    """Identifier of the group at the cloud. Example: ``arn:aws:resource-groups:us-east-1:111122223333:group/h100``."""
 
 
 class CapacityBlock(Model):
@@ -63,9 +63,9 @@ class CapacityBlock(Model):
     kind: Literal["capacity-block"]
     """Always ``capacity-block``."""
     id: Text
-    """Identifier of the capacity block at the cloud."""
+    """Identifier of the capacity block at the cloud. Example: ``cr-0a1b2c3d4e5f60718``."""
     zone: Text | None = None
-    """Availability zone of the block."""
+    """Availability zone of the block; empty means that of the pool or the site. Example: ``us-east-1a``."""
 
 
 class Spot(Model):
@@ -74,7 +74,7 @@ class Spot(Model):
     kind: Literal["spot"]
     """Always ``spot``."""
     max_price: Price | None = None
-    """Maximum price of one machine; empty means the provider's limit."""
+    """Maximum price of one machine; empty means the provider's limit. Example: ``40 USD/h``."""
 
 
 class OnDemand(Model):
@@ -90,7 +90,7 @@ class FlexStart(Model):
     kind: Literal["flex-start"]
     """Always ``flex-start``."""
     max_run: Duration | None = None
-    """Maximum time for which the machines are kept."""
+    """Maximum time for which the machines are kept; empty means no limit besides the provider's. Example: ``7 d``."""
 
 
 Capacity = Annotated[
@@ -102,11 +102,13 @@ class Slicing(Model):
     """Accelerators divided among jobs: MIG instances, shards, or MPS."""
 
     mig: dict[Annotated[str, Field(pattern=MIG_PROFILE, max_length=32)], Count] = {}
-    """Instances per accelerator by profile, such as ``{1g.10gb: 7}``."""
+    """Instances per accelerator by profile, such as ``{1g.10gb: 7}``; empty means none; `shards` is then required.
+    Example: ``{1g.10gb: 7}``."""
     shards: Count | None = None
-    """Shards per accelerator: jobs share it without isolation."""
+    """Shards per accelerator: jobs share it without isolation; empty means none; `mig` is then required. Example:
+    ``4``."""
     accelerators: Count | None = None
-    """Number of sliced accelerators per node; empty means all."""
+    """Number of sliced accelerators per node; empty means all. Example: ``2``."""
 
     @model_validator(mode="after")
     def _check_one_method(self) -> Slicing:
@@ -119,56 +121,61 @@ class SystemReserve(Model):
     """Resources of each node reserved for the operating system and a storage client."""
 
     cores: Natural = 0
-    """Processor cores of each node that jobs cannot use."""
+    """Processor cores of each node that jobs cannot use. Example: ``4``."""
     memory: StoredSize | None = None
-    """Memory of each node that jobs cannot use."""
+    """Memory of each node that jobs cannot use; empty means none. Example: ``64 GiB``."""
 
 
 class Pool(Model):
     """Equal machines with one name."""
 
     name: Name
-    """Name of the pool: host names, partitions and queues are derived from it."""
+    """Name of the pool: host names, partitions and queues are derived from it. Example: ``train``."""
     machine: Text
-    """Name of a machine in the catalog."""
+    """Name of a machine in the catalog. Example: ``dgx-h100``."""
     nodes: NodeCount
-    """Number of machines, including spares."""
+    """Number of machines, including spares. Example: ``64``."""
     spares: Natural = 0
-    """Number of ``nodes`` reserved to replace failed ones."""
+    """Number of ``nodes`` reserved to replace failed ones. Example: ``2``."""
     fabrics: tuple[Name, ...] = ()
-    """Fabrics whose adapters the machines use; empty means the in-band network only."""
+    """Fabrics whose adapters the machines use; empty means the in-band network only. Example: ``[compute,
+    storage]``."""
     capacity: tuple[Capacity, ...] = ()
-    """Clouds only: capacity types in order; the first that works is used. Empty means on-demand."""
+    """Clouds only: capacity types in order; the first that works is used. Empty means on-demand. Example: ``[{kind:
+    reservation, id: cr-0a1b2c3d4e5f60718}, {kind: on-demand}]``."""
     slicing: Slicing | None = None
-    """Slicing of accelerators among jobs; empty means whole accelerators."""
+    """Slicing of accelerators among jobs; empty means whole accelerators. Example: ``{mig: {1g.10gb: 7}}``."""
     imex: Flag | None = None
     """Whether memory is shared over the scale-up domain (IMEX); empty means that it is shared if the machine has such a
     domain."""
     reserve: SystemReserve = SystemReserve()
-    """Cores and memory reserved for the system on each node."""
+    """Cores and memory reserved for the system on each node. Example: ``{cores: 4, memory: 64 GiB}``."""
     features: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=64)], ...] = ()
-    """Additional node features (Slurm) or labels (Kubernetes)."""
+    """Additional node features (Slurm) or labels (Kubernetes); empty means none. Example: ``[nvme]``."""
     hostname: Name | None = None
-    """Prefix of host names; empty means the pool's name."""
+    """Prefix of host names; empty means the pool's name. Example: ``gpu``."""
     rack: RackChoice | None = None
-    """On-prem only: rack, if different from the facility's."""
+    """On-prem only: rack, if different from the facility's; empty means that of `facility.rack`. Example: ``{type:
+    eia-52u, nodes: 4}``."""
     disk: StoredSize | None = None
-    """Clouds only: size of the root disk."""
+    """Clouds only: size of the root disk; empty means the provider's default. Example: ``500 GB``."""
     zones: tuple[Text, ...] = ()
-    """Clouds only: allowed zones of the machines; empty means the site's, or the first of those if they have a
-    fabric, which never spans zones."""
+    """Clouds only: allowed zones of the machines; empty means the site's, or the first of those if they have a fabric,
+    which never spans zones. Example: ``[us-east-1a]``."""
     min: Annotated[int, IntegerRange(0, 131_072)] | None = None
-    """Clouds only: minimum number of running machines; empty means none."""
+    """Clouds only: minimum number of running machines; empty means none. Example: ``2``."""
     initial: Annotated[int, IntegerRange(0, 131_072)] | None = None
-    """Clouds only: initial number of machines; empty means all of them, with the first capacity type."""
+    """Clouds only: initial number of machines; empty means all of them, with the first capacity type. Example:
+    ``8``."""
     placement: Literal["none", "cluster"] | None = None
     """Clouds only: whether a placement group keeps them close to each other; empty means yes if they have a fabric and
     the capacity type usually supports one."""
     local: Mount | None = None
-    """Clouds only: mount point of the internal disks, striped without redundancy; empty means not mounted."""
+    """Clouds only: mount point of the internal disks, striped without redundancy; empty means not mounted. Example:
+    ``/local``."""
     domain: NodeCount | None = None
-    """Clouds only: nodes of a scale-up domain, if the machine is offered in several sizes; empty means the largest
-    that the nodes fill."""
+    """Clouds only: nodes of a scale-up domain, if the machine is offered in several sizes; empty means the largest that
+    the nodes fill. Example: ``18``."""
 
     @model_validator(mode="after")
     def _check_counts(self) -> Pool:

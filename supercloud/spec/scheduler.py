@@ -35,9 +35,9 @@ class Host(Model):
     """A service host that exists or will exist: a name and, if fixed, its address."""
 
     name: Name
-    """Host name, without the domain."""
+    """Host name, without the domain. Example: ``ctl1``."""
     address: Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]{2,45}$")] | None = None
-    """Fixed address; empty means one assigned by the plan."""
+    """Fixed address; empty means one assigned by the plan. Example: ``10.0.0.10``."""
 
 
 class Partition(Model):
@@ -46,23 +46,23 @@ class Partition(Model):
     """
 
     name: Name
-    """Name of the partition."""
+    """Name of the partition. Example: ``batch``."""
     pools: tuple[Name, ...] = Field(min_length=1)
-    """Pools whose nodes are in it."""
+    """Pools whose nodes are in it. Example: ``[train]``."""
     default: Flag = False
     """Whether it is the default partition."""
     max_time: Duration | None = None
-    """Maximum time limit of a job; empty means the cluster's."""
+    """Maximum time limit of a job; empty means the cluster's. Example: ``2 d``."""
     default_time: Duration | None = None
-    """Default time limit of jobs; empty means the cluster's."""
+    """Default time limit of jobs; empty means the cluster's. Example: ``1 h``."""
     max_nodes: Count | None = None
-    """Maximum number of nodes of one job; empty means all."""
+    """Maximum number of nodes of one job; empty means all. Example: ``32``."""
     priority: Annotated[int, IntegerRange(0, 65533)] = 1
-    """Priority tier: partitions of a higher one are scheduled first."""
+    """Priority tier: partitions of a higher one are scheduled first. Example: ``10``."""
     topology: TopologyKind | None = None
-    """Topology to use, of the rendered ones (Slurm 25.05 and later)."""
+    """Topology to use, of the rendered ones (Slurm 25.05 and later); empty means the cluster's. Example: ``block``."""
     accounts: tuple[Name, ...] = ()
-    """Tenants that may use it; empty means all."""
+    """Tenants that may use it; empty means all. Example: ``[research]``."""
     exclusive: Flag = False
     """Whether jobs are allocated whole nodes."""
 
@@ -71,11 +71,11 @@ class ServiceHosts(Model):
     """Service machines of a cloud."""
 
     machine: Text | None = None
-    """Machine; empty means the provider's default."""
+    """Machine of the catalog; empty means the provider's default. Example: ``m7g.xlarge``."""
     count: Annotated[int, IntegerRange(0, 4096)] = 1
-    """Number of machines."""
+    """Number of machines. Example: ``2``."""
     disk: StoredSize | None = None
-    """Size of the root disk."""
+    """Size of the root disk; empty means the provider's default. Example: ``200 GB``."""
     public: Flag = False
     """Whether they have a public address."""
 
@@ -87,46 +87,50 @@ class SlurmScheduler(Model):
     kind: Literal["slurm"]
     """Always ``slurm``."""
     version: ReleaseText
-    """Release of Slurm, such as "25.11"; supported are those of the catalog."""
+    """Release of Slurm, such as "25.11"; supported are those of the catalog. Example: ``"25.11"``."""
     controllers: Annotated[tuple[Host, ...], Field(min_length=1, max_length=9)] = (Host(name="ctl1"),)
-    """Controllers; the first is the primary, the others are backups in this order."""
+    """Controllers; the first is the primary, the others are backups in this order. Empty means one, ctl1. Example:
+    ``[{name: ctl1}, {name: ctl2}]``."""
     database: Host | None = None
-    """Host of slurmdbd; empty means the first controller."""
+    """Host of slurmdbd; empty means the first controller. Example: ``{name: db1}``."""
     accounting: Flag = True
     """Whether jobs are recorded in an accounting database; required for tenants' limits and fair shares."""
     auth: Literal["munge", "slurm"] | None = None
-    """Authentication of daemons; empty means munge, which every release has."""
+    """Authentication of daemons; empty means munge, which every release has. Example: ``slurm``."""
     topology: TopologyKind | None = None
     """The cluster's default topology; empty means the one that fits the fabric and the release."""
     partitions: tuple[Partition, ...] = ()
-    """Partitions; empty means one for each pool."""
+    """Partitions of the cluster; empty means one for each pool. Example: ``[{name: batch, pools: [train], max_time: 2
+    d}]``."""
     max_time: Duration = Duration("7 d")
-    """Maximum time limit of a job."""
+    """Maximum time limit of a job. Example: ``3 d``."""
     default_time: Duration = Duration("4 h")
-    """Default time limit of jobs."""
+    """Default time limit of jobs. Example: ``1 h``."""
     preemption: Flag = True
     """Whether jobs of higher priority requeue jobs of lower priority."""
     health_check_interval: Duration = Duration("5 min")
-    """Time between health checks of a node."""
+    """Time between health checks of a node. Example: ``10 min``."""
     machine: Text | None = None
-    """Machine of the controllers. On clouds empty means one that is large enough for the nodes. On-prem, controllers
-    and database host become service machines of this type with numbered names (ctl-01, ctl-02); empty means that they
-    have none, or have the name of one of ``facility.machines``."""
+    """Machine of the controllers. On-prem, controllers and database host become service machines of this type with
+    numbered names (ctl-01, ctl-02). Empty means one that is large enough for the nodes on a cloud, none on-prem unless
+    ``facility.machines`` has their names. Example: ``management-server``."""
     disk: StoredSize | None = None
-    """Clouds only: root disk of the controllers."""
+    """Clouds only: root disk of the controllers; empty means the provider's default. Example: ``200 GB``."""
     state: StoredSize | None = None
-    """Clouds only: the persistent disk with the controller's state."""
+    """Clouds only: the persistent disk with the controller's state; empty means the provider's default size. Example:
+    ``100 GB``."""
     public: Flag = False
     """Clouds only: whether controllers have a public address."""
     login: ServiceHosts | None = None
-    """Clouds only: login machines; empty means one."""
+    """Clouds only: login machines; empty means one. Example: ``{machine: m7g.xlarge, count: 2}``."""
     managed_database: Flag = False
     """Clouds only: whether accounting uses a database managed by the cloud."""
     options: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$", max_length=64)], Text] = {}
     """Additional keys of slurm.conf; they override rendered keys. Items of list-valued keys, such as
     SlurmctldParameters, SchedulerParameters, PrologFlags or PrivateData, are added to the rendered items; an item of
     the same name (``bf_window=…``) is replaced. A key that the release does not support, or that other rendered files
-    depend on (SlurmctldPort, AuthType, StateSaveLocation …), is a finding."""
+    depend on (SlurmctldPort, AuthType, StateSaveLocation …), is a finding. Empty means the rendered keys only. Example:
+    ``{MaxJobCount: "50000"}``."""
 
     @model_validator(mode="after")
     def _check_names(self) -> SlurmScheduler:
@@ -159,27 +163,30 @@ class KubernetesScheduler(Model):
     kind: Literal["kubernetes"]
     """Always ``kubernetes``."""
     version: ReleaseText
-    """Release of Kubernetes, such as "1.35"; supported are those of the catalog."""
+    """Release of Kubernetes, such as "1.35"; supported are those of the catalog. Example: ``"1.35"``."""
     queue: Literal["kueue", "volcano"] = "kueue"
     """Batch queue: Kueue, or Volcano."""
     queue_version: ReleaseText | None = None
-    """Release of the queue; empty means the newest in the catalog."""
+    """Release of the queue; empty means the newest in the catalog. Example: ``"0.16"``."""
     machine: Text | None = None
-    """On-prem only: machine of the controllers, which become service machines of this type with numbered names
-    (cp-01)."""
+    """On-prem only: machine of the controllers, which become service machines of this type with numbered names (cp-01);
+    empty means that they have no rack, no power and no port in the plan, unless `facility.machines` has their names.
+    Example: ``management-server``."""
     levels: tuple[Text, ...] = ()
-    """Levels of locality for the queue, in any order; empty means all."""
+    """Levels of locality for the queue, in any order; empty means all. Example: ``[pod, leaf]``."""
     controllers: Annotated[tuple[Host, ...], Field(min_length=1, max_length=9)] = (
         Host(name="cp1"),
         Host(name="cp2"),
         Host(name="cp3"),
     )
-    """Control-plane nodes; used on-prem only, a cloud manages its own."""
+    """Control-plane nodes; used on-prem only, a cloud manages its own. Empty means three, cp1 to cp3. Example:
+    ``[{name: cp1}, {name: cp2}, {name: cp3}]``."""
     devices: Literal["plugin", "claims"] = "plugin"
     """Allocation of NVIDIA GPUs: by the device plugin, or by claims (dynamic resource allocation), for which each
     tenant gets templates; jobs that ask for ``nvidia.com/gpu`` work with either."""
     system: ServiceHosts | None = None
-    """Clouds only: machines for system pods; empty means two of the provider's default."""
+    """Clouds only: machines for system pods; empty means two of the provider's default. Example: ``{machine:
+    m7g.xlarge, count: 3}``."""
     gitops: Literal["none", "flux", "argocd"] = "none"
     """GitOps controller for which wrappers of the bundle are rendered."""
 

@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import UnknownNameError
 from .base import Model
 from .cluster import ClusterSpec
+from .field_docs import add_examples
 from .fleet import FleetSpec
 from .job import JobSpec
 
@@ -24,7 +25,7 @@ def build_schema(document: str) -> dict[str, Any]:
     """
     if document not in DOCUMENTS:
         raise UnknownNameError("document", document, DOCUMENTS)
-    return {"$schema": _DIALECT} | DOCUMENTS[document].model_json_schema()
+    return {"$schema": _DIALECT} | add_examples(DOCUMENTS[document].model_json_schema())
 
 
 def format_schema(schema: dict[str, Any]) -> str:

@@ -27,18 +27,21 @@ class OnPremSite(Model):
     kind: Literal["onprem"]
     """Always ``onprem``."""
     location: Text
-    """Location by name, one of the catalog's locations if carbon is to be computed (``stockholm``)."""
+    """Location by name, one of the catalog's locations if carbon is to be computed (``stockholm``). Example:
+    ``stockholm``."""
 
 
 class CloudSite(Model):
     """Fields of a region of any cloud."""
 
     region: Text
-    """Region of the provider, such as us-east-1."""
+    """Region of the provider, such as us-east-1. Example: ``us-east-1``."""
     zones: tuple[Text, ...] = ()
-    """Availability zones to use, in order; empty means those of the declared capacity, otherwise the region's first."""
+    """Availability zones to use, in order; empty means those of the declared capacity, otherwise the region's first.
+    Example: ``[us-east-1a]``."""
     images: dict[Name, Text] = {}
-    """Custom images by key (``slurm-nvidia-x86``), instead of the ones the provider publishes."""
+    """Custom images by key (``slurm-nvidia-x86``), instead of the ones the provider publishes; empty means those that
+    the provider publishes. Example: ``{slurm-nvidia-x86: ami-0a1b2c3d4e5f60718}``."""
 
     @property
     def own_options(self) -> dict[str, OptionValue]:
@@ -53,8 +56,8 @@ class AwsSite(CloudSite):
     kind: Literal["aws"]
     """Always ``aws``."""
     metadata_hops: Annotated[int, IntegerRange(1, 64)] = 1
-    """Hop limit of the instance metadata service. Containers with a separate network are one hop away:
-    with more than 1 they get the credentials of the instance's role."""
+    """Hop limit of the instance metadata service. Containers with a separate network are one hop away: with more than 1
+    they get the credentials of the instance's role. Example: ``2``."""
 
 
 class GcpSite(CloudSite):

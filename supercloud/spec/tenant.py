@@ -19,30 +19,30 @@ class TenantLimits(Model):
     """Limits of the concurrent use of a tenant."""
 
     accelerators: Natural | None = None
-    """Accelerators in use."""
+    """Accelerators in use; empty means no limit. Example: ``256``."""
     nodes: Natural | None = None
-    """Nodes in use."""
+    """Nodes in use; empty means no limit. Example: ``32``."""
     jobs: Natural | None = None
-    """Running jobs."""
+    """Running jobs; empty means no limit. Example: ``100``."""
     submitted: Natural | None = None
-    """Running and pending jobs."""
+    """Running and pending jobs; empty means no limit. Example: ``1000``."""
     max_time: Duration | None = None
-    """Maximum time limit of a job."""
+    """Maximum time limit of a job; empty means no limit. Example: ``2 d``."""
 
 
 class Tenant(Model):
     """A group of users with a share of the cluster."""
 
     name: Name
-    """Name of the tenant: accounts, queues and namespaces are derived from it."""
+    """Name of the tenant: accounts, queues and namespaces are derived from it. Example: ``research``."""
     share: Natural = 1
-    """Weight among all tenants."""
+    """Weight among all tenants. Example: ``3``."""
     priority: Priority = "normal"
-    """Highest priority of its jobs."""
+    """Highest priority of its jobs. Example: ``high``."""
     users: tuple[UserName, ...] = ()
-    """Its users, by their login names."""
+    """Its users, by their login names; empty means none. Example: ``[alice, bob]``."""
     limits: TenantLimits = TenantLimits()
-    """Limits of concurrent use; empty means no limit."""
+    """Limits of concurrent use; empty means no limit. Example: ``{accelerators: 256, jobs: 100}``."""
     borrow: Flag = True
     """Whether it may borrow idle resources of other tenants."""
 
@@ -51,8 +51,8 @@ class Budget(Model):
     """Maximum spending of a tenant in a period."""
 
     tenant: Name
-    """The tenant whose spending is limited."""
+    """The tenant whose spending is limited. Example: ``research``."""
     per: Literal["day", "week", "month", "quarter", "year"] = "month"
     """Period after which the budget is renewed."""
     limit: Money
-    """Maximum spending in the period."""
+    """Maximum spending in the period. Example: ``50000 USD``."""

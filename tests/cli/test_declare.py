@@ -143,7 +143,7 @@ def test_an_unknown_target_is_rejected(cli: Cli) -> None:
 
 def test_diff_lists_changes(cli: Cli, tmp_path: Path) -> None:
     code, out, err = cli("diff", SUPERPOD, spoil(tmp_path, tenants=[{"name": "llm", "share": 1}]))
-    assert code == 0 and "tenants[vision]" in out and "change(s)" in err
+    assert code == 0 and "tenants[vision]" in out and " change" in err
     assert cli("diff", SUPERPOD, SUPERPOD)[1:] == ("", "no differences\n")
 
 

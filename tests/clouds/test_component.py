@@ -92,7 +92,7 @@ def test_all_errors_are_reported_before_resources_are_registered() -> None:
     [
         (None, "'spec' is missing"),
         (7, "'spec' is a int"),
-        ({"name": "x", "pools": []}, "problem(s)"),
+        ({"name": "x", "pools": []}, " problems in"),
         (str(EXAMPLES[0]), "is on-prem"),
     ],
 )

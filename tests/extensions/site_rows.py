@@ -22,9 +22,10 @@ def add_field(copy: PackageCopy) -> None:
     copy.line(
         "supercloud/spec/tenant.py",
         "    share: Natural = 1",
-        '    """Weight."""\n    note: str = ""\n    """An own note."""',
+        '    """Weight."""\n    note: str = ""\n    """An own note. Example: ``hello``."""',
     )
-    assert "An own note." in copy.run("explain", "tenants.note")
+    shown = copy.run("explain", "tenants.note")
+    assert "An own note." in shown and "example: hello" in shown
     assert "An own note." in copy.run("schema", "cluster")
     copy.write("cluster.yaml", read_example("06", ("{name: research,", "{name: research, note: hello,")))
     copy.run("check", "cluster.yaml")

@@ -53,7 +53,7 @@ def test_equal_clouds_have_no_differences() -> None:
             {"pools": [build_pool(capacity=[RESERVED], disk="1 TiB")]},
             "cloud.groups[train-reserved].disk_bytes",
             "changes",
-            "then on",
+            "after the change",
         ),
         (
             {"pools": [build_pool(capacity=[RESERVED], placement="cluster")]},

@@ -29,7 +29,7 @@ class JobIdentity(NamedTuple):
         """Whether both are certainly of different jobs; data that one of them lacks is not compared."""
         return other is not None and any(mine and its and mine != its for mine, its in zip(self, other, strict=True))
 
-    def may_be_same_job(self, other: JobIdentity) -> bool:
+    def can_be_same_job(self, other: JobIdentity) -> bool:
         """Whether both have the same key, and are not known to be of different specs."""
         return self.key == other.key and (self.spec == other.spec or not (self.spec and other.spec))
 

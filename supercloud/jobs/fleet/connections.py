@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...errors import Finding, InputError, SpecError
+from ...primitives.counts import format_count
 from ...spec.base import LocatedProblem
 from ...spec.document import Document, format_path
 from ...spec.fleet import Connection, FleetMember
@@ -33,7 +34,7 @@ def require_distinct_schedulers(members: Sequence[FleetMember], document: Docume
             ).with_location(document.file, document.find_line(item.path))
             for item in problems
         ]
-        raise SpecError(f"{document.file}: {len(found)} problem(s) in a fleet", found)
+        raise SpecError(f"{document.file}: {format_count(len(found), 'problem')} in a fleet", found)
 
 
 def require_used_options(connection: Connection) -> Connection:

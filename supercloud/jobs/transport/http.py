@@ -127,7 +127,7 @@ class _HttpsHandler(urllib.request.HTTPSHandler):
 def _build_connection(
     connection_class: type[http.client.HTTPConnection], deadline: Deadline, proxy: str, host: str, **settings: Any
 ) -> http.client.HTTPConnection:
-    def watched_socket(*where: Any, **how: Any) -> socket.socket:
+    def watch_socket(*where: Any, **how: Any) -> socket.socket:
         made = socket.create_connection(*where, **how)
         deadline.watch(made)
         return made
@@ -135,7 +135,7 @@ def _build_connection(
     class WatchedConnection(connection_class):  # type: ignore[misc, valid-type]
         def __init__(self) -> None:
             super().__init__(host, **settings)
-            self._create_connection = watched_socket  # of http.client: the answer of a proxy ends by the deadline, too
+            self._create_connection = watch_socket  # of http.client: the answer of a proxy ends by the deadline, too
 
         def _tunnel(self) -> None:
             super()._tunnel()

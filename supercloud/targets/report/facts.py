@@ -8,7 +8,8 @@ from html import escape
 from ...errors import Finding
 from ...plan.model.plan import Plan, StoragePlan
 from ...plan.model.storage import StorageDesign
-from .names import format_count, format_size
+from ...primitives.counts import format_count
+from .names import format_size
 
 __all__ = ["render_findings", "render_pairs", "render_storage", "render_table"]
 

@@ -9,11 +9,11 @@ from html import escape
 from ...plan.build.cabling.counts import count_cables
 from ...plan.build.cloud.cost import HOURS_PER_MONTH
 from ...plan.model.plan import FacilityPlan, Plan
+from ...primitives.counts import format_count
 from ...primitives.quantity import Size
 from .facts import render_table
 from .names import (
     format_carbon,
-    format_count,
     format_energy,
     format_money,
     format_power,
@@ -57,7 +57,7 @@ def render_overview(plan: Plan) -> str:
 
 def _render_verdict(plan: Plan) -> str:
     counts = {level: sum(item.level == level for item in plan.findings) for level in ("error", "warning", "note")}
-    chips = [] if counts["error"] else ['<span class="chip good">ready to build</span>']
+    chips = [] if counts["error"] else ['<span class="chip good">ready to render</span>']
     chips += [
         f'<a class="chip {level}" href="#findings">{format_count(number, level)}</a>'
         for level, number in counts.items()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from ...facility import LiquidLoop
 from ...plan.model.hall import CoolingPlan
 from ...plan.model.plan import FacilityPlan, Plan, RackGroup
+from ...primitives.counts import format_count
 from ...primitives.quantity import Power, TemperatureStep
 from .facts import render_pairs, render_table
-from .names import format_count, format_power, format_rack_power
+from .names import format_power, format_rack_power
 
 __all__ = ["render_cooling", "render_power", "render_racks"]
 

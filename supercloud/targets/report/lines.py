@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ...facility import LiquidLoop
 from ...plan.model.plan import FacilityPlan, Plan
+from ...primitives.counts import format_count
 from ..pictures import Picture, truncate_text
-from .names import format_count, format_power, format_rack_power
+from .names import format_power, format_rack_power
 
 __all__ = ["draw_cooling_diagram", "draw_power_diagram"]
 

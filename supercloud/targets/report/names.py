@@ -10,7 +10,6 @@ __all__ = [
     "format_carbon",
     "format_energy",
     "format_money",
-    "format_count",
     "format_power",
     "format_rack_power",
     "count_switch_digits",
@@ -62,12 +61,6 @@ def format_money(money: Money) -> str:
     """Format an amount with thousands separators: 3,540,920 USD."""
     dollars = money.to("USD")
     return f"{dollars:,.0f} USD" if dollars >= 1000 else f"{dollars:,.2f} USD"
-
-
-def format_count(count: int, noun: str) -> str:
-    """Format a count: 1 rack, 2 racks."""
-    many = f"{noun[:-1]}ves" if noun.endswith("lf") else f"{noun}es" if noun.endswith("ch") else f"{noun}s"
-    return f"{count:,} {noun if count == 1 else many}"
 
 
 def _format_in_unit(quantity: Quantity, *units: str) -> str:

@@ -7,6 +7,7 @@ from html import escape
 from ..._version import __version__
 from ...plan.model.plan import Plan, RackPlan
 from ...plan.publish.cloud_summary import build_cloud_rows
+from ...primitives.counts import format_count
 from ...primitives.templates import render_template
 from ..pictures import ITEM_COLORS, Picture, RackContents, draw_elevation, draw_fabric
 from . import facts, hall
@@ -14,7 +15,6 @@ from .cost import render_cost
 from .data import build_page_data, format_script_json, list_examples
 from .glance import render_overview
 from .lines import draw_cooling_diagram, draw_power_diagram
-from .names import format_count
 from .rows import draw_row_plan
 
 __all__ = ["render_pictures", "render_report"]
@@ -28,11 +28,12 @@ def render_report(plan: Plan) -> str:
         if body
     ]
     engine = plan.spec.scheduler.title
+    kind = "on-prem" if plan.site.kind == "onprem" else plan.site.kind
     return render_template(
         "report/page.html.j2",
         name=escape(plan.name),
         state=_find_worst_level(plan),
-        subtitle=escape(f"{plan.site.kind} at {plan.site.place}, {engine} {plan.scheduler.version}"),
+        subtitle=escape(f"{kind} at {plan.site.place}, {engine} {plan.scheduler.version}"),
         sections=sections,
         data=format_script_json(build_page_data(plan)),
         example=escape(", ".join(list_examples(plan)[:3])),

@@ -122,13 +122,13 @@ def test_an_accepted_job_that_has_to_wait_is_not_refused(rest: SlurmEngine) -> N
 def test_communication_errors_are_distinguished_from_refusals() -> None:
     table = communication._load_table()
     for message in table["may_have_arrived"].values():
-        assert communication.says_may_have_arrived(f"sbatch: error: Batch job submission failed: {message}"), message
+        assert communication.can_output_mean_arrival(f"sbatch: error: Batch job submission failed: {message}"), message
     for message, _ in table["not_taken"].values():
-        assert not communication.says_may_have_arrived(f"sbatch: error: Batch job submission failed: {message}"), (
+        assert not communication.can_output_mean_arrival(f"sbatch: error: Batch job submission failed: {message}"), (
             message
         )
     assert not table["may_have_arrived"].keys() & table["not_taken"].keys()
-    assert communication.says_may_have_arrived(f"Batch job submission failed: {os.strerror(errno.EPIPE)}")
+    assert communication.can_output_mean_arrival(f"Batch job submission failed: {os.strerror(errno.EPIPE)}")
 
 
 class Sbatch:

@@ -134,7 +134,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-fabric-kind",
         "error",
         "fabrics[0].kind",
-        "EC2 has no InfiniBand",
+        "does not offer InfiniBand",
         {"fabrics": [{"name": "compute", "kind": "infiniband"}]},
     ),
     (

@@ -175,7 +175,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-network-conflict",
         "error",
         "network.cidrs[0]",
-        "do not mix",
+        "cannot be combined",
         {"network": {"cidr": "172.17.0.0/16", "cidrs": ["10.0.0.0/16"]}},
     ),
     (

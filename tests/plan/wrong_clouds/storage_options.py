@@ -53,14 +53,14 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-storage-rule",
         "error",
         "storage[0].options.drive-cache",
-        "only hard disks",
+        "only HDD storage",
         {"storage": [build_lustre(options={"drive-cache": "READ"})]},
     ),
     (
         "cloud-storage-rule",
         "error",
         "storage[0].options.version",
-        "from Lustre 2.12 on",
+        "require Lustre 2.12",
         {
             "storage": [
                 {

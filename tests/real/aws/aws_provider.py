@@ -27,10 +27,10 @@ from offline.faults import Faults
 from offline.provider import Provider, serve
 from pulumi.runtime.proto import provider_pb2
 from real.aws.api_parameters import UnmappedInput, Values, build_parameters
+from real.polling import wait_for
 
 ACCOUNT = "123456789012"
 TABLE = Path(__file__).resolve().parent / "resources.yaml"
-WAIT_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -122,11 +122,11 @@ class AwsProvider(Provider):
             identifier, outputs = made.run(inputs)
         except KeyError:
             context.abort(grpc.StatusCode.UNIMPLEMENTED, f"{TABLE.name} has no row for {token}")
-        except (UnmappedInput, ClientError, BotoCoreError, TimeoutError) as error:
+        except (UnmappedInput, ClientError, BotoCoreError, AssertionError) as error:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"{token}: {type(error).__name__}: {error}")
         found = {**inputs, **outputs}
         self.cloud.record(identifier, token, request.urn, inputs, found)
-        return provider_pb2.CreateResponse(id=identifier, properties=wire.struct(found))
+        return provider_pb2.CreateResponse(id=identifier, properties=wire.build_struct(found))
 
     def Update(self, request: Any, context: Any) -> Any:
         token, inputs = _get_token(request.urn), _clean(wire.read(request.news))
@@ -142,7 +142,7 @@ class AwsProvider(Provider):
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"{token}: {error}")
         found = {**outputs, **inputs, **changed}
         self.cloud.update(request.id, inputs, found)
-        return provider_pb2.UpdateResponse(properties=wire.struct(found))
+        return provider_pb2.UpdateResponse(properties=wire.build_struct(found))
 
     def Delete(self, request: Any, context: Any) -> Any:
         token = _get_token(request.urn)
@@ -232,11 +232,12 @@ class Creation:
                 self.account.call(step["call"], values.fill(step["values"]))
 
     def _wait(self, wait: Mapping[str, Any]) -> None:
-        parameters, deadline = Values(self.values).fill(wait["values"]), time.monotonic() + WAIT_SECONDS
-        while not jmespath.search(wait["until"], self.account.call(wait["call"], parameters)):
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{wait['call']} {parameters}: {wait['until']} is not true after {WAIT_SECONDS} s")
-            time.sleep(0.2)
+        parameters = Values(self.values).fill(wait["values"])
+
+        def is_reached() -> bool:
+            return bool(jmespath.search(wait["until"], self.account.call(wait["call"], parameters)))
+
+        wait_for(f"{wait['call']} {parameters}: {wait['until']}", is_reached, interval=0.2)
 
     def _extract(self, path: Any, response: Mapping[str, Any]) -> Any:
         if isinstance(path, Mapping):

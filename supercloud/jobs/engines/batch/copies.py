@@ -56,7 +56,7 @@ def select_live_starts(rows: Iterable[Row], ref: str, start: JobIdentity) -> lis
     """
     live = _collect_live(rows).get(start.key, {})
     is_start = {
-        number: other.is_same_record(start) or (number == ref and not other.record and other.may_be_same_job(start))
+        number: other.is_same_record(start) or (number == ref and not other.record and other.can_be_same_job(start))
         for number, other in live.items()
     }
     return sorted((number for number in live if is_start[number]), key=build_sort_key)
@@ -128,7 +128,7 @@ def _collect_live(rows: Iterable[Row]) -> dict[str, dict[str, JobIdentity]]:
 def _select_copies(live: Mapping[str, Mapping[str, JobIdentity]], ref: str, identity: JobIdentity) -> JobCopies:
     others = {number: other for number, other in live.get(identity.key, {}).items() if number != ref}
     certain = [number for number, other in others.items() if identity.is_same_record(other)]
-    possible = [number for number, other in others.items() if number not in certain and identity.may_be_same_job(other)]
+    possible = [number for number, other in others.items() if number not in certain and identity.can_be_same_job(other)]
     return JobCopies(tuple(sorted(certain, key=build_sort_key)), tuple(sorted(possible, key=build_sort_key)))
 
 

@@ -80,7 +80,7 @@ class _Request:
     headers: Mapping[str, str]
     max_bytes: int
     deadline: Deadline
-    may_have_arrived: bool = False
+    can_have_arrived: bool = False
     """Whether the server may have received an attempt without a complete answer."""
 
     @property
@@ -97,16 +97,16 @@ class _Request:
             # closing abandons a partly read answer; one that was read completely has released its connection
             with closing(self._open()) as answer:
                 if retry_delay is not None and answer.status in _RETRYABLE_STATUSES:
-                    self.may_have_arrived = self.may_have_arrived or answer.status >= 500
+                    self.can_have_arrived = self.can_have_arrived or answer.status >= 500
                     return _parse_retry_after(answer.headers) or retry_delay
                 return self._read_answer(answer)
         except HTTPError as error:
             # not clear from the error type: urllib3 raises ProxyError also for lost answers
-            self.may_have_arrived = self.may_have_arrived or _current_request.is_connected
-            if self.may_have_arrived:
+            self.can_have_arrived = self.can_have_arrived or _current_request.is_connected
+            if self.can_have_arrived:
                 self.deadline.raise_if_passed(self.host)
             if retry_delay is None or self.deadline.has_passed:
-                kind = SubmissionUnknownError if self.may_have_arrived else EngineError
+                kind = SubmissionUnknownError if self.can_have_arrived else EngineError
                 raise kind(self._describe_unreachable(error)) from None
             return retry_delay
 
@@ -125,7 +125,7 @@ class _Request:
 
     def _read_answer(self, answer: Any) -> tuple[int, bytes]:
         data = self._read_body(answer)
-        if self.may_have_arrived and self.method == "POST" and answer.status >= 400 and answer.status != 409:
+        if self.can_have_arrived and self.method == "POST" and answer.status >= 400 and answer.status != 409:
             raise SubmissionUnknownError(
                 f"{self.host} closed the connection, then answered HTTP {answer.status}: {data[:300]!r}"
             )

@@ -60,11 +60,11 @@ def _translate_errors(method: Callable[_P, _T]) -> Callable[_P, _T]:
     """A request that raises :class:`EngineError` if objects lack required fields."""
 
     @wraps(method)
-    def wrapper(*arguments: _P.args, **named: _P.kwargs) -> _T:
+    def call_translated(*arguments: _P.args, **named: _P.kwargs) -> _T:
         with translate_errors("the Kubernetes API server"):
             return method(*arguments, **named)
 
-    return wrapper
+    return call_translated
 
 
 class KubernetesEngine:
@@ -199,7 +199,7 @@ class KubernetesEngine:
                 continue
             identity = read_identity(there)
             is_earlier = not identity.record and known and read_creation_time(there) == known.created
-            is_earlier = is_earlier and identity.may_be_same_job(start)
+            is_earlier = is_earlier and identity.can_be_same_job(start)
             if identity.is_same_record(start) or is_earlier:
                 self._objects.delete(path, name, {"uid": there["metadata"]["uid"]})
 

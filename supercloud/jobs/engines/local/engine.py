@@ -152,7 +152,7 @@ class LocalEngine:
         if there is None or there.ref != ref:
             return
         identity = there.submission.identity
-        if identity.is_same_record(start) or (not identity.record and identity.may_be_same_job(start)):
+        if identity.is_same_record(start) or (not identity.record and identity.can_be_same_job(start)):
             self.cancel(ref)
 
     def find_digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:

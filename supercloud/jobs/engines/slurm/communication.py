@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["is_refusal", "may_have_arrived", "says_may_have_arrived"]
+__all__ = ["is_refusal", "can_have_arrived", "can_output_mean_arrival"]
 
 _NUMBER_FIELDS = ("error_number", "error_code", "errno")
 """Fields of an error's number; releases before 23.02 have the later names (v0.0.38 of slurmrestd)."""
@@ -22,7 +22,7 @@ _FAILURE_PREFIX = "submission failed:"
 """Prefix of the reason in sbatch's output (``Batch job submission failed: …``)."""
 
 
-def may_have_arrived(number: int) -> bool:
+def can_have_arrived(number: int) -> bool:
     """Whether the controller may have received a request in spite of an error of Slurm or of the system.
 
     Numbers missing in the table (newer releases) count as such if they are communication errors.
@@ -34,7 +34,7 @@ def may_have_arrived(number: int) -> bool:
     return is_communication and str(number) not in table["not_taken"]
 
 
-def says_may_have_arrived(text: str) -> bool:
+def can_output_mean_arrival(text: str) -> bool:
     """The same for the output of a command."""
     for message, _ in _load_table()["not_taken"].values():
         text = text.replace(message, "")
@@ -56,7 +56,7 @@ def is_refusal(errors: object) -> bool:
 
 def _is_refused_item(item: object) -> bool:
     number = next((item[name] for name in _NUMBER_FIELDS if name in item), None) if isinstance(item, Mapping) else None
-    return isinstance(number, int) and not isinstance(number, bool) and number != 0 and not may_have_arrived(number)
+    return isinstance(number, int) and not isinstance(number, bool) and number != 0 and not can_have_arrived(number)
 
 
 @cache

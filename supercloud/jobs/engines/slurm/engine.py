@@ -112,7 +112,7 @@ class SlurmEngine:
         ref = texts.parse_job_id(answer.stdout)
         if answer.exit_code == 0 and ref:
             return _format_ref(ref, submission)
-        if answer.exit_code == 0 or _may_have_arrived(answer):
+        if answer.exit_code == 0 or _can_have_arrived(answer):
             said = (answer.stdout + answer.stderr).strip()[-200:]
             raise SubmissionUnknownError(
                 f"it is unknown whether Slurm has the job; sbatch ended with exit code {answer.exit_code} and {said!r}"
@@ -308,9 +308,9 @@ class SlurmEngine:
         return self.spool.describe_file(key, "result")
 
 
-def _may_have_arrived(answer: CommandResult) -> bool:
+def _can_have_arrived(answer: CommandResult) -> bool:
     """Whether an sbatch that failed may have submitted the job: its answer was lost, or a signal ended it."""
-    if communication.says_may_have_arrived(answer.stderr) or BROKE_OFF in answer.stderr:
+    if communication.can_output_mean_arrival(answer.stderr) or BROKE_OFF in answer.stderr:
         return True
     is_killed = answer.exit_code < 0 or answer.exit_code > 128  # the latter by the remote shell of ssh
     return is_killed and "submission failed" not in answer.stderr

@@ -339,7 +339,7 @@ def _build_refusal_error(error: urllib.error.HTTPError, address: str, method: st
 
 def _is_answered(errors: object) -> bool:
     """Whether all of the errors exclude that the controller has the request."""
-    return communication.is_refusal(errors) or not communication.says_may_have_arrived(_join_texts(errors))
+    return communication.is_refusal(errors) or not communication.can_output_mean_arrival(_join_texts(errors))
 
 
 def _read_error_body(error: urllib.error.HTTPError) -> dict[str, Any]:

@@ -1,0 +1,45 @@
+"""The generated reference is complete: findings that code can report, fields of documents."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+from generate import write_reference
+from samples import ROOT
+
+from supercloud.plan.checks import CHECKS, format_check_name
+from supercloud.spec.schema import DOCUMENTS
+
+_REPORTERS = ("Finding", "add_error")
+
+
+def test_every_finding_that_code_can_report_is_documented_once() -> None:
+    checks = {format_check_name(check) for check in CHECKS}
+    others = set(yaml.safe_load((ROOT / "docs/findings.yaml").read_text()))
+    reported = {name for path in (ROOT / "supercloud").rglob("*.py") for name in _find_names(path.read_text())}
+    assert len(reported) > 200
+    assert reported - checks == others, "describe it in docs/findings.yaml"
+    assert not checks & others
+
+
+def test_the_api_page_refers_to_the_fields_of_documents(tmp_path: Path) -> None:
+    """Signatures of models were printed with ``FieldInfo(…)``."""
+    write_reference(tmp_path)
+    page = (tmp_path / "api.md").read_text()
+    for document, model in DOCUMENTS.items():
+        assert f"{model.__qualname__}(**fields)\n   :no-members:" in page and f"({document}.md)" in page
+
+
+def _find_names(source: str) -> Iterator[str]:
+    """Names of findings: the constants that the first argument may be."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and node.args:
+            function = node.func
+            name = getattr(function, "id", getattr(function, "attr", ""))
+            first = node.args[0]
+            values = (first.body, first.orelse) if isinstance(first, ast.IfExp) else (first,)
+            if name in _REPORTERS:
+                yield from (item.value for item in values if isinstance(item, ast.Constant))
