@@ -72,21 +72,18 @@ slurm_version() { # PROGRAM: its release. Commands print it only if they find an
 }
 
 step_release() { # the Slurm release of the configuration: from the image, the bucket or the distribution
-    local program daemons found packages=$root/opt/supercloud/packages
+    local program daemons found files packages=$root/opt/supercloud/packages
     case $ROLE in compute) program=slurmd ;; controller) program=slurmctld ;; database) program=slurmdbd ;; *) program=sinfo ;; esac
     if [ "$(slurm_version $program)" != "$RELEASE" ]; then
         if fetch_folder packages "$packages"; then
             log "installing packages from the bucket"
-            if command -v apt-get >/dev/null; then
-                DEBIAN_FRONTEND=noninteractive apt-get install -y -q "$packages"/*.deb || die "packages cannot be installed"
-            else
-                dnf install -y -q "$packages"/*.rpm || die "packages cannot be installed"
-            fi
+            if command -v apt-get >/dev/null; then files=("$packages"/*.deb); else files=("$packages"/*.rpm); fi
+            install_packages "${files[@]}" || die "packages cannot be installed: $said"
         elif [ -z "$(slurm_version $program)" ] && command -v apt-get >/dev/null; then
             log "installing Slurm from the distribution"
             [ "$AUTH" = munge ] && daemons=munge || daemons=sackd
-            { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q slurmd slurmctld slurm-client slurmdbd libpam-slurm-adopt "$daemons"; } ||
-                die "Slurm cannot be installed: use an image that includes it"
+            install_packages slurmd slurmctld slurm-client slurmdbd libpam-slurm-adopt "$daemons" ||
+                die "Slurm cannot be installed, use an image that includes it: $said"
         fi
     fi
     found=$(slurm_version $program)
@@ -231,7 +228,7 @@ step_sackd() { # with auth/slurm a daemon of the host signs commands: sackd, unt
     if [ "$ROLE" = compute ]; then   # it has no slurm.conf
         mkdir -p "$unit"
         echo "SACKD_OPTIONS='--conf-server $CONTROLLERS'" >"$options"
-        printf '[Service]\nEnvironmentFile=%s\n' "$options" >"$unit/supercloud.conf"
+        printf '[Unit]\nConditionPathExists=\n[Service]\nEnvironmentFile=%s\n' "$options" >"$unit/supercloud.conf"
         systemctl daemon-reload
     fi
     service sackd
@@ -257,9 +254,8 @@ step_database() { # MariaDB and slurmdbd; the password is in the secret store on
     chmod 600 "$fresh"
     if cmp -s "$fresh" "$file"; then rm -f "$fresh"; else mv "$fresh" "$file"; changed slurmdbd; fi
     if [ "$DATABASE" = managed ]; then start_slurmdbd; return; fi
-    command -v mariadbd >/dev/null || command -v apt-get >/dev/null && { command -v mariadbd >/dev/null ||
-        DEBIAN_FRONTEND=noninteractive apt-get install -y -q mariadb-server; } || dnf install -y -q mariadb-server ||
-        die "MariaDB cannot be installed: use an image that includes it"
+    command -v mariadbd >/dev/null || install_packages mariadb-server ||
+        die "MariaDB cannot be installed, use an image that includes it: $said"
     service mariadb
     attempt 30 mariadb -e 'select 1' || die "MariaDB does not respond"
     mariadb <<SQL || die "the database cannot be prepared"
@@ -384,7 +380,8 @@ step_join() { # wait for a node name, then start slurmd as a dynamic node
     cmp -s "$root/etc/supercloud/node.fresh" "$root/etc/supercloud/node" || changed slurmd
     mv "$root/etc/supercloud/node.fresh" "$root/etc/supercloud/node"
     mkdir -p "$root/etc/systemd/system/slurmd.service.d"
-    printf '[Service]\nExecStart=\nExecStart=%s/slurmd.sh\n' "$here" >"$root/etc/systemd/system/slurmd.service.d/supercloud.conf"
+    # units of distributions require a slurm.conf, which a node fetches from the controller: systemd would skip them
+    printf '[Unit]\nConditionPathExists=\n[Service]\nExecStart=\nExecStart=%s/slurmd.sh\n' "$here" >"$root/etc/systemd/system/slurmd.service.d/supercloud.conf"
     systemctl daemon-reload
     # both would listen on the same socket, and stopping sackd would remove its directory
     [ "$AUTH" != slurm ] || systemctl is-active -q slurmd || systemctl stop sackd
@@ -496,7 +493,9 @@ service() { # NAME: start it, or restart it if its configuration has changed
     # boot.sh starts all daemons: one that systemd starts before the state disk is mounted would have no state
     systemctl disable -q "$unit" 2>/dev/null || true
     if [ -n "${stale[$needs]:-}${stale[$name]:-}" ] || ! systemctl is-active -q "$unit"; then
-        systemctl restart "$unit" || die "$name failed to start: $(journalctl -u "$unit" -n 5 --no-pager 2>/dev/null | tail -n 3)"
+        # restart succeeds also if systemd skips a unit because of a condition
+        { systemctl restart "$unit" && systemctl is-active -q "$unit"; } ||
+            die "$name failed to start: $(journalctl -u "$unit" -n 5 --no-pager 2>/dev/null | tail -n 3)"
     fi
 }
 
@@ -519,4 +518,13 @@ again() { # TRIES COMMAND...: repeat with pauses until it succeeds; $said has it
         log "${said:-$1 failed}; trying again"
         sleep "${BOOT_PAUSE:-10}"
     done
+}
+
+install_packages() { # PACKAGE...: new machines have no lists, and another program may hold the lock; $said has the output
+    if command -v apt-get >/dev/null; then
+        again 5 apt-get update -q &&
+            again 3 env DEBIAN_FRONTEND=noninteractive apt-get install -y -q -o DPkg::Lock::Timeout=600 "$@"
+    else
+        again 3 dnf install -y -q "$@"
+    fi
 }

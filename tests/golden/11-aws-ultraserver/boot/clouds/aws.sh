@@ -4,7 +4,8 @@
 # docs.aws.amazon.com: EC2 user guide (instance metadata, instance topology), Auto Scaling and Secrets Manager references.
 PATH=$PATH:/snap/bin
 cloud_ready() { # Amazon's images include the AWS CLI, Canonical's do not
-    command -v aws >/dev/null || snap install aws-cli --classic || dnf install -y -q awscli || apt-get install -y -q awscli
+    command -v aws >/dev/null || snap install aws-cli --classic || dnf install -y -q awscli ||
+        { apt-get update -q && apt-get install -y -q awscli; }   # new machines have no package lists
 }
 cloud_imds() { # PATH
     local token

@@ -34,7 +34,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=c3e268b933a9a7db63e0ba72271c68d2715c39aa09d4a09a76b5560273fa25d1
+DIGEST=bab115c53fe338fe94ac55f4c50f108c2a610635837ab7ad9cdb295a4c1253da
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
@@ -43,7 +43,8 @@ cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # docs.aws.amazon.com: EC2 user guide (instance metadata, instance topology), Auto Scaling and Secrets Manager references.
 PATH=$PATH:/snap/bin
 cloud_ready() { # Amazon's images include the AWS CLI, Canonical's do not
-    command -v aws >/dev/null || snap install aws-cli --classic || dnf install -y -q awscli || apt-get install -y -q awscli
+    command -v aws >/dev/null || snap install aws-cli --classic || dnf install -y -q awscli ||
+        { apt-get update -q && apt-get install -y -q awscli; }   # new machines have no package lists
 }
 cloud_imds() { # PATH
     local token
