@@ -150,6 +150,15 @@ def compute_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+SYSTEMCTL = """\
+case $1 in
+start | restart) touch "$CLOUD/active-${!#}" ;;
+stop) shift; for unit; do rm -f "$CLOUD/active-$unit"; done ;;
+is-active) [ -e "$CLOUD/active-${!#}" ] ;;
+esac"""
+"""Units that were started are active."""
+
+
 class BootMachine:
     """One machine, its cloud, and what commands were called."""
 
@@ -205,7 +214,7 @@ class BootMachine:
         self.fake("slurmdbd", "exit 1")
         for name in ("sinfo", "sacctmgr"):
             self.fake(name, f'[ "$1" != -V ] || {{ grep -q ^Slurmctld "$SLURM_CONF" && echo slurm {release}.3; }}')
-        self.fake("systemctl", '[ "$1" != is-active ]')
+        self.fake("systemctl", SYSTEMCTL)
         self.fake("mountpoint", "exit 1")
         self.fake("mariadb", "cat >/dev/null")
         self.fake("mariadbd")

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from boot_machines import BootMachine, build_plan
+from boot_machines import SYSTEMCTL, BootMachine, build_plan
 
 from supercloud.primitives.bundle import Bundle
 
@@ -83,7 +83,7 @@ def test_a_node_with_an_unknown_network_position_has_its_zone(compute: BootMachi
 def test_the_network_position_is_requested_again(compute: BootMachine) -> None:
     """A cloud does not know the position of a new instance immediately."""
     (compute.cloud / "metadata").write_text("id=i-1\naddress=10.0.0.9\nzone=us-east-1a\nnetwork=\n")
-    compute.fake("systemctl", 'echo network=nn-9 >>"$CLOUD/metadata"; [ "$1" != is-active ]')
+    compute.fake("systemctl", f'echo network=nn-9 >>"$CLOUD/metadata"\n{SYSTEMCTL}')
     compute.steps("identity", "bundle")
     assert compute.steps("identity", "join", "place").returncode == 0
     assert "update NodeName=train-0003 Topology=network:root:nn-9" in compute.calls("scontrol")
@@ -102,7 +102,8 @@ def test_the_unit_of_slurmd_runs_its_script(compute: BootMachine) -> None:
     assert compute.begin().returncode == 0
     unit = (compute.root / "etc/systemd/system/slurmd.service.d/supercloud.conf").read_text()
     program = compute.root / "opt/supercloud/boot/slurmd.sh"
-    assert unit == f"[Service]\nExecStart=\nExecStart={program}\n"
+    # Debian's unit is skipped without a slurm.conf, which such a node does not have
+    assert unit == f"[Unit]\nConditionPathExists=\n[Service]\nExecStart=\nExecStart={program}\n"
     compute.fake("slurmd", 'printf "%s|" "$@"')
     rest = (
         "|-b|-Z|-N|train-0003|--conf-server|ctl1.trainer.internal|--conf|"
@@ -197,16 +198,25 @@ def test_sackd_runs_until_slurmd_runs(tmp_path: Path) -> None:
     options = machine.root / "etc/supercloud/sackd"
     assert options.read_text() == "SACKD_OPTIONS='--conf-server ctl1.trainer.internal'\n"
     unit = machine.root / "etc/systemd/system/sackd.service.d/supercloud.conf"
-    assert unit.read_text() == f"[Service]\nEnvironmentFile={options}\n"
+    assert unit.read_text() == f"[Unit]\nConditionPathExists=\n[Service]\nEnvironmentFile={options}\n"
     (machine.bin / "sackd").unlink()
+    (machine.cloud / "active-slurmd").unlink()
     done = machine.steps("identity", "sackd")
     assert done.returncode == 1 and "FAILED sackd: sackd is missing" in done.stderr
+
+
+def test_a_unit_that_systemd_skips_is_a_failure(compute: BootMachine) -> None:
+    """A restart succeeds although a condition of the unit is not met."""
+    compute.fake("systemctl", '[ "$1" != is-active ]')
+    compute.fake("journalctl", "echo slurmd.service was skipped because of an unmet condition check")
+    done = compute.begin()
+    assert done.returncode == 1
+    assert "failed to start: slurmd.service was skipped because of an unmet condition check" in done.stdout + done.stderr
 
 
 @pytest.mark.slow
 def test_a_second_start_changes_nothing(compute: BootMachine) -> None:
     assert compute.begin().returncode == 0
-    compute.fake("systemctl")  # all units run
     compute.fake("mountpoint")
     compute.said.unlink()
     (compute.cloud / "bucket/boot/boot.tar.gz").unlink()  # this very version is here already
