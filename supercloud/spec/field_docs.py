@@ -32,7 +32,7 @@ def add_examples(schema: Schema) -> Schema:
             _move_example(field)
     for model in (schema, *models.values()):
         for field in model.get("properties", {}).values():
-            example = _derive_example(field, models)
+            example = _find_example(field, models)
             if example is not None:
                 field["examples"] = [example]
     return schema
@@ -46,12 +46,12 @@ def _move_example(field: Schema) -> None:
     field["description"] = description
 
 
-def _derive_example(field: Mapping[str, Any], models: Mapping[str, Schema]) -> object:
+def _find_example(field: Mapping[str, Any], models: Mapping[str, Schema]) -> object:
     """An example of a value: its own, or the first that its type has; None if there is none."""
     if examples := field.get("examples"):
         return examples[0]
     if "$ref" in field:
-        return _derive_example(models[field["$ref"].rpartition("/")[2]], models)
+        return _find_example(models[field["$ref"].rpartition("/")[2]], models)
     if "const" in field:
         return field["const"]
     if field.get("type") == "boolean":
@@ -59,7 +59,7 @@ def _derive_example(field: Mapping[str, Any], models: Mapping[str, Schema]) -> o
     if "enum" in field:
         return next(value for value in field["enum"] if value != field.get("default"))
     for choice in (*field.get("anyOf", ()), *field.get("oneOf", ())):
-        example = _derive_example({"default": field.get("default")} | choice, models)
+        example = _find_example({"default": field.get("default")} | choice, models)
         if example is not None:
             return example
     return None
@@ -87,14 +87,16 @@ def format_yaml(value: object) -> str:
     """A value as it is written in YAML on one line; empty if it is null or has no items."""
     if value is None or value in ([], {}, ""):
         return ""
-    text = yaml.safe_dump(_drop_nulls(value), default_flow_style=True, width=10**6, sort_keys=False, allow_unicode=True)
+    text = yaml.safe_dump(
+        _remove_nulls(value), default_flow_style=True, width=10**6, sort_keys=False, allow_unicode=True
+    )
     return text.removesuffix("...\n").strip()
 
 
-def _drop_nulls(value: object) -> object:
+def _remove_nulls(value: object) -> object:
     if isinstance(value, dict):
-        return {key: _drop_nulls(item) for key, item in value.items() if item is not None}
-    return [_drop_nulls(item) for item in value] if isinstance(value, list) else value
+        return {key: _remove_nulls(item) for key, item in value.items() if item is not None}
+    return [_remove_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def list_items(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -114,7 +116,7 @@ def describe_type(schema: Mapping[str, Any], models: Mapping[str, Any]) -> str:
         return "mapping" if "properties" in model else describe_type(model, models)
     if "typeName" in schema:
         return str(schema["typeName"])
-    if choices := [item for item in (*schema.get("oneOf", ()), *schema.get("anyOf", ())) if item.get("type") != "null"]:
+    if choices := _list_choices(schema):
         return " or ".join(dict.fromkeys(describe_type(item, models) for item in choices))
     if "enum" in schema or "const" in schema:
         values = [format_yaml(item) for item in schema.get("enum", [schema.get("const")])]
@@ -122,9 +124,19 @@ def describe_type(schema: Mapping[str, Any], models: Mapping[str, Any]) -> str:
     if "properties" in schema:
         return "mapping"
     if schema.get("type") in ("array", "object"):
-        types = sorted({describe_type(item, models) for item in list_items(schema)})
-        return f"{'list' if schema['type'] == 'array' else 'mapping'} of {' or '.join(types) or 'values'}"
+        return _describe_collection(schema, models)
     return _SCALARS.get(str(schema.get("type")), "value") + _describe_bounds(schema)
+
+
+def _list_choices(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The schemas of which a value has one, without null."""
+    choices = (*schema.get("oneOf", ()), *schema.get("anyOf", ()))
+    return [item for item in choices if item.get("type") != "null"]
+
+
+def _describe_collection(schema: Mapping[str, Any], models: Mapping[str, Any]) -> str:
+    types = sorted({describe_type(item, models) for item in list_items(schema)})
+    return f"{'list' if schema['type'] == 'array' else 'mapping'} of {' or '.join(types) or 'values'}"
 
 
 def _describe_bounds(schema: Mapping[str, Any]) -> str:

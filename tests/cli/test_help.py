@@ -73,7 +73,7 @@ def test_each_printed_command_is_accepted() -> None:
     group = typer.main.get_command(app)
     count = 0
     for where, command in iter_commands():
-        _, verb, *words = shlex.split(command.split(" > ")[0].replace(" \u2026", ""))
+        _, verb, *words = shlex.split(re.split(r" 2?> ?", command)[0].replace(" \u2026", ""))
         if words:  # else the verb alone is meant
             group.commands[verb].make_context(verb, words)  # type: ignore[attr-defined]
             count += 1

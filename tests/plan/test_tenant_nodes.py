@@ -126,6 +126,11 @@ def test_a_declared_partition_that_allows_other_tenants_is_reported() -> None:
     assert part.path == "pools" and "3 nodes of alpha (pa-[0001-0003])" in part.problem
 
 
+def test_an_unknown_pool_of_a_partition_is_one_finding() -> None:
+    plan = build_partitioned_plan({"name": "fast", "pools": ["pa", "team-b"]})
+    assert [item.path for item in plan.errors if "team-b" in item.problem] == ["scheduler.partitions[0].pools[1]"]
+
+
 def test_nodes_of_several_tenants_in_one_partition_are_reported_once() -> None:
     plan = build_partitioned_plan({"name": "mixed", "pools": ["pa", "pb"]})
     found = [item.check for item in plan.findings if item.check in ("subnet-tenants", "subnet-jobs")]

@@ -8,10 +8,10 @@ import pytest
 from pydantic import TypeAdapter
 
 from supercloud.errors import InputError, UnknownNameError
+from supercloud.spec import hints
 from supercloud.spec.base import Model
 from supercloud.spec.explain import explain_field, explain_forms, iter_fields
 from supercloud.spec.field_docs import add_examples
-from supercloud.spec.hints import models_in
 from supercloud.spec.schema import DOCUMENTS
 
 
@@ -28,7 +28,7 @@ def list_models() -> list[type[Model]]:
         if model not in found:
             found[model] = None
             for info in model.model_fields.values():
-                for item in models_in(info):
+                for item in hints.list_models(info):
                     add(item)
 
     for document in DOCUMENTS.values():

@@ -44,7 +44,8 @@ def subnet_tenants(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for fabric in plan.spec.fabrics:
         owners = find_host_tenants(fabric) if plan.site.kind == "onprem" and plan.tenants else {}
         for item in _iter_job_ranges(plan) if owners else ():
-            pools = [plan.get_pool(name) for name in item.pools if fabric.name in plan.get_pool(name).fabrics]
+            # a partition may list a pool that does not exist, which is another finding
+            pools = [pool for pool in plan.pools if pool.name in item.pools and fabric.name in pool.fabrics]
             hosts = [host for pool in pools for host in pool.hosts]
             if len({owners[host] for host in hosts if host in owners}) == 1:
                 yield from _check_foreign_tenants(fabric.name, item, hosts, owners)

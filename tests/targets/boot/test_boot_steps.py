@@ -211,7 +211,9 @@ def test_a_unit_that_systemd_skips_is_a_failure(compute: BootMachine) -> None:
     compute.fake("journalctl", "echo slurmd.service was skipped because of an unmet condition check")
     done = compute.begin()
     assert done.returncode == 1
-    assert "failed to start: slurmd.service was skipped because of an unmet condition check" in done.stdout + done.stderr
+    assert (
+        "failed to start: slurmd.service was skipped because of an unmet condition check" in done.stdout + done.stderr
+    )
 
 
 @pytest.mark.slow

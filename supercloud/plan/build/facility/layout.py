@@ -283,12 +283,15 @@ def _iter_shared_racks(
         return
     group = hall.racks[index]
     assert group.rack is not None
+    powers: dict[tuple[tuple[int, int], ...], Power] = {}  # of each content: thousands of racks have the same
+    wet = bool(group.heat.liquid or group.heat.door)
     for content in distribute(runs, group.count, RackLimits(group.rack.units, group.power_limit, max_switches)):
-        items, unit, power = [], 1, Power(0, "W")
+        items, unit = [], 1
         for run in content:
             what, of = run.key[0], run.key[1]
             items.append(RackItem(what, of, run.first, run.count, unit, run.units))
             unit += run.units * run.count
-            power += run.power * run.count
-        wet = bool(group.heat.liquid or group.heat.door)
-        yield _RackContent(kind, index, group.rack, group.rack.units, tuple(items), power, wet)
+        key = tuple((id(run.key), run.count) for run in content)
+        if key not in powers:
+            powers[key] = Power.from_base(sum(run.power.base * run.count for run in content))
+        yield _RackContent(kind, index, group.rack, group.rack.units, tuple(items), powers[key], wet)

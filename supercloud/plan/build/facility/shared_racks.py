@@ -83,7 +83,8 @@ def build_shared_group(
             f"set racks: {count}, or raise the power limit of a rack",
         )
     racks = distribute(runs, min(max(count, declared), devices), limits)
-    powers = [_compute_power(content) for content in racks]
+    kinds = _list_kinds(racks)
+    powers = [_compute_power(content) for content in kinds]
     by_limits = "units" if power_limit is None else "units and power"
     return RackGroup(
         "",
@@ -91,12 +92,12 @@ def build_shared_group(
         len(racks),
         0,
         find_largest_power(powers),
-        max(sum(run.units * run.count for run in content) for content in racks),
+        max(sum(run.units * run.count for run in content) for content in kinds),
         "declared" if declared > count else by_limits,
         kind=kind,
-        weight=_find_largest_weight(racks),
+        weight=_find_largest_weight(kinds),
         power_limit=power_limit,
-        heat=_compute_heat(racks[powers.index(max(powers))], context.cooling),
+        heat=_compute_heat(kinds[powers.index(max(powers))], context.cooling),
         cooling=context.cooling,
         is_power_lower_bound=not all(is_power_known(run.key[2]) for run in runs),
     )
@@ -115,6 +116,11 @@ def _count_shared_racks(
             "use a taller rack",
         )
     return 0 if tall else count_racks(runs, limits)
+
+
+def _list_kinds(racks: Iterable[list[RackEquipment]]) -> list[list[RackEquipment]]:
+    """One rack of each content: thousands of racks have the same devices in the same numbers."""
+    return list({tuple((id(run.key), run.count) for run in content): content for content in racks}.values())
 
 
 def _compute_power(content: Iterable[RackEquipment]) -> Power:
