@@ -23,12 +23,13 @@ REAL = ROOT / "tests" / "real"
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A project with the rules and one part, whose tests the test writes."""
-    part = tmp_path / "tests" / "real" / "part"
+    project = tmp_path / "project"  # the cache of the results lies beside it
+    part = project / "tests" / "real" / "part"
     part.mkdir(parents=True)
     for name in ("conftest.py", "history.py"):
         shutil.copy(REAL / name, part.parent / name)
-    (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
-    return tmp_path
+    (project / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    return project
 
 
 def run(checkout: Path, *options: str) -> tuple[int, str]:

@@ -48,7 +48,7 @@ def build_job(engine: object, what: str, **fields: Any) -> JobSpec:
 @pytest.fixture
 def engine(cluster: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KubernetesEngine]:
     monkeypatch.setenv("KUBECONFIG", str(cluster.lab.kubeconfig))
-    monkeypatch.setattr(contract, "a_job", build_job)
+    monkeypatch.setattr(contract, "build_job", build_job)
     at = place(build_job(None, "fine"), cluster.plan)
     monkeypatch.setattr(contract, "AT", at)
     monkeypatch.setattr(contract.submit, "__defaults__", (at,))

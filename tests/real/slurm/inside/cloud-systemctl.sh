@@ -55,7 +55,11 @@ restart)
         ;;
     slurmctld) command=(slurmctld -D) ;;
     slurmdbd) command=(slurmdbd -D) ;;
-    mariadb) exec /lab/bin/service.sh mariadb ;;
+    mariadb)
+        /lab/bin/service.sh mariadb
+        cp /lab/pid/mariadb "$pid"
+        exit
+        ;;
     supercloud-keys)
         # shellcheck disable=SC2207  # words of a command
         command=($(sed -n 's/^ExecStart=\(..*\)/\1/p' /etc/systemd/system/supercloud-keys.service))
