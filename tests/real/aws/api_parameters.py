@@ -23,7 +23,7 @@ class Values:
     """
 
     def __init__(self, values: Mapping[str, Any]):
-        self.values = values
+        self.values = dict(values)
         self.transforms: dict[str, Callable[[Any], Any]] = {
             "bytes": base64.b64decode,
             "decoded": lambda text: base64.b64decode(text).decode(errors="surrogateescape"),

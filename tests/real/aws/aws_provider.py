@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -87,6 +87,14 @@ class Account:
         found: Mapping[str, Any] = getattr(self.get_client(service), name)(**parameters)
         return found
 
+    def run_steps(self, steps: Iterable[Mapping[str, Any]], values: Mapping[str, Any]) -> None:
+        """Make the calls of a row one after another; what a call finds is a value of those after it."""
+        known = Values(values)
+        for step in steps:
+            if "if" not in step or known.has(step["if"]):
+                response = self.call(step["call"], known.fill(step["values"]))
+                known.values |= {name: jmespath.search(path, response) for name, path in step.get("find", {}).items()}
+
     def get_shape(self, operation: str) -> Any:
         """The shape of the parameters of an operation."""
         service, name = operation.split(".")
@@ -149,11 +157,9 @@ class AwsProvider(Provider):
         rows, missing = load_table()
         if token in missing:
             return super().Delete(request, context)
-        values = Values({**self.account.get_values(), **_clean(wire.read(request.properties)), "id": request.id})
+        values = {**self.account.get_values(), **_clean(wire.read(request.properties)), "id": request.id}
         try:
-            for step in rows[token].delete:
-                if "if" not in step or values.has(step["if"]):
-                    self.account.call(step["call"], values.fill(step["values"]))
+            self.account.run_steps(rows[token].delete, values)
         except ClientError as error:
             if "NotFound" not in error.response["Error"]["Code"]:
                 context.abort(grpc.StatusCode.FAILED_PRECONDITION, f"{token} {request.id}: {error}")
@@ -176,7 +182,7 @@ class Creation:
         found = {name: self._extract(path, response) for name, path in row.outputs.items()}
         outputs = {**row.lacking, **{name: value for name, value in found.items() if value is not None}}
         self.values |= outputs
-        self._follow(row.then)
+        self.account.run_steps(row.then, self.values)
         if row.wait:
             self._wait(row.wait)
         return str(identifier), outputs
@@ -224,12 +230,6 @@ class Creation:
             kind, pairs = self.row.tags.split()[1], [{"Key": key, "Value": value} for key, value in tags.items()]
             return {"TagSpecifications": [{"ResourceType": kind, "Tags": pairs}]}
         return dict(build_parameters(shape, {self.row.tags or "tags": tags}, self.row.rename))
-
-    def _follow(self, steps: tuple[Mapping[str, Any], ...]) -> None:
-        values = Values(self.values)
-        for step in steps:
-            if "if" not in step or values.has(step["if"]):
-                self.account.call(step["call"], values.fill(step["values"]))
 
     def _wait(self, wait: Mapping[str, Any]) -> None:
         parameters = Values(self.values).fill(wait["values"])

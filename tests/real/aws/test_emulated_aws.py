@@ -26,6 +26,8 @@ def test_an_example_is_created_kept_and_deleted(name: str, start: Start, emulato
     created = engine.up()
     assert set(select_changes(created)) == {"create"} and created["create"] > 30
     assert select_changes(engine.up()) == {}
+    found = list_left(emulator)
+    assert found["ec2.describe_volumes"] or found["eks.list_clusters"]
 
     engine.configure({"supercloud:protect": "false"})
     engine.up()
