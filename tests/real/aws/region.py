@@ -1,7 +1,7 @@
 """An emulated region whose instances are machines that boot: what the API of AWS starts appears on a network, and runs.
 
-Instances boot Debian with cloud-init, which finds the instance's user data at the metadata service. Names of endpoints
-and of private zones are resolved by dnsmasq; endpoints answer with TLS.
+Instances boot Debian with cloud-init, which gets the instance's address by DHCP and its user data from the metadata
+service. Names of endpoints and of private zones are resolved by dnsmasq; endpoints answer with TLS.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -33,6 +33,11 @@ WORKERS = 4
 def get_network(slot: int) -> str:
     """The network of a group of machines: a /16 outside 10.77, which other groups have."""
     return f"10.{slot + 1 + (slot >= 76)}.0.0/16"
+
+
+def build_host_name(address: str) -> str:
+    """The host name that EC2 gives an instance."""
+    return f"ip-{address.replace('.', '-')}"
 
 
 class EmulatedRegion:
@@ -105,12 +110,15 @@ class EmulatedRegion:
         assert server.stdout.readline() == "ready\n", (self.folder / "services.log").read_text()
 
     def _start_names(self, stack: ExitStack) -> None:
-        self._hosts = self.folder / "hosts"
+        self._hosts, self._leases = self.folder / "hosts", self.folder / "addresses"
         self._hosts.write_text("")
+        self._leases.write_text("")
         gateway = self.machines.gateway
         words = ["dnsmasq", "--keep-in-foreground", f"--listen-address={gateway}", "--bind-interfaces", "--no-hosts"]
         words += [f"--addn-hosts={self._hosts}", f"--address=/amazonaws.com/{gateway}", "--pid-file=", "--user=root"]
         words += ["--local=/internal/", "--conf-file=/dev/null", "--no-daemon"]
+        words += [f"--interface={self.machines.bridge}", f"--dhcp-range={self.machines.network.network_address},static"]
+        words += [f"--dhcp-hostsfile={self._leases}", f"--dhcp-leasefile={self.folder / 'leases'}", "--no-ping"]
         log = stack.enter_context((self.folder / "dnsmasq.log").open("w"))
         self._names = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         stack.callback(self._names.wait)
@@ -127,19 +135,27 @@ class EmulatedRegion:
 
     def _follow(self) -> None:
         found = {item["InstanceId"]: item for item in self.list_instances()}
-        for identifier, item in found.items():
-            if identifier not in self.booting:
-                self.booting[identifier] = self._pool.submit(self._boot, identifier, item["PrivateIpAddress"])
         for identifier, booted in list(self.booting.items()):
             if identifier not in found and booted.done():
                 del self.booting[identifier]
                 if not booted.exception():
                     self.machines.stop(booted.result())
+        self._lease_addresses(item["PrivateIpAddress"] for item in found.values())
+        for identifier, item in found.items():
+            if identifier not in self.booting:
+                self.booting[identifier] = self._pool.submit(self._boot, item["PrivateIpAddress"])
         self._attach_disks()
         self._update_names()
 
-    def _boot(self, identifier: str, address: str) -> Machine:
-        return self.machines.boot(identifier, address, image=self.image, is_started=True)
+    def _lease_addresses(self, addresses: Iterable[str]) -> None:
+        """An instance is known to the DHCP server by its host name."""
+        text = "".join(f"{build_host_name(address)},{address},infinite\n" for address in addresses)
+        if text != self._leases.read_text():
+            self._leases.write_text(text)
+            self._names.send_signal(signal.SIGHUP)
+
+    def _boot(self, address: str) -> Machine:
+        return self.machines.boot(build_host_name(address), address, image=self.image, is_started=True)
 
     def _attach_disks(self) -> None:
         for volume in self.call("ec2.describe_volumes")["Volumes"]:

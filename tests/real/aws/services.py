@@ -105,6 +105,7 @@ class Region:
             "local-hostname": f"ip-{address.replace('.', '-')}.ec2.internal",
             "hostname": f"ip-{address.replace('.', '-')}.ec2.internal",
             "instance-life-cycle": instance.get("InstanceLifecycle", "on-demand"),
+            "network": {"interfaces": {"macs": self._build_interfaces(instance)}},
             "placement": {"availability-zone": instance["Placement"]["AvailabilityZone"], "region": self.name},
             "services": {"domain": "amazonaws.com", "partition": "aws"},
             "tags": {"instance": tags},
@@ -115,6 +116,20 @@ class Region:
             role = found.pop("role")
             tree["iam"] = {"security-credentials": {role: json.dumps(found)}}
         return tree
+
+    def _build_interfaces(self, instance: dict[str, Any]) -> dict[str, Any]:
+        """Without any, cloud-init stops; with addresses that no interface has, it configures none."""
+        return {
+            card["MacAddress"]: {
+                "device-number": str(card["Attachment"]["DeviceIndex"]),
+                "interface-id": card["NetworkInterfaceId"],
+                "local-ipv4s": card["PrivateIpAddress"],
+                "mac": card["MacAddress"],
+                "subnet-id": card["SubnetId"],
+                "vpc-id": card["VpcId"],
+            }
+            for card in instance["NetworkInterfaces"]
+        }
 
 
 def _format_time(when: datetime) -> str:
