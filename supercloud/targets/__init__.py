@@ -29,6 +29,7 @@ TARGETS: dict[str, str] = {
     "kubernetes": "supercloud.targets.schedulers.kubernetes:render",
     "racks": "supercloud.targets.site.racks:render",
     "roce": "supercloud.targets.site.roce:render",
+    "settings": "supercloud.targets.boot:render_settings",
     "slurm": "supercloud.targets.schedulers.slurm:render",
     "storage": "supercloud.targets.storage:render",
 }
@@ -53,6 +54,7 @@ _CONDITIONS: dict[str, Callable[[Plan], bool]] = {
     "infiniband": lambda plan: any(fabric.tiers and fabric.kind == "infiniband" for fabric in plan.fabrics),
     "racks": lambda plan: plan.layout is not None,
     "roce": lambda plan: bool(plan.networks and plan.networks.underlays),
+    "settings": lambda plan: plan.cloud is not None and plan.scheduler.kind == "slurm",
     "storage": lambda plan: bool(plan.servers),
 }
 

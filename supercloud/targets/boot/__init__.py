@@ -1,8 +1,9 @@
 """Plan -> everything that configures cloud machines as a Slurm cluster: a boot script, a scaler, provider functions.
 
-The bucket contains this bundle as ``boot/boot.tar.gz`` and the Slurm target's as ``slurm/slurm.tar.gz``, each with a
-``SHA256SUMS`` inside; the digest of the first is in the user-data. ``packages/packages.tar.gz`` may contain Slurm
-packages.
+The bucket contains this bundle as ``boot/boot.tar.gz``, the tables of the cluster (the target ``settings``) as
+``settings/settings.tar.gz`` and the Slurm target's bundle as ``slurm/slurm.tar.gz``, each with a ``SHA256SUMS`` inside;
+the digest of the first is in the user data. Running machines apply the other two again when they change
+(``supercloud-update.timer``). ``packages/packages.tar.gz`` may contain Slurm packages.
 
 ``user-data/<key>.sh`` is the first program of machines of a ``NodeGroup`` or ``CloudHost``. Only these
 placeholders in it are replaced when the resources are created:
@@ -82,6 +83,6 @@ place with which it was created.
 
 from __future__ import annotations
 
-from .bundle import render, render_boot_bundle
+from .bundle import render, render_boot_bundle, render_settings
 
-__all__ = ["render_boot_bundle", "render"]
+__all__ = ["render_boot_bundle", "render", "render_settings"]

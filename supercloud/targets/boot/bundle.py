@@ -1,9 +1,10 @@
-"""All files of the bundle: common programs, tables of this cluster, user data of each group and host."""
+"""The bundles of machines: common programs with the user data of each group and host, and tables of the cluster."""
 
 from __future__ import annotations
 
 import hashlib
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..._version import __version__
@@ -13,7 +14,7 @@ from ...primitives.templates import Quoted, render_template
 from .environment import build_environments
 from .tables import render_key_recipient_lines, render_metadata_lines, render_mount_lines, render_scaler_settings
 
-__all__ = ["render_boot_bundle", "render"]
+__all__ = ["render_boot_bundle", "render", "render_settings", "render_sums"]
 
 _SOURCED_SCRIPTS = ("steps.sh", "install.sh")
 _SCALER = Path(__file__).parent / "scaler"
@@ -24,6 +25,7 @@ _PROGRAMS = (
     "keys.py",
     "credentials.sh",
     "slurmd.sh",
+    "update.sh",
     "resume.sh",
     "suspend.sh",
     "resume-fail.sh",
@@ -41,7 +43,7 @@ def render_boot_bundle(plan: Plan, provider_functions: str) -> Bundle:
     cloud.
     """
     assert plan.cloud is not None, "a plan without a cloud"
-    head = f"# made by supercloud {__version__} from the spec {plan.name}; edits are lost"
+    head = _format_head(plan)
     cloud = f"# shellcheck shell=bash\n{head}\n{provider_functions.strip()}\n"
     files: dict[str, File | str] = {
         name: File(
@@ -56,11 +58,7 @@ def render_boot_bundle(plan: Plan, provider_functions: str) -> Bundle:
     )
     files["metadata.sh"] = File(metadata, executable=True)
     files |= {f"scaler/{path.name}": path.read_text(encoding="utf-8") for path in sorted(_SCALER.glob("*.py"))}
-    files["scale.json"] = render_scaler_settings(plan, head)
-    files["members.txt"] = "\n".join([head, *render_key_recipient_lines(plan)]) + "\n"
-    files["mounts.txt"] = "\n".join([head, *render_mount_lines(plan)]) + "\n"
-    sums = "".join(f"{_compute_digest(text)}  {path}\n" for path, text in Bundle(files).items())
-    files["SHA256SUMS"] = sums
+    files["SHA256SUMS"] = sums = render_sums(files)
     for key, environment in build_environments(plan).items():
         text = "\n".join([*environment, f"DIGEST={_compute_digest(sums)}"])
         files[f"user-data/{key}.sh"] = File(
@@ -74,6 +72,29 @@ def render_boot_bundle(plan: Plan, provider_functions: str) -> Bundle:
             executable=True,
         )
     return Bundle(files)
+
+
+def render_settings(plan: Plan) -> Bundle:
+    """Render the tables of a cluster: groups of the scaler, recipients of the key, file systems.
+
+    They are not part of the boot bundle, whose digest is in the user data: a change of a group would replace machines.
+    """
+    head = _format_head(plan)
+    files = {
+        "scale.json": render_scaler_settings(plan, head),
+        "members.txt": "\n".join([head, *render_key_recipient_lines(plan)]) + "\n",
+        "mounts.txt": "\n".join([head, *render_mount_lines(plan)]) + "\n",
+    }
+    return Bundle({**files, "SHA256SUMS": render_sums(files)})
+
+
+def _format_head(plan: Plan) -> str:
+    return f"# made by supercloud {__version__} from the spec {plan.name}; edits are lost"
+
+
+def render_sums(files: Mapping[str, File | str]) -> str:
+    """Return the digests in the format of ``sha256sum``."""
+    return "".join(f"{_compute_digest(text)}  {path}\n" for path, text in Bundle(files).items())
 
 
 def _compute_digest(text: str) -> str:

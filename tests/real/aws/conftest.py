@@ -11,6 +11,7 @@ import pytest
 from emulator import Emulator, install
 from real.pulumi.engine import Engine
 from real.pulumi.program import build_pulumi
+from region import EmulatedRegion
 from samples import ROOT
 
 HERE = Path(__file__).resolve().parent
@@ -23,6 +24,13 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
     """The emulated AWS."""
     with Emulator(install(), tmp_path_factory.mktemp("emulator") / "log") as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def region(emulator: Emulator, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatedRegion]:
+    """A region of the emulated AWS whose instances boot."""
+    with EmulatedRegion(emulator, tmp_path_factory.mktemp("region")) as found:
+        yield found
 
 
 @pytest.fixture

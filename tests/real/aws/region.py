@@ -212,12 +212,17 @@ class EmulatedRegion:
             found: Mapping[str, int] = json.load(answer)
         return found
 
+    @staticmethod
+    def is_in_group(instance: Mapping[str, Any], group: str) -> bool:
+        """Whether an instance belongs to a node group or a host of the plan."""
+        return {"Key": "supercloud:group", "Value": group} in (instance["Tags"] or [])
+
     def find(self, group: str) -> list[Machine]:
         """Booted machines with a value of the tag ``supercloud:group``, in the order of their addresses."""
         wanted = [
             item["InstanceId"]
             for item in sorted(self.list_instances(), key=lambda item: str(item["PrivateIpAddress"]))
-            if {"Key": "supercloud:group", "Value": group} in (item["Tags"] or [])
+            if self.is_in_group(item, group)
         ]
         return [self.booting[name].result() for name in wanted if name in self.booting and self.booting[name].done()]
 

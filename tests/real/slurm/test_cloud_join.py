@@ -121,7 +121,7 @@ def test_a_job_starts_nodes_and_idle_nodes_are_terminated(lab: CloudLab) -> None
 
 def test_the_minimum_of_a_pool_is_never_powered_down(lab: CloudLab) -> None:
     """The minimum of idle nodes keeps running in releases that support it; with others the scaler logs a warning."""
-    settings = "/opt/supercloud/boot/scale.json"
+    settings = "/opt/supercloud/settings/scale.json"
     before = lab.get(settings)
     changed = json.loads(before)
     changed["groups"][0]["min_instances"] = 1

@@ -166,9 +166,11 @@ class BootMachine:
         self.folder, self.root, self.cloud = folder, folder / "root", folder / "cloud"
         self.bin, self.said = folder / "bin", folder / "said"
         self.plan, self.slurm, self.boot = plan, render(plan, "slurm"), render_boot_bundle(plan, CLOUD)
+        self.settings = render(plan, "settings")
         for path in (
             self.root,
             self.cloud / "bucket/boot",
+            self.cloud / "bucket/settings",
             self.cloud / "bucket/slurm",
             self.cloud / "secrets",
             self.bin,
@@ -230,9 +232,10 @@ class BootMachine:
         self.fake("openssl", OPENSSL)
 
     def publish(self) -> None:
-        """Both bundles as archives in the bucket."""
+        """The bundles as archives in the bucket."""
         (self.cloud / "bucket/boot/boot.tar.gz").write_bytes(archive(self.boot))
         (self.cloud / "bucket/slurm/slurm.tar.gz").write_bytes(archive(self.slurm))
+        (self.cloud / "bucket/settings/settings.tar.gz").write_bytes(archive(self.settings))
 
     def fake(self, name: str, script: str = "") -> None:
         path = self.bin / name
@@ -253,6 +256,7 @@ class BootMachine:
         here = self.root / "opt/supercloud/boot"
         if not here.exists():
             self.boot.write(here)
+            self.settings.write(self.root / "opt/supercloud/settings")
             (self.root / "etc/supercloud").mkdir(parents=True)
             text = self.start.read_text()
             (self.root / "etc/supercloud/env").write_text(text.split("<<'ENV'\n")[1].split("\nENV\n")[0] + "\n")

@@ -54,13 +54,14 @@ class Scaler(BootMachine):
         super().__init__(folder, "ctl1", build_plan(version))
         self.steps("bundle")
         self.here = self.root / "opt/supercloud/boot"
+        self.settings_file = self.root / "opt/supercloud/settings/scale.json"
         self.state = self.root / "var/spool/slurmctld/cloud"
         (self.root / "var/log/slurm").mkdir(parents=True, exist_ok=True)
         self.fake("scontrol", SLURM)
         python = self.bin / "python3"
         python.write_text(f'#!/bin/bash\nexec "{find_oldest_python()}" "$@"\n')
         python.chmod(0o755)
-        for row in json.loads((self.here / "scale.json").read_text())["groups"]:
+        for row in json.loads(self.settings_file.read_text())["groups"]:
             self.group(row["key"], 0)
         self.nodes()
         self.said.unlink()
@@ -82,7 +83,7 @@ class Scaler(BootMachine):
     def groups(self, *rows: tuple[Any, ...]) -> None:
         """Other groups than those of the plan: key, pool, rank, most, together, least."""
         names = ("key", "pool", "rank", "max_instances", "domain_instances", "min_instances")
-        path = self.here / "scale.json"
+        path = self.settings_file
         changed = {"groups": [dict(zip(names, row, strict=True)) for row in rows]}
         path.write_text(json.dumps(json.loads(path.read_text()) | changed))
 

@@ -87,9 +87,8 @@ def test_slurm_calls_programs_of_the_bundle() -> None:
 
 def test_tables_of_mounts_and_nodes_match_the_plan() -> None:
     found = build_plan()
-    bundle = render(found, "boot")
     assert found.cloud is not None
-    mounts = [line for line in bundle["mounts.txt"].splitlines() if not line.startswith("#")]
+    mounts = [line for line in render(found, "settings")["mounts.txt"].splitlines() if not line.startswith("#")]
     assert [row.split()[:3] for row in mounts] == [["scratch", "lustre", "/fsx"], ["home", "nfs", "/home"]]
     for row in mounts:
         rule = found.cloud.get_storage(row.split()[0]).mount_rule

@@ -28,12 +28,12 @@ class Service:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        bundle = render(build_plan(), "boot")
-        for name in ("keys.py", "members.txt"):
-            (folder / name).write_text(bundle[name])
+        for place, name, target in (("boot", "keys.py", "boot"), ("settings", "members.txt", "settings")):
+            path = folder / "opt/supercloud" / place / name
+            path.parent.mkdir(parents=True)
+            path.write_text(render(build_plan(), target)[name])
         (folder / "etc/supercloud").mkdir(parents=True)
         (folder / "etc/supercloud/env").write_text("ROLE='controller'\n")
-        (folder / "opt/supercloud").mkdir(parents=True)
         (folder / "opt/supercloud/cloud.sh").write_text(
             f'cloud_instances() {{ echo "$1" >>"{folder}/asked"; [ ! -e "{folder}/silent" ] && '
             f'cat "{folder}/instances-$1" 2>/dev/null || [ ! -e "{folder}/silent" ]; }}\n'
@@ -43,7 +43,7 @@ class Service:
 
     def begin(self) -> None:
         """Start, as after a restart of the controller: what it remembers is on its disk."""
-        spec = importlib.util.spec_from_file_location("keys", self.folder / "keys.py")
+        spec = importlib.util.spec_from_file_location("keys", self.folder / "opt/supercloud/boot/keys.py")
         assert spec is not None and spec.loader is not None
         self.program: ModuleType = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(self.program)

@@ -180,7 +180,7 @@ def test_nodes_are_not_deleted_if_the_plan_cannot_be_read(scaler: Scaler, broken
 @pytest.mark.parametrize("text", [None, "", "{}", '{"groups": [{}]}', "[]"])
 def test_damaged_settings_change_nothing(scaler: Scaler, text: str | None) -> None:
     join_two(scaler)
-    settings = scaler.here / "scale.json"
+    settings = scaler.settings_file
     settings.unlink() if text is None else settings.write_text(text)
     assert scaler.scale("pass") == [] and f"{settings} cannot be read" in scaler.log
     done = scaler.call("loop")

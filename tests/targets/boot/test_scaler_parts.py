@@ -80,7 +80,7 @@ def test_the_bundle_has_the_program_unchanged() -> None:
 
 def test_settings_match_the_plan(tmp_path: Path) -> None:
     found = build_plan()
-    (tmp_path / "scale.json").write_text(render(found, "boot")["scale.json"])
+    (tmp_path / "scale.json").write_text(render(found, "settings")["scale.json"])
     settings = read_settings(tmp_path / "scale.json", {})
     assert found.cloud is not None
     assert settings.groups[0] == Group("train-spot", "train", 0, 8, 1, 0)
@@ -98,7 +98,7 @@ def test_settings_match_the_plan(tmp_path: Path) -> None:
 
 
 def test_a_name_of_a_spec_is_quoted_in_the_settings() -> None:
-    text = render(replace(build_plan(), name='a"b\\'), "boot")["scale.json"]
+    text = render(replace(build_plan(), name='a"b\\'), "settings")["scale.json"]
     assert json.loads(text)["comment"].endswith('from the spec a"b\\; edits are lost')
 
 

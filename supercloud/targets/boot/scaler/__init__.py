@@ -8,7 +8,7 @@ run twice, or run after a restart of slurmctld or of the machine. Slurm calls th
 the loop also runs a pass every few seconds, because instances start, fail and end at any time. The log is
 ``/var/log/slurm/scale.log``.
 
-This folder is copied to the boot bundle unchanged. Its values are in ``scale.json`` next to it (:mod:`.settings`), and
+This folder is copied to the boot bundle unchanged. Its values are in ``settings/scale.json`` (:mod:`.settings`), and
 the cloud is called by functions of the provider's shell file (:mod:`.cloud`). It runs on the Python of the controller's
 image: it imports the standard library only and runs on Python 3.9, the version of Amazon Linux 2023 and Red Hat
 Enterprise Linux 9.

@@ -24,7 +24,7 @@ __all__ = ["Scaler", "main"]
 _USAGE = "usage: scaler resume|suspend|fail NODES | pass | loop"
 _SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Search path with scontrol and the command line of the cloud: that of slurmctld is shorter."""
-_SETTINGS = Path(__file__).resolve().parents[1] / "scale.json"
+_SETTINGS = Path(__file__).resolve().parents[2] / "settings" / "scale.json"
 
 
 class Scaler:

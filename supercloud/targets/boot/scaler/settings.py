@@ -1,4 +1,4 @@
-"""Values of this cluster: ``scale.json``, which is rendered next to the program."""
+"""Values of this cluster: ``scale.json``, which is published in the settings of the cluster."""
 
 from __future__ import annotations
 

@@ -1,0 +1,61 @@
+"""What happens to a cluster after its first day: instances are lost, the controller is replaced, a pool grows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from booted import SPEC, write_catalog
+from real.polling import wait_for
+from real.pulumi.engine import Engine
+from region import EmulatedRegion, wait_until_ready
+
+Start = Callable[..., Engine]
+GROUP = "cpu-on-demand"
+
+pytestmark = pytest.mark.extended
+
+
+def find_urn(engine: Engine, name: str, kind: str) -> str:
+    deployed = engine.export()["deployment"]["resources"]
+    (found,) = (item["urn"] for item in deployed if item["urn"].endswith(f"::{name}") and kind in item["type"])
+    return str(found)
+
+
+def test_a_cluster_survives_losses_and_changes(region: EmulatedRegion, start: Start) -> None:
+    spec = SPEC.format(cidr=region.cidr)
+    engine = start(spec, write_catalog)
+    engine.up()
+    controller = region.wait_for_machine("ctl1")
+    wait_until_ready(controller)
+
+    # an instance is lost while its job runs: the job runs again elsewhere
+    job = controller.run("sbatch --parsable --requeue --wrap 'sleep 30'").stdout.strip()
+    controller.wait(f"squeue -h -j {job} -o %T | grep -qx RUNNING", timeout=300)
+    (lost,) = (item["InstanceId"] for item in region.list_instances() if region.is_in_group(item, GROUP))
+    region.call("ec2.terminate_instances", InstanceIds=[lost])
+    controller.wait(f"sacct -n -X -D -j {job} -o state | grep -q NODE_FAIL", timeout=300)
+    controller.wait(f"sacct -n -X -j {job} -o state | grep -q COMPLETED", timeout=600)
+
+    # the controller is replaced: its state disk is attached to the new one
+    before = controller
+    engine.run("up", "--yes", "--skip-preview", "--replace", find_urn(engine, "lab-ctl1", "Instance"))
+    controller = wait_for(
+        "another controller", lambda: [new for new in region.find("ctl1") if new is not before], seconds=300
+    )[0]
+    wait_until_ready(controller)
+    assert job in controller.run("sacct -n -X -o jobid").stdout.split()
+
+    # the pool grows: nodes of the new plan are known to Slurm, and start
+    (engine.project / "cluster.yaml").write_text(spec.replace("nodes: 2", "nodes: 3"))
+    engine.up()
+    controller.run("systemctl start supercloud-update", timeout=300)
+    job = controller.run("sbatch --parsable -N 3 --wrap 'srun hostname'").stdout.strip()
+    controller.wait(f"sacct -n -X -j {job} -o state | grep -q COMPLETED", timeout=900)
+
+    # nothing is left but what is retained
+    engine.configure({"supercloud:protect": "false"})
+    engine.up()
+    engine.run("destroy", "--yes", "--skip-preview")
+    wait_for("no machine runs", lambda: not region.list_instances() and not region.booting, seconds=120)
+    assert not region.errors
