@@ -17,9 +17,8 @@ pytestmark = pytest.mark.extended
 
 
 def find_urn(engine: Engine, name: str, kind: str) -> str:
-    deployed = engine.export()["deployment"]["resources"]
-    (found,) = (item["urn"] for item in deployed if item["urn"].endswith(f"::{name}") and kind in item["type"])
-    return str(found)
+    (found,) = (urn for urn in engine.list_resources() if urn.endswith(f"{kind}::{name}"))
+    return found
 
 
 def test_a_cluster_survives_losses_and_changes(region: EmulatedRegion, start: Start) -> None:
@@ -39,7 +38,7 @@ def test_a_cluster_survives_losses_and_changes(region: EmulatedRegion, start: St
 
     # the controller is replaced: its state disk is attached to the new one
     before = controller
-    engine.run("up", "--yes", "--skip-preview", "--replace", find_urn(engine, "lab-ctl1", "Instance"))
+    engine.run("up", "--yes", "--skip-preview", "--replace", find_urn(engine, "lab-ctl1", "aws:ec2/instance:Instance"))
     controller = wait_for(
         "another controller", lambda: [new for new in region.find("ctl1") if new is not before], seconds=300
     )[0]

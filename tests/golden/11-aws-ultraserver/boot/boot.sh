@@ -2,7 +2,7 @@
 # made by supercloud VERSION from the spec ultra; edits are lost
 #
 # boot.sh [STEP...]: configures an instance as a machine of the cluster, at its first and at every later start; runs only the
-# given steps if there are any ("boot.sh bundle control" applies a configuration that was published again).
+# given steps if there are any ("boot.sh apply" applies a configuration that was published again).
 #
 # Reads /etc/supercloud/env (role, group, names of secrets) and the provider's functions in /opt/supercloud/cloud.sh. Each
 # step logs its name to /var/log/supercloud/boot.log; a failed step ends the run with "FAILED <step>: <reason>" and a nonzero
@@ -39,17 +39,25 @@ set -E
 run() { step=$1; log started; "step_$1"; log finished; }
 
 case $ROLE in
-compute)    steps=(identity names slurm_user release auth bundle sackd mounts users devices ssh join place restart) ;;
-controller) steps=(identity names slurm_user state release auth keys bundle database mounts accounts control scaler accounts restart) ;;
-database)   steps=(identity names slurm_user state release auth bundle database restart) ;;
-login)      steps=(identity names slurm_user release auth bundle sackd mounts users restart) ;;
+compute)    steps=(identity names slurm_user settings release auth bundle sackd mounts users devices ssh join place restart update) ;;
+controller) steps=(identity names slurm_user settings state release auth keys bundle database mounts accounts control scaler accounts restart update) ;;
+database)   steps=(identity names slurm_user settings state release auth bundle database restart update) ;;
+login)      steps=(identity names slurm_user settings release auth bundle sackd mounts users restart update) ;;
 storage)    steps=(identity names restart install) ;;   # the program runs again if it failed or restarted the machine
 system)     steps=(identity names restart) ;;
 *)          die "unknown role '$ROLE'" ;;
 esac
+case $ROLE in   # of a running machine: users' jobs go on
+compute)    apply=(settings bundle mounts) ;;
+controller) apply=(settings bundle database mounts accounts control reconfigure accounts) ;;
+database)   apply=(settings bundle database) ;;
+login)      apply=(settings bundle sackd mounts) ;;
+*)          apply=() ;;
+esac
 
 log "role $ROLE of $CLUSTER${GROUP:+, group $GROUP}"
 [ $# -eq 0 ] || steps=("$@")
+[ "$*" != apply ] || steps=("${apply[@]}")
 for name in "${steps[@]}"; do run "$name"; done
 step=end
 log "this machine is ready"

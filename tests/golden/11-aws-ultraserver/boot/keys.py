@@ -83,7 +83,7 @@ class Members:
 
     def _ask(self):
         found = {}
-        with open(os.path.join(HERE, "members.txt")) as file:
+        with open(os.path.join(HERE, os.pardir, "settings", "members.txt")) as file:
             groups = [line.strip() for line in file if line.strip() and not line.startswith("#")]
         for group in groups:
             done = subprocess.run(["/bin/bash", "-c", LIST, "list", ROOT, group], stdout=subprocess.PIPE, timeout=300)

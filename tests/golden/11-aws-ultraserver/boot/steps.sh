@@ -293,7 +293,7 @@ step_mounts() { # file systems of the plan; mounts.txt has options and mount poi
         *) die "mounting storage of kind $kind is not supported" ;;
         esac
         again "$tries" mount -t "$type" -o "$options" "$source" "$root$place" || die "$source cannot be mounted at $place: $said"
-    done <"$here/mounts.txt"
+    done <"$root/opt/supercloud/settings/mounts.txt"
 }
 
 step_users() { # users get cloud credentials from a program that identifies them, not from the machine's role
@@ -482,6 +482,46 @@ WantedBy=multi-user.target
 UNIT
     systemctl daemon-reload
     systemctl enable -q supercloud-boot
+}
+
+step_settings() { # tables of the cluster: groups of the scaler, recipients of the key, file systems
+    local settings=$root/opt/supercloud/settings fresh=$root/opt/supercloud/settings.published path
+    fetch_folder settings "$fresh" || die "settings/settings.tar.gz cannot be fetched"
+    mkdir -p "$settings"
+    # file by file: the scaler and the key service may read them at any time
+    for path in "$fresh"/*; do mv -f "$path" "$settings/"; done
+    rm -rf "$fresh"
+}
+
+step_update() { # from now on, apply the published configuration when it changes
+    local units=$root/etc/systemd/system
+    mkdir -p "$units" "$root/var/lib/supercloud"
+    cat >"$units/supercloud-update.service" <<UNIT
+[Unit]
+Description=Applies the published configuration of the cluster if it has changed
+After=network-online.target
+[Service]
+Type=oneshot
+ExecStart=$here/update.sh
+UNIT
+    cat >"$units/supercloud-update.timer" <<UNIT
+[Unit]
+Description=Looks for a changed configuration of the cluster
+[Timer]
+OnActiveSec=2min
+OnUnitInactiveSec=2min
+RandomizedDelaySec=30s
+[Install]
+WantedBy=timers.target
+UNIT
+    systemctl daemon-reload
+    systemctl enable -q --now supercloud-update.timer
+    cat "$root/opt/supercloud/settings/SHA256SUMS" "$root/opt/supercloud/slurm/SHA256SUMS" >"$root/var/lib/supercloud/applied"
+}
+
+step_reconfigure() { # nodes fetch the files that have changed from the controller
+    [ -n "${stale[slurm]:-}" ] || { log "no file has changed"; return; }
+    again 5 scontrol reconfigure || die "slurmctld rejects the configuration: $said"
 }
 
 declare -A stale=()

@@ -34,7 +34,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=bab115c53fe338fe94ac55f4c50f108c2a610635837ab7ad9cdb295a4c1253da
+DIGEST=b40ccc53da9f1ae2a01f08eec6e09f33f2dd53109b6485de19049f4b31e8fb68
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
