@@ -73,7 +73,8 @@ def test_the_previous_configuration_is_restored_where_slurm_does_not_start(contr
     publish(controller, slurm_conf=before + "NoSuchKey=1\n")
     controller.fake(
         "systemctl",
-        '[[ $* != "restart slurmctld" ]] || ! grep -q NoSuchKey "$BOOT_ROOT/etc/slurm/slurm.conf" || exit 1\n' + SYSTEMCTL,
+        '[[ $* != "restart slurmctld" ]] || ! grep -q NoSuchKey "$BOOT_ROOT/etc/slurm/slurm.conf" || exit 1\n'
+        + SYSTEMCTL,
     )
     code, text = update(controller)
     assert code == 1 and "FAILED control: slurmctld failed to start" in text
