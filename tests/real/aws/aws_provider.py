@@ -199,7 +199,9 @@ class Creation:
         """The outputs that an update changes."""
         found: dict[str, Any] = {}
         for step in self.row.update:
-            parameters = Values(self.values).fill(step["values"])
+            parameters = Values(self.values).fill(step["values"]) or {}
+            if step.get("inputs"):
+                parameters = self._build(step["call"], inputs, with_tags=False)
             if step.get("template"):
                 parameters |= {self.row.inside: self._build(self.row.call, inputs, with_tags=False)[self.row.inside]}
             response = self.account.call(step["call"], parameters)
