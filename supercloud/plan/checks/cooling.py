@@ -10,7 +10,14 @@ from ...errors import Finding, Level
 from ...primitives.quantity import Power
 from ..build.facility.racking import compute_node_power, find_air_cooling_limit
 from ..model.plan import Plan, PoolPlan, RackGroup
-from .cooling_supply import cooling_air_class, cooling_cdu, cooling_flow, cooling_supply, find_cooling_methods
+from .cooling_supply import (
+    cooling_air_class,
+    cooling_cdu,
+    cooling_class_unknown,
+    cooling_flow,
+    cooling_supply,
+    find_cooling_methods,
+)
 from .rack_suggestions import suggest_node_count
 
 __all__ = ["CHECKS"]
@@ -158,6 +165,7 @@ CHECKS = (
     cooling_residual_air,
     cooling_air_class,
     cooling_cdu,
+    cooling_class_unknown,
     cooling_density,
     cooling_flow,
     cooling_limit_unknown,

@@ -12,7 +12,14 @@ from ...primitives.quantity import Flow, Power, Temperature, TemperatureStep
 from ...spec.facility import Cooling
 from ..model.plan import Plan
 
-__all__ = ["cooling_air_class", "cooling_cdu", "cooling_flow", "cooling_supply", "find_cooling_methods"]
+__all__ = [
+    "cooling_air_class",
+    "cooling_cdu",
+    "cooling_class_unknown",
+    "cooling_flow",
+    "cooling_supply",
+    "find_cooling_methods",
+]
 
 
 def find_cooling_methods(plan: Plan) -> dict[str, str]:
@@ -84,30 +91,47 @@ def cooling_supply(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         return
     named, wrong = _find_declared_class(declared.water_class, "liquid", "water_class", catalog)
     yield from wrong
-    kinds = set(find_cooling_methods(plan).values())
-    if declared.supply is None or not kinds - {"air"}:
+    supply = declared.supply
+    if supply is None:
         return
-    for machine in _list_machines(plan, "direct-liquid", "immersion"):
-        yield from _check_water_temperature(machine, declared.supply, named, catalog)
-    if kinds & {"rear-door", "direct-liquid"}:
-        yield from _check_coldest_water(declared.supply, catalog)
+    for machine, accepted in _list_water_ranges(plan, named):
+        yield from _check_water_temperature(machine, supply, accepted, named, catalog)
+    if set(find_cooling_methods(plan).values()) & {"rear-door", "direct-liquid"}:
+        yield from _check_coldest_water(supply, catalog)
+
+
+def cooling_class_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Machines with an unknown maximum water temperature, whose supply is not checked."""
+    declared = _get_declared_cooling(plan)
+    if declared is None or declared.supply is None or plan.facility is None:
+        return
+    named, _ = _find_declared_class(declared.water_class, "liquid", "water_class", catalog)
+    for machine, accepted in _list_water_ranges(plan, named):
+        # a machine not made for water is reported by ``cooling_method``
+        if accepted.most is None and {"direct-liquid", "immersion"} & set(machine.heat.methods):
+            yield Finding(
+                "cooling-class-unknown",
+                "note",
+                "facility.cooling.supply",
+                f"unknown maximum water temperature of {machine.name}: {declared.supply} is not checked",
+                "set facility.cooling.water_class to the class specified by its vendor, such as W32",
+            )
+
+
+def _list_water_ranges(plan: Plan, named: ThermalClass | None) -> list[tuple[Machine, _AcceptedRange]]:
+    """Machines that water cools, with the temperatures that they accept."""
+    return [
+        (machine, _select_range(_AcceptedRange(machine.heat.min_supply, machine.heat.max_supply), named))
+        for machine in _list_machines(plan, "direct-liquid", "immersion")
+    ]
 
 
 def _check_water_temperature(
-    machine: Machine, supply: Temperature, named: ThermalClass | None, catalog: Catalog
+    machine: Machine, supply: Temperature, accepted: _AcceptedRange, named: ThermalClass | None, catalog: Catalog
 ) -> Iterator[Finding]:
-    accepted = _select_range(_AcceptedRange(machine.heat.min_supply, machine.heat.max_supply), named)
     if accepted.most is None and not {"direct-liquid", "immersion"} & set(machine.heat.methods):
         return  # a machine not made for water is reported by ``cooling_method``
-    if accepted.most is None:
-        yield Finding(
-            "cooling-class-unknown",
-            "note",
-            "facility.cooling.supply",
-            f"unknown maximum water temperature of {machine.name}: {supply} is not checked",
-            "set facility.cooling.water_class to the class specified by its vendor, such as W32",
-        )
-    elif supply > accepted.most:
+    if accepted.most is not None and supply > accepted.most:
         yield Finding(
             "cooling-supply",
             "error",

@@ -185,17 +185,7 @@ def power_circuit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     hall = plan.facility
     for group in hall.racks if hall else ():
         circuits = group.circuits
-        if hall is None or hall.power_plan is None or circuits is None:
-            continue
-        if circuits.circuit_power is None:
-            yield Finding(
-                "power-circuit-unknown",
-                "note",
-                find_rack_path(plan, group),
-                f"unknown capacity of the {circuits.count} circuits of a rack of {_describe_group(group)}: they "
-                "are not checked",
-                "set facility.power: {voltage: …, circuit: …}",
-            )
+        if hall is None or hall.power_plan is None or circuits is None or circuits.circuit_power is None:
             continue
         survives = SCHEMES[hall.power_plan.feeds.scheme].can_survive_loss
         left = circuits.count - circuits.circuits_lost if survives and circuits.feeds > 1 else circuits.count
@@ -215,6 +205,21 @@ def power_circuit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 plan, group, left, count_needed_circuits(group.fullest_power, circuits, left < circuits.count)
             ),
         )
+
+
+def power_circuit_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Racks with circuits of unknown capacity, which are not checked."""
+    hall = plan.facility
+    for group in hall.racks if hall and hall.power_plan else ():
+        if group.circuits is not None and group.circuits.circuit_power is None:
+            yield Finding(
+                "power-circuit-unknown",
+                "note",
+                find_rack_path(plan, group),
+                f"unknown capacity of the {group.circuits.count} circuits of a rack of {_describe_group(group)}: they "
+                "are not checked",
+                "set facility.power: {voltage: …, circuit: …}",
+            )
 
 
 def power_pdu_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -343,6 +348,7 @@ CHECKS = (
     energy_source,
     power_budget,
     power_circuit,
+    power_circuit_unknown,
     feed_loss,
     feed_count,
     power_headroom,

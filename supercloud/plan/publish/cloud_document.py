@@ -18,122 +18,203 @@ class _DocumentPart(BaseModel):
 
 
 class CloudSubnetDocument(_DocumentPart):
+    """A subnet in one zone."""
+
     name: str
+    """Key of the subnet: ``public-<zone>``, ``private-<zone>``, ``control-<zone>``, or ``given-<number>`` for an
+    existing one."""
     zone: str | None
+    """Availability zone; null for an existing subnet whose zone is known to the provider only."""
     purpose: str
-    """nodes, public, control."""
+    """Use of the subnet: ``nodes``, ``public`` (hosts with a public address) or ``control`` (interfaces of a managed
+    control plane)."""
     cidr: str | None
+    """Address range; null for an existing subnet."""
     existing: str | None
+    """Identifier of an existing subnet; null for a new one."""
 
 
 class CloudNetworkDocument(_DocumentPart):
+    """The network of a cloud site."""
+
     existing: str | None
     """Identifier of an existing network of the user's; null for a new one."""
     cidr: str | None
-    """First range of a new network."""
+    """First range of a new network; null for an existing one."""
     additional_cidrs: list[str]
+    """Further ranges of a new network, beside the first; empty if it has one."""
     isolated: bool
+    """Whether the network has no route to the internet: services are reached through private endpoints only."""
     subnets: list[CloudSubnetDocument]
+    """Subnets of the cluster."""
     endpoints: dict[str, str]
     """Private endpoint -> gateway or interface."""
     access: list[str]
+    """Address ranges that can reach public hosts by SSH, and the API of a managed control plane; empty means none by
+    SSH and any for the API."""
 
 
 class CloudGroupDocument(_DocumentPart):
+    """Equal instances of one pool from one source of capacity: the unit that a cloud scales."""
+
     name: str
+    """Key of the group: the pool's name, with a suffix where the pool has several sources of capacity or zones."""
     pool: str
+    """Pool of its nodes."""
     order: int
     """Order of attempts; 0 is tried first."""
     capacity: str
-    """reservation, capacity-block, spot …"""
+    """Kind of capacity: ``on-demand``, ``spot``, ``reservation``, ``reservation-group`` or ``capacity-block``."""
     capacity_id: str | None
+    """Identifier of the reservation, its group or the capacity block; null for other kinds."""
     nodes: int
+    """Maximum number of instances."""
     minimum: int
+    """Number of instances that are always running."""
     initial: int
+    """Number of instances at creation; a scheduler that resizes groups changes it afterwards."""
     zones: list[str]
+    """Availability zones of its instances."""
     subnets: list[str]
+    """Keys of the subnets of its instances."""
     interfaces: dict[str, int]
-    """Kind -> number per instance."""
+    """Kind of network interface -> number per instance."""
     addresses_per_node: int
+    """Subnet addresses per instance, including those of its pods where pods use subnet addresses."""
     placement_group: bool
+    """Whether a placement group keeps its instances close to each other."""
     domain_nodes: int
+    """Instances of one scale-up domain, which are started together; 1 without one."""
     disk_bytes: int
+    """Size of the root disk in bytes."""
     local_disk_mount: str | None
-    """Mount point of the local disks."""
+    """Mount point of the local disks, joined as one volume without redundancy; null if they are not used."""
     image: str
+    """Key of the image in ``images``."""
 
 
 class CloudHostDocument(_DocumentPart):
+    """Equal instances outside of the pools."""
+
     name: str
+    """Key of the hosts."""
     role: str
+    """Role: ``controller``, ``login``, ``database``, ``storage`` or ``system`` (nodes for the services of a Kubernetes
+    cluster)."""
     machine: str
+    """Instance type."""
     count: int
+    """Number of instances."""
     hosts: list[str]
     """Private DNS names, without the domain."""
     subnets: list[str]
+    """Keys of their subnets."""
     public: bool
+    """Whether they have a public address."""
     disk_bytes: int
+    """Size of the root disk in bytes."""
     state_bytes: int | None
+    """Size of the separate disk for state that survives the instance, in bytes; null without one."""
     image: str
+    """Key of the image in ``images``."""
 
 
 class CloudStorageDocument(_DocumentPart):
+    """A storage service of the provider, or an object store."""
+
     name: str
+    """Name of the storage in the spec."""
     kind: str
+    """``parallel``, ``nfs``, ``bucket`` (object store) or ``servers`` (a file system on instances of the cluster)."""
     product: str
+    """Product in the catalog."""
     subnets: list[str]
+    """Keys of the subnets that it has interfaces in; empty for an object store."""
     capacity_bytes: int | None
-    """Purchased capacity."""
+    """Purchased capacity in bytes: a step of the product, at least the requested capacity; null if it grows with its
+    content."""
     throughput_mb_s: float | None
-    """Total throughput in MB/s."""
+    """Total throughput in MB/s; null if it is not sold as such."""
     throughput_per_tib_mb_s: float | None
+    """Throughput per TiB of capacity in MB/s; null if it is not sold in that unit."""
     options: dict[str, str | int | bool]
+    """Other settings in the provider's terms, such as deployment type and compression."""
     linked_store: str | None
+    """URL of the object store that it imports from, or the name of one in this plan; null without one."""
 
 
 class CloudDatabaseDocument(_DocumentPart):
+    """The accounting database that the provider runs."""
+
     product: str
+    """Product of the provider."""
     engine: str
+    """Database engine."""
     version: str
+    """Version of the engine."""
     machine: str
+    """The provider's name of the instance size."""
     disk_bytes: int
+    """Size of its disk in bytes."""
     host: str
+    """Private DNS name, without the domain."""
 
 
 class CloudCostLineDocument(_DocumentPart):
+    """Cost of equal items."""
+
     item: str
+    """What is paid for, for example a group of nodes."""
     count: int
+    """Number of units."""
     unit_price_usd_h: float | None
-    """Null if no price has a source."""
+    """Price of one unit in USD per hour; null if no price has a source."""
     source: str
-    """Origin and date of the price."""
+    """Origin and date of the price; empty without a price."""
 
 
 class CloudCostDocument(_DocumentPart):
+    """Cost of the cluster with everything running."""
+
     known_usd_h: float
-    """With everything running; a lower bound if ``unpriced_items`` is not empty."""
+    """Sum of the known prices in USD per hour; a lower bound if ``unpriced_items`` is not empty."""
     known_usd_month: float
-    """Cost of 730 hours."""
+    """Sum of the known prices in USD for a month of 730 hours."""
     unpriced_items: list[str]
+    """Items without a price that has a source; empty if all have one."""
     lines: list[CloudCostLineDocument]
+    """Cost by item."""
 
 
 class CloudDocument(_DocumentPart):
     """Decisions about a cloud site."""
 
     provider: str
+    """Cloud: ``aws``, ``gcp`` or ``azure``."""
     region: str
+    """Region of the cloud."""
     zones: list[str]
+    """Availability zones of the cluster."""
     network: CloudNetworkDocument
+    """The network of the cluster."""
     groups: list[CloudGroupDocument]
+    """Groups of instances, in the order of the pools; within a pool in the order in which capacity is requested."""
     hosts: list[CloudHostDocument]
+    """Controllers, login hosts, databases and storage servers."""
     storage: list[CloudStorageDocument]
+    """Storage services and object stores."""
     database: CloudDatabaseDocument | None
+    """The accounting database that the provider runs; null if a host of the cluster runs it, or if there is none."""
     images: dict[str, str]
+    """Key of an image -> the provider's reference: a public parameter, a family or an identifier."""
     options: dict[str, str | int | bool]
+    """Other settings of all instances in the provider's terms."""
     tags: dict[str, str]
+    """Tags of all resources, besides those of the project."""
     monthly_budget_usd: float | None
+    """Monthly budget in USD; null without one."""
     cost: CloudCostDocument
+    """Cost with everything running."""
     accelerator_carbon_kg_h: float | None
     """Hourly kgCO2e of the accelerators at their TDP; null if TDP or the grid's carbon intensity is unknown."""
 

@@ -11,14 +11,12 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from ...errors import require_type
-from ...primitives.nodes import fold
-from ...primitives.quantity import Rate
-from ..build.cabling.counts import count_cables
-from ..build.fabric.partitions import build_partitions
-from ..model.plan import FabricPlan, Locality, Plan, PoolPlan, StoragePlan
+from ..model.plan import Locality, Plan, PoolPlan
 from .cloud_document import CloudDocument, build_cloud_document
+from .fabric_document import FabricDocument, build_fabric_document
 from .facility_document import FacilityDocument, build_facility_document
 from .network_document import NetworksDocument, build_networks_document
+from .storage_document import StorageDocument, build_storage_document
 
 __all__ = ["PLAN_VERSION", "PlanDocument", "build_document", "build_plan_schema"]
 
@@ -30,197 +28,184 @@ class _DocumentPart(BaseModel):
 
 
 class SiteDocument(_DocumentPart):
+    """Where the cluster is."""
+
     kind: str
+    """``onprem``, ``aws``, ``gcp`` or ``azure``."""
     location: str
     """Location on-prem; region of a cloud."""
     carbon_g_per_kwh: float | None
-    """Carbon intensity of the local grid; null if unknown."""
+    """Carbon intensity of the local grid in gCO2e/kWh; null if it is unknown."""
 
 
 class HostDocument(_DocumentPart):
+    """A host with its address."""
+
     name: str
+    """Host name, without the domain."""
     address: str
+    """IP address, or a DNS name in a cloud."""
 
 
 class SchedulerDocument(_DocumentPart):
+    """The scheduler."""
+
     kind: str
+    """``slurm`` or ``kubernetes``."""
     version: str
+    """Release of the scheduler."""
     controllers: list[HostDocument]
+    """Hosts of slurmctld or of the control plane."""
     database: HostDocument | None
+    """Host of slurmdbd; null without accounting."""
     partitions: list[str]
+    """Names of the partitions; empty under Kubernetes."""
 
 
 class PoolDocument(_DocumentPart):
+    """Equal nodes."""
+
     name: str
+    """Name of the pool."""
     machine: str
+    """Machine of the catalog."""
     nodes: int
-    """All nodes, spares included."""
+    """Number of nodes, spares included."""
     spares: int
+    """Nodes that are kept as a replacement for failed ones."""
     accelerator: str | None
+    """Accelerator of the catalog; null if the machine has none."""
     accelerators_per_node: int
+    """Number of accelerators of a node; 0 without any."""
     accelerators: int
+    """Number of accelerators of the pool."""
     hosts: str
     """Folded host list, for example ``train-[0001-0127]``."""
     addresses: str
     """In the order of the hosts; empty in a cloud, which assigns them."""
     fabrics: list[str]
+    """Fabrics that its nodes are connected to."""
     features: list[str]
-
-
-class SwitchCounts(_DocumentPart):
-    leaf: int
-    spine: int
-    core: int
-
-
-class CableCounts(_DocumentPart):
-    """Switch ports occupied by links of each kind: two links of a splitter share one port."""
-
-    node_leaf: int
-    leaf_spine: int
-    spine_core: int
-    manager: int
-    """Ports of subnet managers."""
-    node_node: int
-    """Links of a torus."""
-
-
-class PartitionDocument(_DocumentPart):
-    """A partition of an InfiniBand fabric, for one tenant."""
-
-    name: str
-    pkey: str
-    """In hexadecimal, without the membership bit, for example 0x1a2b."""
-    hosts: str | None
-    """Folded host list; null for all hosts of the fabric."""
-
-
-class FabricDocument(_DocumentPart):
-    name: str
-    kind: str
-    shape: str
-    pools: list[str]
-    speed_gb_s: float | None
-    """Speed of one link in Gb/s."""
-    rails: int
-    leaf_rails: int
-    """Rails of a node on one leaf."""
-    planes: int
-    unit_nodes: int | None
-    """Nodes of a scalable unit."""
-    switch_models: dict[str, str]
-    """Tier -> switch."""
-    switches: SwitchCounts
-    cables: CableCounts
-    links: int
-    """All links, including those of splitters, between switches or machines of a pair, and to other networks."""
-    cable_pieces: int
-    """Number of cables to order: links of one twin-port cable or splitter share it."""
-    bisection: float | None
-    """Bandwidth between the worst two halves over that of the nodes of one half; null if the network is a
-    provider's."""
-    partitions: list[PartitionDocument] = []
-    """InfiniBand: declared partitions sorted by name; empty if all hosts are in the default partition."""
+    """Features of its nodes, by which jobs can select them."""
 
 
 class GroupDocument(_DocumentPart):
+    """Nodes that share a component of the network."""
+
     name: str
+    """Name of the group."""
     hosts: str
+    """Folded list of its nodes."""
     parent: str | None
-    """Name of the group in the next outer level."""
+    """Name of the containing group in the next outer level; null in the outermost."""
 
 
 class LevelDocument(_DocumentPart):
+    """Groups of one kind, which together contain all nodes of the locality."""
+
     name: str
+    """Kind of the groups, such as ``scale-up``, ``leaf``, ``su``, ``pod``."""
     groups: list[GroupDocument]
+    """Groups of this level."""
 
 
 class LocalityDocument(_DocumentPart):
+    """The distance between nodes, as a scheduler models it."""
+
     name: str
+    """Name of the locality; the first is the default of the scheduler."""
     kind: str
+    """``tree``, ``block`` (scale-up domains of equal size), ``torus3d`` or ``flat``."""
     levels: list[LevelDocument]
     """From the innermost outwards."""
     dims: list[int]
-
-
-class ServerDocument(_DocumentPart):
-    name: str
-    role: str
-    machine: str
-    count: int
-    hosts: str
-    addresses: str
-
-
-class StorageDocument(_DocumentPart):
-    name: str
-    kind: str
-    capacity_bytes: int | None
-    read_gb_s: float | None
-    """GB/s, bytes."""
-    write_gb_s: float | None
-    mount: str | None
-    basis: str
-    servers: list[ServerDocument] = []
-    """On-prem, if its machines are known."""
-    usable_bytes: int | None = None
-    """Capacity of those servers after protection and reserves."""
-    available_read_gb_s: float | None = None
-    """Total throughput of those servers, GB/s; null if unknown."""
-    available_write_gb_s: float | None = None
-    decided_by: str = ""
-    """The requirement that determined the number of servers: capacity, read, write, minimum, declared."""
-    checkpoint_bytes: int | None = None
-    checkpoint_write_gb_s: float | None = None
+    """Lengths of the dimensions of a torus, in nodes; empty for other kinds."""
 
 
 class TenantDocument(_DocumentPart):
+    """A group of users with a share of the cluster."""
+
     name: str
+    """Name of the tenant."""
     share: int
+    """Declared weight among all tenants."""
     fraction: float
+    """Share of the cluster, 0 to 1."""
     priority: str
+    """Highest priority of its jobs: ``low``, ``normal`` or ``high``."""
 
 
 class FindingDocument(_DocumentPart):
+    """A result of a check."""
+
     check: str
+    """Name of the check, which ``suppress`` uses."""
     level: str
+    """``error`` (the plan cannot be rendered), ``warning`` or ``note``."""
     path: str
+    """Field of the spec, such as ``pools[0].machine``."""
     problem: str
+    """What is wrong, with the value."""
     hint: str
+    """How to fix it; empty if nothing can be suggested."""
     file: str
+    """File of the spec; empty if it was not read from a file."""
     line: int
+    """Line in that file, from 1; 0 if it is unknown."""
 
 
 class SuppressedDocument(_DocumentPart):
+    """A finding that the spec suppresses."""
+
     check: str
+    """Name of the check."""
     path: str
+    """Field of the spec."""
     problem: str
+    """What is wrong, with the value."""
     reason: str
+    """Reason that the spec gives."""
 
 
 class PlanDocument(_DocumentPart):
     """The published form of a plan."""
 
     version: Literal[1]
+    """Version of this format."""
     name: str
+    """Name of the cluster."""
     site: SiteDocument
+    """Location of the cluster."""
     scheduler: SchedulerDocument
+    """Scheduler of the cluster."""
     domain: str
+    """DNS domain of the hosts."""
     cidr: str
+    """Address range of the cluster."""
     nodes: int
+    """Number of nodes of all pools, spares included."""
     accelerators: int
+    """Number of accelerators of all pools."""
     pools: list[PoolDocument]
+    """Pools of equal nodes."""
     fabrics: list[FabricDocument]
+    """Networks between machines."""
     localities: list[LocalityDocument]
+    """Distances between nodes; the first is the default of the scheduler."""
     storage: list[StorageDocument]
+    """File systems and object stores."""
     facility: FacilityDocument | None
+    """The hall; null if none is declared, and in a cloud."""
     networks: NetworksDocument | None = None
-    """On-prem."""
+    """Names and addresses of an on-prem site; null in a cloud."""
     tenants: list[TenantDocument]
+    """Groups of users; empty if all users are equal."""
     cloud: CloudDocument | None = None
     """A cloud site; null on-prem."""
     findings: list[FindingDocument]
+    """Results of the checks, errors first."""
     suppressed: list[SuppressedDocument]
+    """Findings that the spec suppresses."""
 
 
 def build_document(plan: Plan) -> PlanDocument:
@@ -247,9 +232,9 @@ def build_document(plan: Plan) -> PlanDocument:
         nodes=plan.nodes,
         accelerators=plan.accelerators,
         pools=[_build_pool(pool, plan.cloud is None) for pool in plan.pools],
-        fabrics=[_build_fabric(plan, fabric) for fabric in plan.fabrics],
+        fabrics=[build_fabric_document(plan, fabric) for fabric in plan.fabrics],
         localities=[_build_locality(locality) for locality in plan.localities],
-        storage=[_build_storage(item) for item in plan.storage],
+        storage=[build_storage_document(item) for item in plan.storage],
         facility=build_facility_document(plan),
         networks=build_networks_document(plan),
         cloud=build_cloud_document(plan),
@@ -294,43 +279,6 @@ def _build_pool(pool: PoolPlan, has_addresses: bool) -> PoolDocument:
     )
 
 
-def _build_fabric(plan: Plan, fabric: FabricPlan) -> FabricDocument:
-    declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
-    cables, all_of_it = fabric.link_counts, count_cables(plan, [fabric])
-    bisection = getattr(fabric.wiring, "bisection", None)
-    return FabricDocument(
-        name=fabric.name,
-        kind=fabric.kind,
-        shape=fabric.shape,
-        pools=list(fabric.pools),
-        speed_gb_s=fabric.speed.to("Gb/s") if fabric.speed else None,
-        rails=fabric.rails,
-        leaf_rails=fabric.rails_per_leaf,
-        planes=fabric.planes,
-        unit_nodes=fabric.unit_nodes,
-        switch_models={tier.name: tier.switch.name for tier in fabric.tiers},
-        switches=SwitchCounts(
-            leaf=fabric.count_switches("leaf"), spine=fabric.count_switches("spine"), core=fabric.count_switches("core")
-        ),
-        cables=CableCounts(
-            node_leaf=cables.get("node_leaf", 0),
-            leaf_spine=cables.get("leaf_spine", 0),
-            spine_core=cables.get("spine_core", 0),
-            manager=cables.get("manager", 0),
-            node_node=cables.get("node_node", 0),
-        ),
-        links=all_of_it.links,
-        cable_pieces=all_of_it.pieces,
-        bisection=round(bisection, 6) if bisection is not None else None,
-        partitions=[
-            PartitionDocument(
-                name=item.name, pkey=f"0x{item.pkey:04x}", hosts=fold(item.hosts) if item.hosts is not None else None
-            )
-            for item in (build_partitions(declared) if fabric.kind == "infiniband" else ())
-        ],
-    )
-
-
 def _build_locality(locality: Locality) -> LocalityDocument:
     levels = []
     for index, level in enumerate(locality.levels):
@@ -349,39 +297,6 @@ def _build_locality(locality: Locality) -> LocalityDocument:
             )
         )
     return LocalityDocument(name=locality.name, kind=locality.kind, levels=levels, dims=list(locality.dims))
-
-
-def _build_storage(storage: StoragePlan) -> StorageDocument:
-    return StorageDocument(
-        name=storage.name,
-        kind=storage.kind,
-        capacity_bytes=storage.capacity.ceil("B") if storage.capacity else None,
-        read_gb_s=_to_gb_s(storage.read),
-        write_gb_s=_to_gb_s(storage.write),
-        mount=storage.mount,
-        basis=storage.basis,
-        servers=[
-            ServerDocument(
-                name=group.name,
-                role=group.role,
-                machine=group.machine.name,
-                count=group.count,
-                hosts=str(group.hosts),
-                addresses=str(group.addresses),
-            )
-            for group in storage.servers
-        ],
-        usable_bytes=storage.design.usable_capacity.floor("B") if storage.design else None,
-        available_read_gb_s=_to_gb_s(storage.design.read) if storage.design else None,
-        available_write_gb_s=_to_gb_s(storage.design.write) if storage.design else None,
-        decided_by=storage.design.decided_by if storage.design else "",
-        checkpoint_bytes=storage.checkpoint.size.ceil("B") if storage.checkpoint else None,
-        checkpoint_write_gb_s=_to_gb_s(storage.checkpoint.write) if storage.checkpoint else None,
-    )
-
-
-def _to_gb_s(rate: Rate | None) -> float | None:
-    return round(rate.to("GB/s"), 6) if rate else None
 
 
 def build_plan_schema() -> dict[str, Any]:

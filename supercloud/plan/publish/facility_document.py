@@ -28,28 +28,38 @@ class RackDocument(_DocumentPart):
     pool: str
     """Pool of the nodes; empty for racks of switches."""
     rack: str | None
+    """Rack of the catalog; null if it is unknown."""
     racks: int
+    """Number of racks."""
     nodes_per_rack: int
+    """Nodes in a full rack; 0 in racks without nodes."""
     kw: float
-    """Power of a full rack."""
+    """Power of a full rack in kW."""
     kw_is_lower_bound: bool = False
     """Whether the power is a lower bound: that of a part is unknown, and counted as 0 or by a lower bound."""
     units: int
+    """Rack units used in a full rack."""
     limited_by: str
+    """What limits the number of nodes in a rack: ``units``, ``power``, ``weight``, ``declared``, ``reference`` (the
+    vendor's design) or ``product``; several are joined by ``and``."""
     kind: str = "compute"
-    """compute, network, storage."""
+    """Contents of the racks: ``compute``, ``network`` (switches and service machines) or ``storage``."""
     weight_kg: float | None = None
-    """Weight of the contents of a full rack; null if that of a part is unknown."""
+    """Weight of the contents of a full rack in kg; null if that of a part is unknown."""
     limit_kw: float | None = None
+    """Power limit of a rack in kW; null without one."""
     headroom_kw: float | None = None
-    """Null without a limit, or if the power of a part is unknown."""
+    """Power limit less the power of a full rack in kW; null without a limit, or if the power of a part is unknown."""
     liquid_kw: float = 0
-    """Heat of a full rack in the liquid."""
+    """Heat of a full rack that water removes, in kW."""
     circuits: int = 0
+    """Power circuits of a rack; 0 if they are not declared."""
     circuit_kw: float | None = None
-    """Continuous power of each circuit."""
+    """Continuous power of each circuit in kW; null if it is unknown."""
     pdu: str = ""
+    """Power distribution unit (PDU) of the catalog; empty if none is specified."""
     power_shelves: int = 0
+    """Power shelves of a rack."""
 
 
 class FacilityDocument(_DocumentPart):
@@ -58,27 +68,45 @@ class FacilityDocument(_DocumentPart):
     racks: int
     """Racks with nodes."""
     network_racks: int
+    """Racks with switches and service machines."""
     rack_groups: list[RackDocument]
+    """Groups of equal racks."""
     it_kw: float
+    """Maximum power of all machines and switches in kW."""
     nodes_kw: float
+    """Power of all nodes in kW."""
     switches_kw: float
+    """Power of all switches in kW."""
     budget_kw: float | None
+    """Power budget of the hall in kW; null without one."""
     headroom_kw: float | None
+    """Power budget less IT power in kW; null without a budget, or if the power of an item is unknown."""
     densest_rack_kw: float
+    """Power of the fullest rack in kW."""
     cooling: str
+    """Cooling method of the hall: ``air``, ``rear-door``, ``direct-liquid`` or ``immersion``."""
     energy_mwh_year: float
-    """IT energy at full power."""
+    """IT energy of a year at full power in MWh."""
     cost_usd_year: float | None
+    """Cost of the electricity of a year at full power in USD, with the PUE where it is known; null if the price is
+    unknown."""
     carbon_t_year: float | None
+    """Emissions of the electricity of a year at full power in tCO2e, with the PUE where it is known; null if the carbon
+    intensity is unknown."""
     unknown_power: list[str]
-    """Items counted as 0 or by a lower bound, because their power has no source."""
+    """Items whose power has no source: counted as 0, or by a lower bound."""
     storage_racks: int = 0
+    """Racks with storage servers."""
     servers_kw: float = 0
-    """Power of storage servers and service machines."""
+    """Power of storage servers and service machines in kW."""
     densest_row_kw: float | None = None
+    """Power of the row with the highest power in kW; null if the rows are unknown."""
     power: PowerDocument | None = None
+    """Power distribution; null if none is declared."""
     heat: CoolingDocument | None = None
+    """Heat and cooling; null if no cooling is declared."""
     energy: EnergyDocument | None = None
+    """Energy sources; null if none are declared."""
 
 
 def build_facility_document(plan: Plan) -> FacilityDocument | None:

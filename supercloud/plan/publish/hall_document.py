@@ -27,74 +27,102 @@ class PowerDocument(_DocumentPart):
     """Power distribution of the hall."""
 
     redundancy: str
+    """Redundancy scheme of the feeds, such as ``N``, ``N+1`` or ``2N``."""
     feeds: int
+    """Number of feeds."""
     feed_kw: float
-    """Load of each feed in normal operation."""
+    """Load of each feed in normal operation in kW."""
     feed_after_loss_kw: float | None
-    """Load of each remaining feed after the loss of one; null if the scheme does not allow a loss."""
+    """Load of each remaining feed after the loss of one in kW; null if the scheme does not allow a loss."""
     feed_capacity_kw: float | None
+    """Capacity of each feed in kW; null if it is not declared."""
     distribution_loss_kw: float
+    """Losses of the power distribution in kW; 0 if its efficiency is unknown."""
     ups_loss_kw: float
+    """Losses of the uninterruptible power supplies in kW."""
     meter_kw: float
-    """Power that IT draws from the building, with losses, without cooling."""
+    """Power that IT draws from the building in kW, with losses, without cooling."""
     load_swing_kw: float | None
+    """Load that can be switched on or off at once, in kW; null if it is unknown."""
 
 
 class CoolingDocument(_DocumentPart):
     """Heat and how it is removed."""
 
     liquid_kw: float
-    """Heat by cold plates or immersion."""
+    """Heat that cold plates or immersion remove, in kW."""
     door_kw: float
-    """Heat by rear doors."""
+    """Heat that rear doors remove, in kW."""
     air_kw: float
+    """Heat to the air of the room in kW."""
     assumed_machines: list[str]
     """Machines whose liquid-cooled share is unknown: all of their heat is counted as liquid, an upper bound."""
     airflow_cfm: float | None
-    """Airflow through the nodes; null if that of any machine is unknown."""
+    """Airflow through the nodes in CFM; null if that of any machine is unknown."""
     flow_l_min: float | None
-    """Flow of the loop through the racks."""
+    """Flow of the loop through the racks in L/min; null without a loop, or if its temperature rise is unknown."""
     supply_c: float | None
+    """Supply temperature of the loop in °C; null without a loop, or if it is not declared."""
     return_c: float | None
+    """Return temperature of the loop in °C; null if supply or rise is unknown."""
     building_supply_c: float | None
-    """Supply temperature less the approach of the distribution units."""
+    """Supply temperature of the building in °C: that of the racks less the approach of the distribution units; null if
+    one of them is unknown."""
     cdu: str | None
+    """Coolant distribution unit (CDU) of the catalog; null if none is specified."""
     cdus: int
-    """Spares included."""
+    """Number of CDUs, spares included."""
     zones: int
+    """Number of zones with their own CDUs."""
     outdoor_limit_c: float | None
-    """Maximum outdoor temperature (dry or wet bulb, as the heat rejection uses) without a chiller."""
+    """Maximum outdoor temperature without a chiller in °C (dry or wet bulb, as the heat rejection uses); null if it is
+    unknown."""
     free_cooling_hours: int | None
+    """Hours of the weather file without a chiller; null without such a file."""
     weather_hours: int | None
+    """Hours in the weather file; null without one."""
     pue: float | None
+    """Power usage effectiveness (PUE), a lower bound if ``pue_missing`` is not empty; null if it is unknown."""
     pue_basis: str
-    """declared, computed, at least (a part is unknown and counted as 0), unknown."""
+    """Origin of the PUE: ``declared``, ``computed``, ``at least`` (a part is unknown and counted as 0) or ``unknown``.
+    """
     pue_missing: list[str]
     """Missing parts of a PUE that is a lower bound."""
     wue_l_per_kwh: float | None
+    """Water usage effectiveness in liters per kWh of IT energy; null if it is unknown."""
     cue_kg_per_kwh: float | None
+    """Carbon usage effectiveness in kgCO2e per kWh of IT energy; null if it is unknown."""
 
 
 class SourceDocument(_DocumentPart):
     """A source of electricity."""
 
     name: str
+    """Name of the source."""
     kind: str
+    """``grid``, ``contract`` or ``on-site``."""
     share: float
+    """Share of the annual energy, 0 to 1."""
     average_kw: float
+    """Average power in kW with the site at full load all year."""
     limit_kw: float | None
+    """Maximum average power in kW; null without a limit."""
     carbon_g_per_kwh: float | None
+    """Carbon intensity in gCO2e/kWh; null if it is unknown."""
 
 
 class EnergyDocument(_DocumentPart):
     """Sources, carbon intensity and price of the electricity."""
 
     sources: list[SourceDocument]
+    """Sources, with their shares of the annual energy."""
     carbon_g_per_kwh: float | None
-    """Carbon intensity of the mix."""
+    """Carbon intensity of the mix in gCO2e/kWh; null if that of a source is unknown."""
     price_usd_per_kwh: float | None
+    """Price of the mix in USD per kWh; null if that of a source is unknown."""
     carbon_by_hour_g_per_kwh: list[float]
-    """Hourly averages over the day for the grid; empty without an hourly file."""
+    """Carbon intensity of the grid in gCO2e/kWh for each hour of the day, as an average over the year; empty without an
+    hourly file."""
 
 
 def to_kw(power: Power | None) -> float | None:

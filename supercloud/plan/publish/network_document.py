@@ -21,10 +21,14 @@ class _DocumentPart(BaseModel):
 
 
 class SubnetDocument(_DocumentPart):
+    """A subnet of the on-prem networks."""
+
     name: str
+    """Name of the subnet."""
     role: str
-    """service, in-band, storage, bmc, switch, loopback, rail."""
+    """Use of its addresses: ``service``, ``in-band``, ``storage``, ``bmc``, ``switch``, ``loopback`` or ``rail``."""
     cidr: str
+    """Address range."""
     gateway: str | None
     """Null if the subnet has no gateway, or one per link."""
     used_addresses: int
@@ -32,18 +36,26 @@ class SubnetDocument(_DocumentPart):
 
 
 class RunDocument(_DocumentPart):
+    """Hosts with consecutive addresses."""
+
     name: str
-    """Pool of the nodes, or group of the servers or machines; ``pdu``."""
+    """Pool of the nodes, or group of the servers or machines; ``pdu`` for power distribution units."""
     hosts: str
+    """Folded list of host names."""
     addresses: str
-    """In the order of the hosts."""
+    """Addresses in the order of the hosts, folded."""
 
 
 class LoopbackDocument(_DocumentPart):
+    """Loopback addresses of switches."""
+
     addresses: str
+    """Addresses in the order of the switches, folded."""
 
 
 class SwitchRunDocument(_DocumentPart):
+    """Switches of one tier of a fabric."""
+
     name: str
     """``<fabric>/<tier>``."""
     hosts: str
@@ -53,13 +65,17 @@ class SwitchRunDocument(_DocumentPart):
     addresses: str
     """Addresses of the management ports. With n planes, those of plane p are every n-th address from the p-th."""
     loopbacks: LoopbackDocument | None
+    """Loopback addresses; null if the fabric is not routed."""
     asn_first: int | None
-    """AS number of the first; null if the fabric is not routed."""
+    """AS number of the first switch; null if the fabric is not routed."""
     asn_step: int | None
-    """Step from one to the next: planes alternate."""
+    """Step from the AS number of one switch to that of the next, as planes alternate; null if the fabric is not routed.
+    """
 
 
 class RailRunDocument(_DocumentPart):
+    """Ports of nodes in one subnet."""
+
     name: str
     """Name of the subnet."""
     addresses: str | None
@@ -70,15 +86,21 @@ class RailRunDocument(_DocumentPart):
 
 
 class PoolLinksDocument(_DocumentPart):
+    """Ports of the nodes of a pool on one fabric."""
+
     name: str
     """``<fabric>/<pool>``."""
     rails: list[RailRunDocument]
+    """Ports by subnet."""
 
 
 class ServerLinksDocument(_DocumentPart):
+    """Ports of storage servers or service machines on one fabric."""
+
     name: str
     """``<fabric>/<group of storage servers, or service>``."""
     hosts: str
+    """Folded list of host names."""
     ports: int
     """Ports of one machine."""
     cidrs: list[str]
@@ -92,13 +114,19 @@ class ServerLinksDocument(_DocumentPart):
 
 
 class MachinesDocument(_DocumentPart):
+    """Service machines of one purpose."""
+
     name: str
+    """Name of the group."""
     hosts: str
+    """Folded list of host names."""
     addresses: str | None
     """On the in-band network, in the order of the hosts; null if they are not connected to it."""
 
 
 class UnderlayDocument(_DocumentPart):
+    """Addresses and AS numbers of a routed fabric."""
+
     name: str
     """Name of the fabric."""
     cidr: str
@@ -106,9 +134,12 @@ class UnderlayDocument(_DocumentPart):
     addresses_per_leaf: int
     """Number of addresses of the prefix of one leaf: two for each port."""
     asn_range: str
+    """First and last AS number of the fabric."""
 
 
 class KubernetesRangesDocument(_DocumentPart):
+    """Address ranges of an on-prem Kubernetes cluster."""
+
     pods: str | None
     """Pod address block; null if no block of the size is free."""
     services: str | None
@@ -121,12 +152,17 @@ class NetworksDocument(_DocumentPart):
     """All names and addresses, except those of the nodes themselves."""
 
     subnets: list[SubnetDocument]
+    """Subnets in use."""
     bmcs: list[RunDocument]
+    """Management controllers (BMCs) and power distribution units with their addresses."""
     switches: list[SwitchRunDocument]
+    """Switches with their addresses and AS numbers."""
     underlays: list[UnderlayDocument]
+    """Routed fabrics."""
     nodes: list[PoolLinksDocument] = []
     """Ports of the pools' nodes on fabrics whose ports have addresses."""
     servers: list[ServerLinksDocument]
+    """Ports of storage servers and service machines on fabrics whose ports have addresses."""
     machines: list[MachinesDocument] = []
     """Service machines: management servers, subnet managers."""
     kubernetes: KubernetesRangesDocument | None = None
