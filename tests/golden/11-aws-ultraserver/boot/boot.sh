@@ -49,7 +49,7 @@ system)     steps=(identity names restart) ;;
 esac
 case $ROLE in   # of a running machine: users' jobs go on
 compute)    apply=(settings bundle mounts) ;;
-controller) apply=(settings bundle database mounts accounts control reconfigure accounts) ;;
+controller) apply=(settings bundle database mounts accounts control reconfigure scaler accounts) ;;
 database)   apply=(settings bundle database) ;;
 login)      apply=(settings bundle sackd mounts) ;;
 *)          apply=() ;;

@@ -34,7 +34,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=b40ccc53da9f1ae2a01f08eec6e09f33f2dd53109b6485de19049f4b31e8fb68
+DIGEST=e5ac4a273ed98e930a6394e9a07817629039e0aa8fed04ed15652796c51af43f
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
