@@ -336,6 +336,7 @@ def test_the_log_has_every_step(lab: CloudLab) -> None:
         "identity",
         "names",
         "slurm_user",
+        "settings",
         "state",
         "release",
         "auth",
@@ -348,6 +349,7 @@ def test_the_log_has_every_step(lab: CloudLab) -> None:
         "scaler",
         "accounts",
         "restart",
+        "update",
     ]
     said = lab.run("cat /var/log/supercloud/boot.log").stdout
     ends = [line.split()[1] for line in said.splitlines() if line.endswith(": finished")]
