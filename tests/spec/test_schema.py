@@ -35,13 +35,13 @@ def test_committed_schemas_are_current(name: str, write_generated: bool) -> None
 def test_every_field_of_a_schema_is_described(name: str) -> None:
     schema = ALL[name]()
     parts = {"": schema, **schema.get("$defs", {})}
-    fields = {f"{part}.{key}": value for part, content in parts.items() for key, value in _list_fields(content)}
+    fields = {
+        f"{part}.{key}": value
+        for part, content in parts.items()
+        for key, value in content.get("properties", {}).items()
+    }
     assert len(fields) > 30
     assert not [place for place, value in fields.items() if not value.get("description")]
-
-
-def _list_fields(content: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    return list(content.get("properties", {}).items())
 
 
 @pytest.mark.parametrize(
