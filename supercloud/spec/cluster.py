@@ -15,6 +15,7 @@ from .scheduler import Scheduler
 from .site import Site
 from .storage import Storage
 from .tenant import Tenant
+from .user import User
 
 __all__ = ["PASSED_IDENTIFIER", "SubnetRanges", "ClusterSpec", "ExistingSubnet", "Network", "Suppression"]
 
@@ -123,6 +124,12 @@ class ClusterSpec(Model):
     tenants: Annotated[tuple[Tenant, ...], Field(max_length=4096)] = ()
     """Groups of users with shares, priorities and limits; empty means that all users are equal. Example: ``[{name:
     research, share: 3}, {name: product, share: 1}]``."""
+    users: Annotated[tuple[User, ...], Field(max_length=65536)] = ()
+    """Clouds under Slurm only: persons with an account on the cluster's machines; empty means that only administrators
+    of the cloud account can log in. Example: ``[{name: ada, uid: 20001}]``."""
+    users_file: Text | None = None
+    """Clouds under Slurm only: a YAML file ``{users: […]}`` with further users, relative to the spec; empty means
+    none. Example: ``users.yaml``."""
     suppress: tuple[Suppression, ...] = ()
     """Findings of checks to suppress, each with a reason; empty means that all findings are reported. Example:
     ``[{check: power-headroom, reason: the hall is extended in June}]``."""
@@ -138,7 +145,7 @@ class ClusterSpec(Model):
 
     @model_validator(mode="after")
     def _check_unique_names(self) -> ClusterSpec:
-        for kind in ("pools", "fabrics", "storage", "tenants"):
+        for kind in ("pools", "fabrics", "storage", "tenants", "users"):
             for twice in find_duplicates(getattr(self, kind)):
                 raise DuplicateNameError(f"{kind}: duplicate name {twice!r}; names must be unique")
         for twice in find_shared_prefixes(self.pools):

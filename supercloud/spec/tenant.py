@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from ..primitives.quantity import Duration, Money
 from .base import Flag, Model, Name, Natural
+from .user import UserName
 
 __all__ = ["Budget", "TenantLimits", "Priority", "Tenant"]
 
 Priority = Literal["low", "normal", "high"]
-UserName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_.-]*\$?$", max_length=32)]
 
 
 class TenantLimits(Model):

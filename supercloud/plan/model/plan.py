@@ -22,6 +22,7 @@ from ...spec.pool import Slicing
 from ...spec.scheduler import Partition, Scheduler
 from ...spec.site import SiteKind
 from ...spec.tenant import Priority, TenantLimits
+from ...spec.user import User
 from .cloud import CloudPlan
 from .fabric import FabricPlan, Service, SwitchTier
 from .kubernetes import KubernetesPlan
@@ -260,6 +261,8 @@ class Plan:
     """On-prem: storage servers."""
     cloud: CloudPlan | None = None
     """The cloud part of the plan; None on-prem."""
+    users: tuple[User, ...] = ()
+    """Persons with an account on the machines of a cloud cluster under Slurm."""
     findings: tuple[Finding, ...] = ()
     suppressed: tuple[SuppressedFinding, ...] = ()
     folder: Path = field(default=Path(), compare=False, repr=False)

@@ -12,7 +12,14 @@ from ...plan.model.plan import Plan
 from ...primitives.bundle import Bundle, File
 from ...primitives.templates import Quoted, render_template
 from .environment import build_environments
-from .tables import render_key_recipient_lines, render_metadata_lines, render_mount_lines, render_scaler_settings
+from .tables import (
+    render_key_lines,
+    render_key_recipient_lines,
+    render_metadata_lines,
+    render_mount_lines,
+    render_scaler_settings,
+    render_user_lines,
+)
 
 __all__ = ["render_boot_bundle", "render", "render_settings", "render_sums"]
 
@@ -75,7 +82,7 @@ def render_boot_bundle(plan: Plan, provider_functions: str) -> Bundle:
 
 
 def render_settings(plan: Plan) -> Bundle:
-    """Render the tables of a cluster: groups of the scaler, recipients of the key, file systems.
+    """Render the tables of a cluster: groups of the scaler, recipients of the key, file systems, users.
 
     They are not part of the boot bundle, whose digest is in the user data: a change of a group would replace machines.
     """
@@ -84,6 +91,8 @@ def render_settings(plan: Plan) -> Bundle:
         "scale.json": render_scaler_settings(plan, head),
         "members.txt": "\n".join([head, *render_key_recipient_lines(plan)]) + "\n",
         "mounts.txt": "\n".join([head, *render_mount_lines(plan)]) + "\n",
+        "users.txt": "\n".join([head, *render_user_lines(plan)]) + "\n",
+        "keys.txt": "\n".join([head, *render_key_lines(plan)]) + "\n",
     }
     return Bundle({**files, "SHA256SUMS": render_sums(files)})
 

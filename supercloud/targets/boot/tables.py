@@ -10,10 +10,12 @@ from ...plan.model.cloud import CloudPlan, MountRule
 from ...plan.model.plan import Plan, StoragePlan
 
 __all__ = [
+    "render_key_lines",
     "render_key_recipient_lines",
     "render_metadata_lines",
     "render_mount_lines",
     "render_scaler_settings",
+    "render_user_lines",
     "require_mount_rule",
     "list_mounted_storage",
 ]
@@ -74,6 +76,20 @@ def render_mount_lines(plan: Plan) -> Iterator[str]:
     for storage in list_mounted_storage(plan):
         rule = require_mount_rule(plan.cloud, storage.name)
         yield f"{storage.name} {storage.kind} {storage.mount} {rule.type} {rule.port or '-'} {rule.options}"
+
+
+def render_user_lines(plan: Plan) -> Iterator[str]:
+    """Yield one row per user with an account."""
+    yield "# name, number of user and group, login shell, administrator or user"
+    for user in plan.users:
+        yield f"{user.name} {user.uid} {user.shell} {'administrator' if user.administrator else 'user'}"
+
+
+def render_key_lines(plan: Plan) -> Iterator[str]:
+    """Yield one row per public key of a user."""
+    yield "# name, public key"
+    for user in plan.users:
+        yield from (f"{user.name} {key}" for key in user.keys)
 
 
 def require_mount_rule(cloud: CloudPlan, name: str) -> MountRule:

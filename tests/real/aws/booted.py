@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
+from typing import Any
 
 MACHINE = """\
 name: m6i.large
@@ -29,7 +31,8 @@ scheduler:
 network: {{cidr: {cidr}}}
 pools:
   - {{name: cpu, machine: m6i.large, nodes: 2, initial: 0, capacity: [{{kind: on-demand}}]}}
-tenants: [{{name: llm, users: [ada]}}]
+tenants: [{{name: llm, users: [ada, eve]}}]
+users: {users}
 """
 
 
@@ -37,3 +40,26 @@ def write_catalog(project: Path) -> None:
     """Add the machine type to the catalog of a project."""
     (project / "catalog" / "machines").mkdir(parents=True)
     (project / "catalog" / "machines" / "m6i.large.yaml").write_text(MACHINE)
+
+
+class Person:
+    """A user with a key: ``declared`` is the user in a spec, :meth:`run` logs in by SSH."""
+
+    def __init__(self, name: str, uid: int, folder: Path):
+        self.name, self.uid, self.key = name, uid, folder / f"key-{name}"
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", self.key]
+        subprocess.run(command, check=True)
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """The user as a spec declares it."""
+        return {"name": self.name, "uid": self.uid, "keys": [self.key.with_suffix(".pub").read_text().strip()]}
+
+    def run(self, address: str, command: str, code: int | None = 0) -> str:
+        """The output of a command on a machine; ``code`` is the expected exit code (255: the login is refused)."""
+        options = ["BatchMode=yes", "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "ConnectTimeout=20"]
+        options += ["IdentitiesOnly=yes", "LogLevel=ERROR"]
+        words = ["ssh", "-i", str(self.key), *(f"-o{option}" for option in options), f"{self.name}@{address}", command]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+        assert code in (None, done.returncode), f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return done.stdout

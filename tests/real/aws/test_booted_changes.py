@@ -22,7 +22,7 @@ def find_urn(engine: Engine, name: str, kind: str) -> str:
 
 
 def test_a_cluster_survives_losses_and_changes(region: EmulatedRegion, start: Start) -> None:
-    spec = SPEC.format(cidr=region.cidr)
+    spec = SPEC.format(cidr=region.cidr, users=[])
     engine = start(spec, write_catalog)
     engine.up()
     controller = region.wait_for_machine("ctl1")
