@@ -39,19 +39,19 @@ set -E
 run() { step=$1; log started; "step_$1"; log finished; }
 
 case $ROLE in
-compute)    steps=(identity names slurm_user settings release auth bundle sackd mounts users devices ssh join place restart update) ;;
-controller) steps=(identity names slurm_user settings state release auth keys bundle database mounts accounts control scaler accounts restart update) ;;
+compute)    steps=(identity names slurm_user settings image_keys release auth bundle sackd mounts logins users devices ssh join place restart update) ;;
+controller) steps=(identity names slurm_user settings image_keys state release auth keys bundle database mounts logins accounts control scaler accounts restart update) ;;
 database)   steps=(identity names slurm_user settings state release auth bundle database restart update) ;;
-login)      steps=(identity names slurm_user settings release auth bundle sackd mounts users restart update) ;;
+login)      steps=(identity names slurm_user settings image_keys release auth bundle sackd mounts logins users restart update) ;;
 storage)    steps=(identity names restart install) ;;   # the program runs again if it failed or restarted the machine
 system)     steps=(identity names restart) ;;
 *)          die "unknown role '$ROLE'" ;;
 esac
 case $ROLE in   # of a running machine: users' jobs go on
-compute)    apply=(settings bundle mounts) ;;
-controller) apply=(settings bundle database mounts accounts control reconfigure scaler accounts) ;;
+compute)    apply=(settings bundle mounts logins) ;;
+controller) apply=(settings bundle database mounts logins accounts control reconfigure scaler accounts) ;;
 database)   apply=(settings bundle database) ;;
-login)      apply=(settings bundle sackd mounts) ;;
+login)      apply=(settings bundle sackd mounts logins) ;;
 *)          apply=() ;;
 esac
 

@@ -352,6 +352,101 @@ step_ssh() { # users can log in only to nodes where one of their jobs runs; with
     [ "$before" = "$(cat "$conf" 2>/dev/null || true)" ] || systemctl try-reload-or-restart ssh sshd 2>/dev/null || true
 }
 
+keys_folder=/etc/ssh/authorized_keys.d   # outside of homes, which may be in a file system that is not mounted yet
+
+step_image_keys() { # the keys of the image's users, which a file system at /home would hide
+    local file user conf=$root/etc/ssh/sshd_config.d/01-supercloud-keys.conf before
+    mkdir -p "$root$keys_folder" "$(dirname "$conf")"
+    if ! mountpoint -q "$root/home"; then
+        for file in "$root"/home/*/.ssh/authorized_keys; do
+            [ -s "$file" ] || continue
+            user=${file#"$root/home/"} user=${user%%/*}
+            ! is_declared "$user" || continue
+            install -m 644 "$file" "$root$keys_folder/$user"
+        done
+    fi
+    before=$(cat "$conf" 2>/dev/null || true)
+    echo "AuthorizedKeysFile .ssh/authorized_keys $keys_folder/%u" >"$conf"
+    [ "$before" = "$(cat "$conf")" ] || systemctl try-reload-or-restart ssh sshd 2>/dev/null || true
+}
+
+is_declared() { grep -q "^$1 " "$root/opt/supercloud/settings/users.txt"; } # NAME
+
+step_logins() { # accounts of persons: the same number on every machine, keys, homes
+    local settings=$root/opt/supercloud/settings known=$root/var/lib/supercloud/users name number shell rights
+    local administrators=()
+    mkdir -p "$root/var/lib/supercloud" "$root$keys_folder" "$root/home"
+    touch "$known"
+    while read -r name number shell rights; do
+        [[ $name != \#* ]] || continue
+        make_account "$name" "$number" "$shell" || continue
+        grep -qx "$name" "$known" || echo "$name" >>"$known"
+        sed -n "s/^$name //p" "$settings/keys.txt" >"$root$keys_folder/$name.fresh"
+        mv -f "$root$keys_folder/$name.fresh" "$root$keys_folder/$name"
+        chmod 644 "$root$keys_folder/$name"
+        make_home "$name"
+        [ "$rights" != administrator ] || administrators+=("$name")
+    done <"$settings/users.txt"
+    while read -r name; do
+        ! is_declared "$name" || continue
+        log "$name is no longer declared: the account is locked, its files stay"
+        usermod -L -e 1 "$name" || die "the account $name cannot be locked"
+        rm -f "$root$keys_folder/$name"
+    done < <(cat "$known")
+    grant_rights "${administrators[@]}"
+}
+
+make_account() { # NAME NUMBER SHELL: returns 1 if name or number is that of another account, which is not changed
+    local name=$1 number=$2 shell=$3 entry owner
+    entry=$(getent passwd "$name" || true)
+    if [ -n "$entry" ] && [ "$(cut -d: -f3 <<<"$entry")" != "$number" ]; then
+        log "WARNING: $name has the number $(cut -d: -f3 <<<"$entry") on this machine, not $number: the account is not changed"
+        return 1
+    fi
+    owner=$(getent passwd "$number" | cut -d: -f1 || true)
+    if [ -n "$owner" ] && [ "$owner" != "$name" ]; then
+        log "WARNING: the number $number of $name belongs to $owner on this machine: no account is created"
+        return 1
+    fi
+    if [ -z "$entry" ]; then
+        getent group "$name" >/dev/null || groupadd -g "$number" "$name" || die "the group $name cannot be created"
+        useradd -M -u "$number" -g "$name" -d "/home/$name" -s "$shell" "$name" || die "the account $name cannot be created"
+        entry=$name:x:$number:$number::/home/$name:$shell
+        log "the account $name has been created"
+    fi
+    # an asterisk: no password, but not locked either, which sshd without PAM would refuse
+    usermod -p '*' -e '' -s "$shell" "$name" || die "the account $name cannot be changed"
+}
+
+make_home() { # NAME: on a shared file system another machine may have made it, or be the only one that may
+    local name=$1 home=$root/home/$1 said
+    [ ! -d "$home" ] || return 0
+    if ! said=$(mkdir -m 700 "$home" 2>&1); then
+        [ -d "$home" ] || log "WARNING: the home of $name cannot be made here: $said"
+        return 0
+    fi
+    [ ! -d "$root/etc/skel" ] || cp -rT "$root/etc/skel" "$home"
+    if said=$(chown -R "$name:" "$home" 2>&1); then log "the home of $name has been made"; return 0; fi
+    rm -rf "$home"
+    log "WARNING: the home of $name cannot be made here: $said"
+}
+
+grant_rights() { # NAME...: who may become root; these groups may use sudo in Debian and Red Hat
+    local name group rule=$root/etc/sudoers.d/supercloud-administrators former
+    getent group sudo >/dev/null && group=sudo || group=wheel
+    former=$(sed -n 's/^\([a-z_][a-z0-9_-]*\) .*/\1/p' "$rule" 2>/dev/null || true)
+    for name in $former; do
+        [[ " $* " == *" $name "* ]] || gpasswd -d "$name" "$group" >/dev/null || die "$name cannot be removed from $group"
+    done
+    if [ $# -eq 0 ]; then rm -f "$rule"; return; fi
+    command -v visudo >/dev/null || { log "WARNING: this image has no sudo: nobody becomes root by it"; return; }
+    mkdir -p "$(dirname "$rule")"
+    for name in "$@"; do usermod -aG "$group" "$name" || die "$name cannot be added to $group"; done
+    (umask 337 && printf '%s ALL=(ALL:ALL) NOPASSWD: ALL\n' "$@" >"$rule.fresh")
+    visudo -cqf "$rule.fresh" || die "sudo rejects $rule.fresh"
+    mv -f "$rule.fresh" "$rule"
+}
+
 asked() { SLURM_CONF=$root/opt/supercloud/slurm/slurm.conf scontrol "$@"; }
 
 own_name() { # the node that has this instance's address, according to the controller

@@ -34,7 +34,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=e5ac4a273ed98e930a6394e9a07817629039e0aa8fed04ed15652796c51af43f
+DIGEST=61f4d5cb6aa1a37ec756e3e237d84407f709875a7db0d1e5f36e6a709b096901
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
