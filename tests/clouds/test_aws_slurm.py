@@ -44,7 +44,7 @@ def test_start_scripts_are_small_and_complete(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "changed"),
+    "changes, changed",
     [
         ({"users": [{"name": "ada", "uid": 20001}]}, {"settings"}),
         ({"tenants": [{"name": "llm", "users": ["ada"]}, {"name": "new"}]}, {"slurm"}),

@@ -44,7 +44,7 @@ def test_a_clean_spec_has_no_findings() -> None:
     plan = build_plan(
         pools=[build_pool(capacity=[RESERVED, {"kind": "on-demand"}])], scheduler=build_slurm(login={"count": 1})
     )
-    assert [item.check for item in plan.findings] == ["slurm-cloud-image"]  # not known on this machine
+    assert [item.check for item in plan.findings] == ["slurm-cloud-image", "user-account"]
 
 
 def test_all_findings_are_reported_together() -> None:
@@ -75,7 +75,8 @@ def test_a_finding_is_suppressed_with_a_reason() -> None:
     plan = build_plan(
         pools=[build_pool(placement="none")], suppress=[{"check": "cloud-placement-missing", "reason": "two racks"}]
     )
-    assert [item.check for item in plan.findings] == ["slurm-cloud-image"] and len(plan.suppressed) == 1
+    assert [item.check for item in plan.findings] == ["slurm-cloud-image", "user-account"]
+    assert len(plan.suppressed) == 1
 
 
 def test_an_unknown_region_suggests_the_nearest() -> None:
@@ -133,11 +134,21 @@ def test_supported_features_of_managed_services_have_no_findings() -> None:
 @pytest.mark.slow
 def test_weka_servers_can_have_a_source_of_their_software() -> None:
     plan = build_plan(
-        storage=[WEKA | {"options": {"install": "https://example.com/weka.sh", "install-token": "weka/get"}}]
+        storage=[
+            WEKA
+            | {
+                "options": {
+                    "install": "https://example.com/weka.sh",
+                    "install-sha256": "0" * 64,
+                    "install-token": "weka/get",
+                }
+            }
+        ]
     )
     assert plan.errors == () and plan.cloud is not None
     install = plan.cloud.get_storage("scratch").install
     assert install is not None and (install.source, install.token) == ("https://example.com/weka.sh", "weka/get")
+    assert install.digest == "0" * 64
     secret = "arn:aws:secretsmanager:us-east-1:123456789012:secret:weka/get-AbCd12"
     for options in (
         {"install": "s3://my.bucket-1/a+b/weka.sh", "install-token": secret},

@@ -172,6 +172,8 @@ class CloudInstall:
     token: str | None = None
     """Name or identifier of a secret that is passed to the program; the user keeps it in the provider's secret
     store."""
+    digest: str | None = None
+    """SHA-256 of the program, without which it is not run; None: not verified."""
 
 
 @dataclass(frozen=True)

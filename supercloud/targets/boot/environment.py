@@ -98,6 +98,7 @@ def _build_storage_server_variables(cloud: CloudPlan, host: CloudHost) -> dict[s
     }
     if install is not None:
         found |= {"INSTALL_SOURCE": install.source, "INSTALL_TOKEN": install.token or ""}
+        found |= {"INSTALL_SHA256": install.digest or ""}
     return found
 
 

@@ -199,6 +199,20 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         )
         for source in ("s3://*/x", "s3://bucket/*", "s3://bucket/a?c", "s3://bucket/${aws:username}", "s3://b?cket/x")
     ),
+    (
+        "cloud-storage-install",
+        "error",
+        "storage[0].options.install-sha256",
+        "https://example.com/weka.sh would be run as root",
+        {"storage": [WEKA | {"options": {"install": "https://example.com/weka.sh"}}]},
+    ),
+    (
+        "cloud-storage-install",
+        "error",
+        "storage[0].options.install-sha256",
+        "'abc' is not a SHA-256 digest",
+        {"storage": [WEKA | {"options": {"install": "s3://bucket/weka.sh", "install-sha256": "abc"}}]},
+    ),
     *(
         (
             "cloud-storage-install",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import replace
 from functools import cache
@@ -20,8 +21,6 @@ from supercloud.targets import render
 
 TOKEN = "t0k&en*/'x"
 S3 = (("install", "s3://software/weka/install.sh"), ("install-token", "weka-token"))
-HTTPS = (("install", "https://example.com/in'st.sh"),)
-
 PROGRAM = """#!/bin/bash
 echo "ran $#" >>"$SAID"
 env | grep ^SUPERCLOUD_ | sort >"$CLOUD/environment"
@@ -29,6 +28,12 @@ tr '\\0' ' ' </proc/$$/cmdline >"$CLOUD/arguments"
 echo "unpacking with $SUPERCLOUD_TOKEN!"
 printf 'no newline'
 """
+
+
+HTTPS = (
+    ("install", "https://example.com/in'st.sh"),
+    ("install-sha256", hashlib.sha256(PROGRAM.encode()).hexdigest()),
+)
 
 
 @cache
@@ -191,8 +196,13 @@ def test_a_source_at_a_url_needs_no_token(tmp_path: Path) -> None:
     assert "--fail" in called and "--proto =https" in called and called.endswith(" https://example.com/in'st.sh")
     assert "SUPERCLOUD_TOKEN" not in (machine.cloud / "environment").read_text()
     assert "unpacking with !" in read_boot_log(machine)
-    machine.fake("curl", "echo 'curl: (22) The requested URL returned error: 403' >&2; exit 22")
+    machine.fake("curl", """while [ "$1" != --output ]; do shift; done; echo 'echo changed' >"$2\"""")
     (machine.root / "etc/supercloud/installed").unlink()
+    changed = machine.run(machine.root / "opt/supercloud/start.sh")
+    assert (
+        changed.returncode == 1 and f"not the declared {dict(HTTPS)['install-sha256']}: it is not run" in changed.stdout
+    )
+    machine.fake("curl", "echo 'curl: (22) The requested URL returned error: 403' >&2; exit 22")
     refused = machine.run(machine.root / "opt/supercloud/start.sh")
     assert refused.returncode == 1
     assert "FAILED install: https://example.com/in'st.sh cannot be fetched: curl: (22)" in refused.stdout

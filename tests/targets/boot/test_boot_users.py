@@ -28,7 +28,7 @@ class Login(BootMachine):
         self.fake(
             "getent",
             f"[ $1 = passwd ] || {{ [ $2 = sudo ]; exit; }}\n"
-            f'awk -F: -v key="$2" \'$1 == key || $3 == key {{ print; found = 1 }} END {{ exit !found }}\' '
+            f"awk -F: -v key=\"$2\" '$1 == key || $3 == key {{ print; found = 1 }} END {{ exit !found }}' "
             f'"{self.passwd}"',
         )
         self.fake("useradd", f'echo "${{@: -1}}:x:$3:$3::/home/${{@: -1}}:/bin/sh" >>"{self.passwd}"')

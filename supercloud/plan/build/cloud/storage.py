@@ -215,8 +215,10 @@ def _build_install(service: StorageService, options: Mapping[str, str | int | bo
     rule = service.install
     if rule is None or rule.source not in options:
         return None
-    token = options.get(rule.token)
-    return CloudInstall(str(options[rule.source]), None if token is None else str(token))
+    token, digest = options.get(rule.token), options.get(rule.digest)
+    return CloudInstall(
+        str(options[rule.source]), None if token is None else str(token), None if digest is None else str(digest)
+    )
 
 
 def _select_per_tib(deployment: Deployment, capacity: Size | None, requested: Rate | None) -> Rate:

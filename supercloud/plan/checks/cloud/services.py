@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ....catalog import Catalog, Provider
+from ....catalog.storage_service import SoftwareSource
 from ....errors import Finding
+from ....spec.base import OptionValue
 from ...build.kubernetes.labels import build_taints
 from ...model.plan import Plan
 from .facts import iter_cloud_facts, iter_pools
@@ -170,6 +172,7 @@ def cloud_storage_install(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"{source} is not reachable from an isolated network",
                 f"put it into a bucket: {provider.identifier_forms.get('object', 'its location')}",
             )
+        yield from _check_digest(rule, item.options, path)
         token = item.options.get(rule.token)
         if token is not None and not _is_identifier(provider, "secret", str(token)):
             yield Finding(
@@ -179,6 +182,28 @@ def cloud_storage_install(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"{str(token)!r} is not a valid secret of {provider.name}",
                 f"set {provider.identifier_forms.get('secret', 'its identifier')}",
             )
+
+
+def _check_digest(rule: SoftwareSource, options: Mapping[str, OptionValue], path: str) -> Iterator[Finding]:
+    """A program from the internet whose content is not fixed, or a digest that is none."""
+    digest, source = options.get(rule.digest), str(options.get(rule.source, ""))
+    place = f"{path}.options.{rule.digest}"
+    if digest is None and source.startswith("https://"):
+        yield Finding(
+            "cloud-storage-install",
+            "error",
+            place,
+            f"{source} would be run as root, whatever its content is at that time",
+            f"set the output of: curl -sSfL {source} | sha256sum",
+        )
+    elif digest is not None and not re.fullmatch(r"[0-9a-f]{64}", str(digest)):
+        yield Finding(
+            "cloud-storage-install",
+            "error",
+            place,
+            f"{str(digest)!r} is not a SHA-256 digest",
+            "set the 64 hexadecimal digits that sha256sum prints",
+        )
 
 
 def _is_identifier(provider: Provider, kind: str, text: str) -> bool:

@@ -34,7 +34,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=61f4d5cb6aa1a37ec756e3e237d84407f709875a7db0d1e5f36e6a709b096901
+DIGEST=cd7686047e335c0fb2f5c627148c46718573b89623ff18e885bd250a379fac11
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
