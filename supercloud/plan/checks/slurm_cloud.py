@@ -48,27 +48,34 @@ def slurm_cloud_topology(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def slurm_cloud_image(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Images published by the provider: whether they contain the scheduler is unknown before a machine starts."""
+    """Images published by the provider whose package archive does not contain the release, or is unknown."""
     for _, release in iter_slurm(plan):
         if plan.cloud is None or plan.spec.site.kind == "onprem":
             continue
-        bare = sorted(set(plan.cloud.images) - set(plan.spec.site.images))
-        is_isolated = plan.cloud.network.is_isolated
-        if bare:
-            yield Finding(
-                "slurm-cloud-image",
-                "warning" if is_isolated else "note",
-                "site.images",
-                f"{', '.join(bare)}: the provider's images are not known to contain Slurm {release.name}"
-                + (
-                    ", its database or the command line of the cloud, and an isolated network has no source for them"
-                    if is_isolated
-                    else ""
-                )
-                + "; a machine without it does not start its daemon and reports it in its log",
-                "set images that contain it in site.images, or put its packages into the bucket of the cluster as "
-                "packages/packages.tar.gz",
+        known, is_isolated = plan.cloud.image_slurm_releases, plan.cloud.network.is_isolated
+        published = sorted(set(plan.cloud.images) - set(plan.spec.site.images))
+        other = [key for key in published if is_isolated or known.get(key) != release.name]
+        if not other:
+            continue
+        archive = sorted({known[key] for key in other if key in known})
+        if is_isolated:
+            problem = (
+                f"{', '.join(other)}: the images of the provider are not known to contain Slurm {release.name}, "
+                "its database or the command line of the cloud, and an isolated network has no source for them"
             )
+        elif archive:
+            problem = f"{', '.join(other)}: their package archive has Slurm {' or '.join(archive)}, not {release.name}"
+        else:
+            problem = f"{', '.join(other)}: the provider's images are not known to contain Slurm {release.name}"
+        way = f"set scheduler.version to {archive[0]}, or " if len(archive) == 1 and not is_isolated else ""
+        yield Finding(
+            "slurm-cloud-image",
+            "warning" if is_isolated or archive else "note",
+            "site.images",
+            f"{problem}; a machine without it does not start its daemon and reports it in its log",
+            f"{way}set images that contain it in site.images, or put its packages into the bucket of the cluster as "
+            "packages/packages.tar.gz",
+        )
 
 
 def slurm_cloud_minimum(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

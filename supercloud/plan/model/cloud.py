@@ -277,6 +277,8 @@ class CloudPlan:
     """Regions that share accounts and the prefix of identifiers; empty where the provider has no partitions."""
     principals: Mapping[str, str] = field(default_factory=dict)
     """Service principals that have another name in this partition."""
+    image_slurm_releases: Mapping[str, str] = field(default_factory=dict)
+    """Image key -> release of Slurm in the package archive of its operating system; published images only."""
     root_devices: Mapping[str, str] = field(default_factory=dict)
     """Image key -> device of its root disk; a custom image has that of the image it replaces."""
     addons: tuple[Addon, ...] = ()

@@ -76,9 +76,11 @@ def test_releases_without_topology_of_joining_nodes_are_reported() -> None:
     )
 
 
-def test_images_with_an_unknown_scheduler_are_reported() -> None:
+def test_images_whose_archive_has_another_release_are_reported() -> None:
     (found,) = _list_findings(_build_aws_plan(), "slurm-cloud-image")
-    assert found[:2] == ("note", "site.images") and "slurm-nvidia-x86" in found[2] and "Slurm 25.11" in found[2]
+    assert found[:2] == ("warning", "site.images") and "slurm-nvidia-x86" in found[2]
+    assert "their package archive has Slurm 23.11, not 25.11" in found[2]
+    assert not _list_findings(_build_aws_plan(version="23.11"), "slurm-cloud-image")
     images = dict.fromkeys(_build_aws_plan().cloud.images, "ami-0123456789abcdef0")  # type: ignore[union-attr]
     site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"], "images": images}
     assert not _list_findings(_build_plan_at(site), "slurm-cloud-image")

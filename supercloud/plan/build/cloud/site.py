@@ -72,6 +72,7 @@ def build_cloud_plan(
         partition=partition.name if partition else "",
         principals=partition.principals if partition else {},
         root_devices=_select_root_devices(inputs, groups, hosts),
+        image_slurm_releases=_find_slurm_releases(inputs, groups, hosts),
         addons=_select_addons(inputs, products),
         object_scheme=inputs.provider.object_scheme,
         metadata_addresses=catalog.get(MetadataService, inputs.provider.name).addresses,
@@ -128,6 +129,16 @@ def _select_root_devices(
     known = {image.key: image.root for image in inputs.provider.images}
     found = {key: known.get(key, usual) for key in _list_used_images(groups, hosts)}
     return {key: root for key, root in found.items() if root}
+
+
+def _find_slurm_releases(
+    inputs: CloudInputs, groups: tuple[NodeGroup, ...], hosts: tuple[CloudHost, ...]
+) -> dict[str, str]:
+    """Slurm releases that the package archives of the published images in use contain."""
+    site, used = inputs.spec.site, _list_used_images(groups, hosts)
+    own = site.images if site.kind != "onprem" else {}
+    known = {image.key: image.slurm for image in inputs.provider.images if image.slurm}
+    return {key: known[key] for key in used if key in known and key not in own}
 
 
 def _select_addons(inputs: CloudInputs, products: tuple[CloudStorage, ...]) -> tuple[Addon, ...]:
