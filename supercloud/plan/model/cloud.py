@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ...catalog import Machine
+from ...catalog.local_disks import LocalDisks
 from ...catalog.metadata_service import MetadataAddress
+from ...catalog.mount_client import MountClient
 from ...catalog.provider import Addon, ChangeImpact
 from ...catalog.storage_service import MountRule
 from ...primitives.names import NameRule
@@ -281,6 +283,10 @@ class CloudPlan:
     """Add-ons that the provider manages in its Kubernetes cluster, in the order of installation."""
     metadata_addresses: tuple[MetadataAddress, ...] = ()
     """Addresses of the metadata service: Slurm hosts block access to them for all users but root."""
+    mount_clients: tuple[MountClient, ...] = ()
+    """Software that machines need to mount the file systems; those that bring their own are not among them."""
+    local_disks: LocalDisks | None = None
+    """How internal disks of instances are found; None if the catalog does not say it."""
     state_bucket: str = "state"
     """Key of the bucket with the published configuration."""
 

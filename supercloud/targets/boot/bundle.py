@@ -11,7 +11,14 @@ from ...plan.model.plan import Plan
 from ...primitives.bundle import Bundle, File
 from ...primitives.templates import Quoted, render_template
 from .environment import build_environments
-from .tables import render_key_recipient_lines, render_metadata_lines, render_mount_lines, render_scaler_settings
+from .tables import (
+    render_client_lines,
+    render_disk_lines,
+    render_key_recipient_lines,
+    render_metadata_lines,
+    render_mount_lines,
+    render_scaler_settings,
+)
 
 __all__ = ["render_boot_bundle", "render"]
 
@@ -58,6 +65,8 @@ def render_boot_bundle(plan: Plan, provider_functions: str) -> Bundle:
     files |= {f"scaler/{path.name}": path.read_text(encoding="utf-8") for path in sorted(_SCALER.glob("*.py"))}
     files["scale.json"] = render_scaler_settings(plan, head)
     files["members.txt"] = "\n".join([head, *render_key_recipient_lines(plan)]) + "\n"
+    files["clients.txt"] = "\n".join([head, *render_client_lines(plan)]) + "\n"
+    files["disks.txt"] = "\n".join([head, *render_disk_lines(plan)]) + "\n"
     files["mounts.txt"] = "\n".join([head, *render_mount_lines(plan)]) + "\n"
     sums = "".join(f"{_compute_digest(text)}  {path}\n" for path, text in Bundle(files).items())
     files["SHA256SUMS"] = sums

@@ -51,6 +51,7 @@ def _build_common_variables(plan: Plan, role: str) -> dict[str, str]:
         "STATE_LABEL": "",
         "TOPOLOGY": "",
         "STORAGE": "",
+        "LOCAL_MOUNT": "",
     }
 
 
@@ -63,6 +64,7 @@ def _render_group_environment(plan: Plan, group: NodeGroup) -> Iterator[str]:
             "POOL": group.pool,
             "STORAGE": _format_mount_sources(plan),
             "TOPOLOGY": _select_topology(plan),
+            "LOCAL_MOUNT": group.local_disk_mount or "",
         }
     )
 

@@ -200,6 +200,7 @@ class BootMachine:
             "chown",
             "hostnamectl",
             "mount",
+            "mount.nfs",
             "useradd",
             "modprobe",
             "groupadd",

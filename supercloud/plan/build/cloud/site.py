@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ....catalog import Catalog
+from ....catalog.local_disks import LocalDisks
 from ....catalog.metadata_service import MetadataService
+from ....catalog.mount_client import MountClient
 from ....catalog.provider import Addon, MachineImage
 from ....spec import ClusterSpec
 from ....spec.site import CloudSite
@@ -75,6 +77,8 @@ def build_cloud_plan(
         addons=_select_addons(inputs, products),
         object_scheme=inputs.provider.object_scheme,
         metadata_addresses=catalog.get(MetadataService, inputs.provider.name).addresses,
+        mount_clients=_select_mount_clients(catalog, products),
+        local_disks=_find_local_disks(catalog, inputs.provider.name),
     )
 
 
@@ -128,6 +132,16 @@ def _select_root_devices(
     known = {image.key: image.root for image in inputs.provider.images}
     found = {key: known.get(key, usual) for key in _list_used_images(groups, hosts)}
     return {key: root for key, root in found.items() if root}
+
+
+def _select_mount_clients(catalog: Catalog, products: tuple[CloudStorage, ...]) -> tuple[MountClient, ...]:
+    """Clients of the types of file systems that machines mount."""
+    types = {item.mount_rule.type for item in products if item.mount and item.mount_rule}
+    return tuple(client for client in catalog.iter_entries(MountClient) if types & {*client.types})
+
+
+def _find_local_disks(catalog: Catalog, provider: str) -> LocalDisks | None:
+    return catalog.get(LocalDisks, provider) if provider in catalog.list_names("local-disks") else None
 
 
 def _select_addons(inputs: CloudInputs, products: tuple[CloudStorage, ...]) -> tuple[Addon, ...]:

@@ -6,7 +6,8 @@
 #
 # Reads /etc/supercloud/env (role, group, names of secrets) and the provider's functions in /opt/supercloud/cloud.sh. Each
 # step logs its name to /var/log/supercloud/boot.log; a failed step ends the run with "FAILED <step>: <reason>" and a nonzero
-# status. The run is idempotent. BOOT_ROOT: alternative root of files, for tests.
+# status. A file system that cannot be mounted is reported with FAILED too, but does not end the run: a timer tries it again, and
+# a node takes no jobs before. The run is idempotent. BOOT_ROOT: alternative root of files, for tests.
 set -euo pipefail
 umask 022
 PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -25,7 +26,8 @@ source "$here/steps.sh"
 # shellcheck source=/dev/null
 source "$here/install.sh"
 
-log() { echo "$(date -u +%FT%TZ) $step: $*"; }
+report() { echo "$(date -u +%FT%TZ) $*"; }
+log() { [ -n "${BOOT_REPEATED:-}" ] || report "$step: $*"; }   # a timer repeats steps: only changes are logged
 die() { died=yes; echo "$(date -u +%FT%TZ) FAILED $step: $*" >&2; exit 1; }
 trap 'die "line $LINENO: $BASH_COMMAND exited with $?"' ERR
 died='' secret_folder=''
@@ -39,7 +41,7 @@ set -E
 run() { step=$1; log started; "step_$1"; log finished; }
 
 case $ROLE in
-compute)    steps=(identity names slurm_user release auth bundle sackd mounts users devices ssh join place restart) ;;
+compute)    steps=(identity names slurm_user release auth bundle sackd disks mounts users devices ssh join place restart) ;;
 controller) steps=(identity names slurm_user state release auth keys bundle database mounts accounts control scaler accounts restart) ;;
 database)   steps=(identity names slurm_user state release auth bundle database restart) ;;
 login)      steps=(identity names slurm_user release auth bundle sackd mounts users restart) ;;
@@ -52,4 +54,5 @@ log "role $ROLE of $CLUSTER${GROUP:+, group $GROUP}"
 [ $# -eq 0 ] || steps=("$@")
 for name in "${steps[@]}"; do run "$name"; done
 step=end
-log "this machine is ready"
+left=$(missing_places)
+log "this machine is ready${left:+, but $left}"

@@ -34,7 +34,8 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=bab115c53fe338fe94ac55f4c50f108c2a610635837ab7ad9cdb295a4c1253da
+LOCAL_MOUNT=''
+DIGEST=a6aa8c2e32e8d751868318818f5f00f3bef8561080acb1c76c02542d384fa058
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
