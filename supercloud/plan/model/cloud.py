@@ -15,7 +15,7 @@ from ...catalog.local_disks import LocalDisks
 from ...catalog.metadata_service import MetadataAddress
 from ...catalog.mount_client import MountClient
 from ...catalog.provider import Addon, ChangeImpact
-from ...catalog.storage_service import MountRule
+from ...catalog.storage_service import FabricClient, MountRule
 from ...primitives.names import NameRule
 from ...primitives.quantity import Money, Rate, Size
 from ...spec.pool import Capacity
@@ -201,6 +201,8 @@ class CloudStorage:
     """Ports that its servers listen on: ``tcp:988``, ``udp:1018-1023``."""
     mount_rule: MountRule | None = None
     """How clients mount it; None for an object store."""
+    fabric_client: FabricClient | None = None
+    """Set up of clients that reach it over a fabric; None if they reach it over the network only."""
     install: CloudInstall | None = None
     """``servers``: source of their software; None if the spec does not specify it."""
 

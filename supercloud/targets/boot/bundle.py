@@ -14,6 +14,7 @@ from .environment import build_environments
 from .tables import (
     render_client_lines,
     render_disk_lines,
+    render_fabric_lines,
     render_key_recipient_lines,
     render_metadata_lines,
     render_mount_lines,
@@ -67,6 +68,7 @@ def render_boot_bundle(plan: Plan, provider_functions: str) -> Bundle:
     files["members.txt"] = "\n".join([head, *render_key_recipient_lines(plan)]) + "\n"
     files["clients.txt"] = "\n".join([head, *render_client_lines(plan)]) + "\n"
     files["disks.txt"] = "\n".join([head, *render_disk_lines(plan)]) + "\n"
+    files["fabrics.txt"] = "\n".join([head, *render_fabric_lines(plan)]) + "\n"
     files["mounts.txt"] = "\n".join([head, *render_mount_lines(plan)]) + "\n"
     sums = "".join(f"{_compute_digest(text)}  {path}\n" for path, text in Bundle(files).items())
     files["SHA256SUMS"] = sums

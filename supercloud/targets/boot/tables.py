@@ -12,6 +12,7 @@ from ...plan.model.plan import Plan, StoragePlan
 __all__ = [
     "render_client_lines",
     "render_disk_lines",
+    "render_fabric_lines",
     "render_key_recipient_lines",
     "render_metadata_lines",
     "render_mount_lines",
@@ -95,6 +96,21 @@ def render_client_lines(plan: Plan) -> Iterator[str]:
                 *((source.url, source.suite, source.component, source.key) if source else "----"),
             )
             yield " ".join(row)
+
+
+def render_fabric_lines(plan: Plan) -> Iterator[str]:
+    """Yield one row per file system and pool whose nodes reach it over a fabric."""
+    assert plan.cloud is not None
+    yield "# storage, pool, driver and network of the adapters, number of adapters, peer credits"
+    for storage in list_mounted_storage(plan):
+        client = plan.cloud.get_storage(storage.name).fabric_client
+        for pool in plan.pools if client else ():
+            instance, kinds = pool.machine.instance, {item.kind for item in pool.machine.adapters}
+            if not client or not instance or "efa" not in kinds or not pool.fabrics:
+                continue
+            if not {instance.family, instance.system} & {*client.without}:
+                count = client.adapters.get(pool.machine.name, client.several if instance.cards > 1 else 1)
+                yield f"{storage.name} {pool.name} efa {count} {client.credits}"
 
 
 def render_disk_lines(plan: Plan) -> Iterator[str]:

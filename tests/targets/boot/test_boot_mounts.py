@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from boot_machines import BootMachine, build_plan
+
+from supercloud.catalog.storage_service import FabricClient
+from supercloud.plan.resolve import resolve
+from supercloud.spec import ClusterSpec
+from supercloud.targets import render
 
 UBUNTU = 'ID=ubuntu\nVERSION_ID="22.04"\n'
 APT = '[[ $* != "install "* ]] || touch "$CLOUD/installed"'
@@ -133,3 +139,86 @@ def test_only_a_node_that_was_drained_for_its_mounts_is_resumed(
     done = compute.steps("disks", "mounts")
     assert done.returncode == 0, done.stdout + done.stderr
     assert ("update NodeName=train-0003 State=RESUME" in compute.calls("scontrol")) == resumed
+
+
+def start_fabric_node(folder: Path, adapters: int) -> BootMachine:
+    plan = build_plan()
+    assert plan.cloud is not None
+    client = FabricClient(adapters={"p5.48xlarge": 8}, several=2, credits=32)
+    storage = tuple(replace(one, fabric_client=client) if one.name == "scratch" else one for one in plan.cloud.storage)
+    pools = tuple(replace(pool, fabrics=("compute",)) for pool in plan.pools)
+    machine = BootMachine(folder, "train-spot", replace(plan, pools=pools, cloud=replace(plan.cloud, storage=storage)))
+    drivers = machine.root / "drivers"
+    for name in ("efa", "mlx5_core"):
+        (drivers / name).mkdir(parents=True)
+    devices = {f"rdmap{number:02}": "efa" for number in range(adapters)} | {"mlx5_0": "mlx5_core"}
+    for name, driver in devices.items():
+        device = machine.root / "sys/class/infiniband" / name / "device"
+        device.mkdir(parents=True)
+        (device / "driver").symlink_to(drivers / driver)
+    machine.fake("ip", 'echo "default via 10.0.0.1 dev enp71s0 proto dhcp src 10.0.0.9 metric 512"')
+    machine.fake("lnetctl", '[[ $* != "net show"* ]] || cat "$CLOUD/nets" 2>/dev/null')
+    return machine
+
+
+def test_lustre_is_mounted_over_the_fabric(tmp_path: Path) -> None:
+    """Adapters are spread over the network cards; LNet is set up before Lustre is loaded, and once."""
+    machine = start_fabric_node(tmp_path, 32)
+    done = machine.steps("mounts")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    added = [line for line in machine.calls("lnetctl") if line.startswith("net add")]
+    assert added == [
+        "net add --net tcp --if enp71s0",
+        *(f"net add --net efa --if rdmap{number:02} --peer-credits 32" for number in range(0, 32, 4)),
+    ]
+    asked = [line for line in machine.asked if line.startswith(("modprobe ", "lnetctl set", "lnetctl udsp", "mount -t lustre"))]
+    assert [line.partition(" -o")[0] for line in asked] == [
+        "modprobe --dry-run lustre",
+        "modprobe lnet",
+        "modprobe kefalnd ipif_name=enp71s0",
+        "modprobe ksocklnd",
+        "lnetctl set discovery 1",
+        "lnetctl udsp add --src efa --priority 0",
+        "modprobe lustre",
+        "mount -t lustre",
+    ]
+    (machine.cloud / "nets").write_text("- nid: 1.2.3.4@efa\n")
+    assert machine.steps("mounts").returncode == 0
+    assert [line for line in machine.calls("lnetctl") if line.startswith("net add")] == added
+
+
+@pytest.mark.parametrize(
+    "adapters, spoil, why",
+    [(0, "", "this machine has no efa adapter"), (1, "modprobe", "modprobe kefalnd ipif_name=enp71s0: no such module")],
+)
+def test_lustre_without_the_fabric_is_mounted_over_tcp_and_reported(
+    tmp_path: Path, adapters: int, spoil: str, why: str
+) -> None:
+    machine = start_fabric_node(tmp_path, adapters)
+    if spoil:
+        machine.fake(spoil, '[ "$1" != kefalnd ] || { echo no such module; exit 1; }')
+    done = machine.steps("mounts")
+    assert done.returncode == 0
+    assert f"FAILED mounts: /fsx: not over the fabric, but over tcp: {why}" in done.stderr
+    assert machine.calls("mount")[0].startswith("-t lustre ") and read_places(machine) == "/fsx\n/home\n"
+
+
+def test_the_table_of_fabrics_follows_the_plan() -> None:
+    """Only file systems with the option, only pools with the fabric, and only machines that can use it."""
+    declared = {
+        "name": "trainer",
+        "site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"]},
+        "scheduler": {"kind": "slurm", "version": "25.11"},
+        "fabrics": [{"name": "compute", "kind": "efa"}],
+        "pools": [
+            {"name": "train", "machine": "p5.48xlarge", "nodes": 2, "fabrics": ["compute"]},
+            {"name": "plain", "machine": "p5.48xlarge", "nodes": 2},
+        ],
+        "storage": [
+            {"name": "scratch", "kind": "lustre", "capacity": "38400 GiB", "mount": "/fsx", "options": {"efa": True}},
+            {"name": "old", "kind": "lustre", "capacity": "38400 GiB", "mount": "/old", "options": {"efa": False}},
+        ],
+    }
+    found = resolve(ClusterSpec.model_validate(declared))
+    assert not found.errors, found.errors
+    assert render(found, "boot")["fabrics.txt"].splitlines()[2:] == ["scratch train efa 8 32"]

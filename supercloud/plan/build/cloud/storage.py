@@ -158,6 +158,7 @@ def _build_product(
         linked_store=storage.import_from,
         ports=(*(f"tcp:{port}" for port in service.tcp_ports), *(f"udp:{port}" for port in service.udp_ports)),
         mount_rule=service.mount,
+        fabric_client=rule.client if (rule := service.fabric) and options.get(rule.option) is True else None,
         install=_build_install(service, options),
     )
 
