@@ -99,10 +99,12 @@ class MountRule(CatalogModel):
 
 
 class SoftwareSource(CatalogModel):
-    """Source of software that only its vendor provides: two options of the spec."""
+    """Source of software that only its vendor provides: three options of the spec."""
 
     source: Text
     """Option with the program that installs it: an ``https://`` address or an ``s3://bucket/key``."""
+    digest: Text
+    """Option with the SHA-256 digest of this program, without which machines do not run it."""
     token: Text
     """Option with the name of a secret that is passed to this program; it is stored in the provider's secret store."""
     what: Text

@@ -174,6 +174,8 @@ class CloudInstall:
     token: str | None = None
     """Name or identifier of a secret that is passed to the program; the user keeps it in the provider's secret
     store."""
+    digest: str | None = None
+    """SHA-256 of the program, which is not run if it has another one; None: any program at the source is run."""
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,11 @@ def _build_storage_server_variables(cloud: CloudPlan, host: CloudHost) -> dict[s
         "SERVERS": str(host.count),
     }
     if install is not None:
-        found |= {"INSTALL_SOURCE": install.source, "INSTALL_TOKEN": install.token or ""}
+        found |= {
+            "INSTALL_SOURCE": install.source,
+            "INSTALL_SHA256": install.digest or "",
+            "INSTALL_TOKEN": install.token or "",
+        }
     return found
 
 

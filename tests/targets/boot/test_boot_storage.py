@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import replace
 from functools import cache
@@ -20,7 +21,7 @@ from supercloud.targets import render
 
 TOKEN = "t0k&en*/'x"
 S3 = (("install", "s3://software/weka/install.sh"), ("install-token", "weka-token"))
-HTTPS = (("install", "https://example.com/in'st.sh"),)
+HTTPS_SOURCE = ("install", "https://example.com/in'st.sh")
 
 PROGRAM = """#!/bin/bash
 echo "ran $#" >>"$SAID"
@@ -69,6 +70,9 @@ def start_server(folder: Path, plan: Plan) -> BootMachine:
 @pytest.fixture
 def server(tmp_path: Path) -> BootMachine:
     return start_server(tmp_path, build_weka_plan())
+
+
+HTTPS = (HTTPS_SOURCE, ("install-sha256", hashlib.sha256(PROGRAM.encode()).hexdigest()))
 
 
 def read_boot_log(machine: BootMachine) -> str:
@@ -197,6 +201,19 @@ def test_a_source_at_a_url_needs_no_token(tmp_path: Path) -> None:
     assert refused.returncode == 1
     assert "FAILED install: https://example.com/in'st.sh cannot be fetched: curl: (22)" in refused.stdout
     assert refused.stdout.count("trying again") == 1
+
+
+@pytest.mark.parametrize("source", [HTTPS_SOURCE, S3[0]])
+def test_a_program_with_another_digest_is_not_run(tmp_path: Path, source: tuple[str, str]) -> None:
+    machine = start_server(tmp_path, build_weka_plan((source, ("install-sha256", "0" * 64))))
+    machine.fake("curl", f"""while [ "$1" != --output ]; do shift; done; cat >"$2" <<'END'\n{PROGRAM}END""")
+    done = machine.begin()
+    assert done.returncode == 1 and not machine.calls("ran")
+    digest = hashlib.sha256(PROGRAM.encode()).hexdigest()
+    why = f"FAILED install: {source[1]} was not run: its SHA-256 digest is {digest}, in the spec it is {'0' * 64}"
+    assert why in read_boot_log(machine)
+    assert not (machine.root / "opt/supercloud/install").exists()
+    assert not (machine.root / "etc/supercloud/installed").exists()
 
 
 @pytest.mark.slow
