@@ -6,7 +6,6 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from ..spec.base import Text
 from .fact import CatalogEntry, CatalogModel
 
 __all__ = ["ClientPackages", "MountClient", "PackageRepository"]

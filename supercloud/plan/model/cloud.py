@@ -282,7 +282,9 @@ class CloudPlan:
     principals: Mapping[str, str] = field(default_factory=dict)
     """Service principals that have another name in this partition."""
     root_devices: Mapping[str, str] = field(default_factory=dict)
-    """Image key -> device of its root disk; a custom image has that of the image it replaces."""
+    """Image key -> device of its root disk; a custom image without a declared one has that of the image it replaces."""
+    image_users: Mapping[str, str] = field(default_factory=dict)
+    """Image key -> administrator that a custom image creates, if declared."""
     addons: tuple[Addon, ...] = ()
     """Add-ons that the provider manages in its Kubernetes cluster, in the order of installation."""
     metadata_addresses: tuple[MetadataAddress, ...] = ()

@@ -82,7 +82,7 @@ def render_mount_lines(plan: Plan) -> Iterator[str]:
 def render_client_lines(plan: Plan) -> Iterator[str]:
     """Yield one row per distribution and kind of file system that clients mount: software that the boot installs."""
     assert plan.cloud is not None
-    yield "# types, program, module, distribution, version, packages, repository (url suite component), its key (-: none)"
+    yield "# types, program, module, distribution, version, packages, repository (URL suite component) and key"
     for client in plan.cloud.mount_clients:
         for item in client.distributions:
             source = item.repository
@@ -109,14 +109,14 @@ def render_fabric_lines(plan: Plan) -> Iterator[str]:
             if not client or not instance or "efa" not in kinds or not pool.fabrics:
                 continue
             if not {instance.family, instance.system} & {*client.without}:
-                count = client.adapters.get(pool.machine.name, client.several if instance.cards > 1 else 1)
+                count = client.adapters.get(pool.machine.name, client.several if (instance.cards or 1) > 1 else 1)
                 yield f"{storage.name} {pool.name} efa {count} {client.credits}"
 
 
 def render_disk_lines(plan: Plan) -> Iterator[str]:
     """Yield how internal disks are found, and the number of them in each pool whose nodes mount them."""
     assert plan.cloud is not None
-    yield "# model, links: the beginning of what internal disks have; prepared: unit of the image that mounts them, place;"
+    yield "# model, links: beginning of what internal disks have; prepared: unit of the image that mounts them, place;"
     yield "# count: pool, disks of a node (-: unknown)"
     disks = plan.cloud.local_disks
     if disks is not None:

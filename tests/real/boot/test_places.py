@@ -1,7 +1,7 @@
-"""Places of jobs on a booted machine: clients from the archive, a timer that mounts later, internal disks of loop devices.
+"""Places of jobs on a booted machine: a client from the archive, a timer that mounts later, a loop device as disk.
 
-The kernel of test machines may have neither NFS nor md. A helper of mount stands in for a network file system: it fails until
-its server is there. Arrays of several disks are tested with commands that are scripts (tests/targets/boot).
+The kernel of test machines may have neither NFS nor md. A helper of mount stands in for a network file system: it
+fails until its server is there. Arrays of several disks are tested with commands that are scripts (tests/targets/boot).
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def install_boot(machine: Machine, plan: Plan) -> None:
     environment = text.split("<<'ENV'\n")[1].split("\nENV\n")[0].replace("@{source_scratch}", "server:/scratch")
     with tempfile.TemporaryDirectory() as folder:
         bundle.write(Path(folder) / "boot")
-        machine.run("rm -rf /opt/supercloud/boot /etc/supercloud/places-*; mkdir -p /etc/supercloud /var/log/supercloud")
+        machine.run(
+            "rm -rf /opt/supercloud/boot /etc/supercloud/places-*; mkdir -p /etc/supercloud /var/log/supercloud"
+        )
         machine.copy_in(Path(folder) / "boot", "/opt/supercloud/")
     machine.run("cat >/etc/supercloud/env", input=environment + "\n")
     machine.run("touch /opt/supercloud/cloud.sh")
@@ -107,7 +109,9 @@ def test_a_timer_mounts_what_was_not_there_at_boot(machine: Machine) -> None:
     install_boot(machine, build_plan())
     machine.run("rm -f /etc/supercloud/node; umount /scratch || true")
     said = run_steps(machine, "disks", "mounts")
-    assert "FAILED mounts: /scratch: server:/scratch cannot be mounted: mount.labfs: no route to server:/scratch" in said
+    assert (
+        "FAILED mounts: /scratch: server:/scratch cannot be mounted: mount.labfs: no route to server:/scratch" in said
+    )
     # also after a restart of the machine
     assert machine.run("systemctl is-enabled supercloud-mounts.timer").stdout == "enabled\n"
     machine.wait("systemctl show -P ExecMainStartTimestampMonotonic supercloud-mounts | grep -v '^0$'")
@@ -144,7 +148,7 @@ def test_an_internal_disk_is_formatted_once(machine: Machine, loop: str) -> None
         ("mkfs.ext4 -q -F -L data {}", "ext4 data"),
         ("apt-get install -yq fdisk && echo label:gpt | sfdisk -q {}", "gpt"),
         ("mkfs.xfs -q -f -L data {}", "xfs data"),
-        ("mkswap -q -f {} || mkswap {}", "swap"),
+        ("mkswap {}", "swap"),
     ],
 )
 def test_a_disk_of_others_is_never_formatted(machine: Machine, loop: str, make: str, found: str) -> None:
@@ -152,7 +156,9 @@ def test_a_disk_of_others_is_never_formatted(machine: Machine, loop: str, make: 
     machine.run(f"umount /local || true; wipefs -qa {loop}; {make.format(loop)}")
     before = machine.run(f"sha256sum {loop}").stdout
     said = run_steps(machine, "disks")
-    assert f"FAILED disks: /local: {loop} is neither blank nor was formatted here, and is left as it is: {found}" in said
+    assert (
+        f"FAILED disks: /local: {loop} is neither blank nor was formatted here, and is left as it is: {found}" in said
+    )
     assert machine.run(f"sha256sum {loop}").stdout == before
     assert machine.run("mountpoint -q /local", check=False).returncode
 

@@ -1,4 +1,4 @@
-"""A file system that cannot be mounted: the controller starts, nodes are drained with the reason, and no job runs on them.
+"""A file system that cannot be mounted: the controller starts, nodes are drained with the reason and run no jobs.
 
 The kernel of the lab has no NFS: a helper of mount stands in for a client, which fails until its server is there.
 """

@@ -63,9 +63,7 @@ def test_internal_disks_that_a_machine_does_not_have_are_reported() -> None:
         "scheduler": {"kind": "slurm", "version": "25.11"},
         "pools": [{"name": "cpu", "machine": "m6i.2xlarge", "nodes": 2, "local": "/local"}],
     }
-    ((level, path, problem),) = _list_findings(
-        resolve(ClusterSpec.model_validate(declared)), "slurm-cloud-local-disks"
-    )
+    ((level, path, problem),) = _list_findings(resolve(ClusterSpec.model_validate(declared)), "slurm-cloud-local-disks")
     assert (level, path) == ("error", "pools[0].local")
     assert "m6i.2xlarge is not known to have internal disks" in problem
 

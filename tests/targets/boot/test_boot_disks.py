@@ -109,7 +109,8 @@ def test_an_array_with_a_replaced_disk_is_made_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "contents", ["ext4 data\n", "gpt \n", "LVM2_member \n", "gpt \nPMBR \n", "xfs data\n", "linux_raid_member other:md0\n"]
+    "contents",
+    ["ext4 data\n", "gpt \n", "LVM2_member \n", "gpt \nPMBR \n", "xfs data\n", "linux_raid_member other:md0\n"],
 )
 def test_a_disk_with_contents_of_others_is_left_as_it_is(tmp_path: Path, contents: str) -> None:
     machine = start_node(tmp_path, DISKS)
@@ -117,7 +118,7 @@ def test_a_disk_with_contents_of_others_is_left_as_it_is(tmp_path: Path, content
     done = machine.steps("disks", "mounts")
     assert done.returncode == 0
     said = f"{machine.root}/dev/nvme2n1 is neither blank nor was formatted here, and is left as it is: "
-    assert f"FAILED disks: /local: {said}{contents.split()[0]}" in done.stderr
+    assert f"FAILED disks: /local: {said}{contents.split(maxsplit=1)[0]}" in done.stderr
     assert not machine.calls("mkfs.xfs") and not machine.calls("mdadm")
     assert not [line for line in machine.calls("wipefs") if "--all" in line]
     assert read_places(machine).startswith(f"/local {said}")
@@ -145,7 +146,7 @@ def test_disks_that_the_image_has_mounted_are_used(tmp_path: Path) -> None:
     prepared = AWS.model_validate({**AWS.model_dump(), "prepared": {"unit": "own-nvme.service", "place": "/opt/nvme"}})
     machine = start_node(tmp_path, DISKS, prepared)
     machine.fake("systemctl")
-    machine.fake("mountpoint", '[[ ${!#} == */opt/nvme ]]')
+    machine.fake("mountpoint", "[[ ${!#} == */opt/nvme ]]")
     assert machine.steps("disks").returncode == 0
     assert "start own-nvme.service" in machine.calls("systemctl")
     assert machine.calls("mount") == [f"--bind {machine.root}/opt/nvme {machine.root}/local"]

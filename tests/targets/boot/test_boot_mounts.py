@@ -1,4 +1,4 @@
-"""File systems that cannot be mounted: clients are installed, no start ends, no node takes jobs, and it is tried again."""
+"""File systems that cannot be mounted: clients are installed, starts continue, nodes take no jobs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,11 @@ def test_a_client_that_is_present_is_not_installed(compute: BootMachine) -> None
     [
         (UBUNTU, "modprobe", "lustre-client-modules-{kernel} is installed, but has no client for the kernel {kernel}"),
         (UBUNTU, "apt-get", "lustre-client-modules-{kernel} cannot be installed: no network"),
-        ("ID=debian\nVERSION_ID=12\n", "modprobe", "this image has no client for lustre and debian 12 is not known to have"),
+        (
+            "ID=debian\nVERSION_ID=12\n",
+            "modprobe",
+            "this image has no client for lustre and debian 12 is not known to have",
+        ),
     ],
 )
 def test_a_client_that_cannot_be_installed_is_a_reason(tmp_path: Path, system: str, spoil: str, why: str) -> None:
@@ -171,7 +175,11 @@ def test_lustre_is_mounted_over_the_fabric(tmp_path: Path) -> None:
         "net add --net tcp --if enp71s0",
         *(f"net add --net efa --if rdmap{number:02} --peer-credits 32" for number in range(0, 32, 4)),
     ]
-    asked = [line for line in machine.asked if line.startswith(("modprobe ", "lnetctl set", "lnetctl udsp", "mount -t lustre"))]
+    asked = [
+        line
+        for line in machine.asked
+        if line.startswith(("modprobe ", "lnetctl set", "lnetctl udsp", "mount -t lustre"))
+    ]
     assert [line.partition(" -o")[0] for line in asked] == [
         "modprobe --dry-run lustre",
         "modprobe lnet",

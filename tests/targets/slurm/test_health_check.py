@@ -174,7 +174,9 @@ def test_a_node_of_a_cloud_without_its_file_systems_is_drained(node: Host) -> No
     boot.mkdir(parents=True)
     (boot / "places-mounts").write_text("/home\n/scratch/\n")
     (boot / "places-disks").write_text("/local\n")
-    (proc / "mounts").write_text("fs:/ /home nfs rw 0 0\nfs@tcp:/x /scratch lustre rw 0 0\n/dev/md0 /local xfs rw 0 0\n")
+    (proc / "mounts").write_text(
+        "fs:/ /home nfs rw 0 0\nfs@tcp:/x /scratch lustre rw 0 0\n/dev/md0 /local xfs rw 0 0\n"
+    )
     assert node.run("health-check.sh", "quick").returncode == 0
     (boot / "places-mounts").write_text("/home fs:/ cannot be mounted: no route\n/scratch\n")
     (proc / "mounts").write_text("fs:/ /homes nfs rw 0 0\n/dev/md0 /local xfs rw 0 0\n")

@@ -108,13 +108,13 @@ def cloud_managed_nodes(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         reason, site = provider.cannot.get("kubernetes:image-parameter"), plan.spec.site
         if plan.scheduler.kind != "kubernetes":
             continue
-        for key, text in site.images.items() if site.kind != "onprem" and reason else ():
-            if _is_identifier(provider, "image-parameter", text) and key in cloud.images:
+        for key, image in site.own_images.items() if site.kind != "onprem" and reason else ():
+            if _is_identifier(provider, "image-parameter", image.id) and key in cloud.images:
                 yield Finding(
                     "cloud-managed-nodes",
                     "error",
                     f"site.images.{key}",
-                    f"{text} cannot be used: {reason}",
+                    f"{image.id} cannot be used: {reason}",
                     "set the image ID",
                 )
         if not cloud.list_hosts("system") and all(build_taints(plan, pool) for pool in plan.pools):

@@ -72,7 +72,7 @@ def _find_entry_host(cluster: SlurmCluster) -> HostInstance | None:
 def _format_login_command(context: BuildContext, entry: HostInstance) -> pulumi.Output[str]:
     """Return an SSH command if the machine has a public address, else a Systems Manager session."""
     if entry.is_public:
-        return pulumi.Output.concat("ssh ", entry.address)
+        return pulumi.Output.concat("ssh ", f"{entry.user}@" if entry.user else "", entry.address)
     return pulumi.Output.concat(f"aws ssm start-session --region {context.cloud.region} --target ", entry.instance.id)
 
 

@@ -361,7 +361,12 @@ mount_storage() { # NAME KIND PLACE TYPE PORT OPTIONS; returns 1 with the reason
     mkdir -p "$root$place" 2>/dev/null || true
     if mountpoint -q "$root$place"; then log "$place is already mounted"; return; fi
     case $kind in
-    lustre | nfs) install_client "$type" || return 1 ;;
+    lustre)
+        install_client "$type" || return 1
+        configure_fabric "$name" || report "FAILED $step: $place: not over the fabric, but over tcp: $said" >&2
+        said=$(modprobe lustre 2>&1) || { said="the client of Lustre cannot be loaded: $said"; return 1; }
+        ;;
+    nfs) install_client "$type" || return 1 ;;
     weka)   # every backend serves the client's installer once its software is installed; the file system exists later
         server=${source%%[,/]*}:$port client=$root/opt/supercloud/weka-client
         # only nodes wait: without it they have nothing to do
@@ -377,7 +382,7 @@ mount_storage() { # NAME KIND PLACE TYPE PORT OPTIONS; returns 1 with the reason
 }
 
 has_client() { # PROGRAM MODULE, of which one is -
-    if [ "$1" != - ]; then command -v "$1" >/dev/null; else modprobe "$2" 2>/dev/null; fi
+    if [ "$1" != - ]; then command -v "$1" >/dev/null; else modprobe --dry-run "$2" 2>/dev/null; fi
 }
 
 install_client() { # TYPE: the software that mounts it, from the packages of clients.txt; returns 1 with the reason in $said
@@ -413,6 +418,47 @@ add_repository() { # NAME SOURCE KEY: packages of it must be signed with this ke
     again 3 curl --fail --silent --show-error --proto '=https' --output "$keys/supercloud-$1.asc" "$3" ||
         { said="the key of the repository of the client for $1 cannot be fetched: $said"; return 1; }
     echo "deb [signed-by=$keys/supercloud-$1.asc] $2" >"$list/supercloud-$1.list"
+}
+
+list_adapters() { # DRIVER: RDMA devices that it serves
+    local device
+    for device in "$root"/sys/class/infiniband/*; do
+        [ ! -e "$device/device/driver" ] || [ "$(basename "$(readlink -f "$device/device/driver")")" != "$1" ] || echo "${device##*/}"
+    done
+}
+
+configure_fabric() { # STORAGE: LNet uses adapters of the fabric first, and tcp; returns 1 with the reason in $said
+    local kind='' count credits adapters=() main number
+    read -r kind count credits < <(awk -v name="$1" -v pool="${POOL:-}" '$1 == name && $2 == pool { print $3, $4, $5 }' "$here/fabrics.txt") || true
+    [ -n "$kind" ] || return 0
+    ! lnetctl net show --net "$kind" 2>/dev/null | grep "@$kind" >/dev/null || return 0
+    mapfile -t adapters < <(list_adapters "$kind")
+    [ -n "${adapters[*]}" ] || { said="this machine has no $kind adapter"; return 1; }
+    [ "$count" -le ${#adapters[@]} ] || count=${#adapters[@]}
+    main=$(ip -4 -o route show default | awk '{ for (word = 1; word < NF; word++) if ($word == "dev") { print $(word + 1); exit } }')
+    log "LNet uses $count of ${#adapters[@]} $kind adapters, and $main"
+    run_all <<COMMANDS || return 1
+modprobe lnet
+modprobe k${kind}lnd ipif_name=$main
+modprobe ksocklnd
+lnetctl lnet configure
+COMMANDS
+    # LNet may have started with the first interface of the machine
+    lnetctl net del --net tcp >/dev/null 2>&1 || true
+    run_all <<<"lnetctl net add --net tcp --if $main" || return 1
+    # evenly spread over the network cards
+    for ((number = 0; number < count; number++)); do
+        run_all <<<"lnetctl net add --net $kind --if ${adapters[number * ${#adapters[@]} / count]} --peer-credits $credits" || return 1
+    done
+    run_all <<COMMANDS
+lnetctl set discovery 1
+lnetctl udsp add --src $kind --priority 0
+COMMANDS
+}
+
+run_all() { # commands from stdin, one a line; returns 1 with the reason in $said
+    local words
+    while read -r -a words; do said=$("${words[@]}" 2>&1 </dev/null) || { said="${words[*]}: $said"; return 1; }; done
 }
 
 # shellcheck disable=SC2034  # for the steps
@@ -602,9 +648,9 @@ step_join() { # wait for a node name, then start slurmd as a dynamic node
     # units of distributions require a slurm.conf, which a node fetches from the controller: systemd would skip them
     printf '[Unit]\nConditionPathExists=\n[Service]\nExecStart=\nExecStart=%s/slurmd.sh\n' "$here" >"$root/etc/systemd/system/slurmd.service.d/supercloud.conf"
     systemctl daemon-reload
+    drain_node "$node"   # while sackd still runs
     # both would listen on the same socket, and stopping sackd would remove its directory
     [ "$AUTH" != slurm ] || systemctl is-active -q slurmd || systemctl stop sackd
-    drain_node "$node"
     service slurmd
     attempt "${BOOT_JOIN:-120}" joined "$node" || die "slurmd runs, but $node is $(asked -o show node "$node" 2>&1 | sed -n 's/.*\(State=[^ ]*\).*/\1/p')"
 }

@@ -35,7 +35,7 @@ TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 LOCAL_MOUNT=''
-DIGEST=a6aa8c2e32e8d751868318818f5f00f3bef8561080acb1c76c02542d384fa058
+DIGEST=d990f9fffa92c62be10c341eea1625f2ea8046ac2389ccb73bcc7c7bec167974
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
