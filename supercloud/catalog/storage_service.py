@@ -13,7 +13,7 @@ from ..spec.site import CloudKind
 from ..spec.storage import StorageKind
 from .fact import CatalogEntry, CatalogModel
 
-__all__ = ["Deployment", "FabricRule", "SoftwareSource", "MountRule", "OptionRule", "StorageService"]
+__all__ = ["Deployment", "FabricClient", "FabricRule", "SoftwareSource", "MountRule", "OptionRule", "StorageService"]
 
 
 class Deployment(CatalogModel):
@@ -43,6 +43,19 @@ class Deployment(CatalogModel):
     """Whether it can be linked to an object store."""
 
 
+class FabricClient(CatalogModel):
+    """How clients are set up for access over the fabric: adapters that LNet uses besides tcp."""
+
+    adapters: dict[Text, Count]
+    """Number by machine."""
+    several: Count
+    """Number of other machines with several network cards; one with a single card uses one."""
+    credits: Count
+    """Peer credits of an adapter."""
+    without: tuple[Text, ...] = ()
+    """Families of machines, or systems of theirs, that have the fabric but cannot reach file systems over it."""
+
+
 class FabricRule(CatalogModel):
     """Conditions for access over the fabric of the machines."""
 
@@ -52,6 +65,8 @@ class FabricRule(CatalogModel):
     """Size step by throughput per TiB (``250 MB/s``)."""
     option: Text
     """The option that enables it."""
+    client: FabricClient | None = None
+    """Absent if clients need no setup."""
 
 
 class OptionRule(CatalogModel):
@@ -89,7 +104,7 @@ class SoftwareSource(CatalogModel):
     source: Text
     """Option with the program that installs it: an ``https://`` address or an ``s3://bucket/key``."""
     digest: Text
-    """Option with the SHA-256 of this program; required for an ``https://`` address, whose content may change."""
+    """Option with the SHA-256 digest of this program, without which machines do not run it."""
     token: Text
     """Option with the name of a secret that is passed to this program; it is stored in the provider's secret store."""
     what: Text

@@ -139,7 +139,7 @@ def test_weka_servers_can_have_a_source_of_their_software() -> None:
             | {
                 "options": {
                     "install": "https://example.com/weka.sh",
-                    "install-sha256": "0" * 64,
+                    "install-sha256": "0A" * 32,
                     "install-token": "weka/get",
                 }
             }
@@ -147,8 +147,11 @@ def test_weka_servers_can_have_a_source_of_their_software() -> None:
     )
     assert plan.errors == () and plan.cloud is not None
     install = plan.cloud.get_storage("scratch").install
-    assert install is not None and (install.source, install.token) == ("https://example.com/weka.sh", "weka/get")
-    assert install.digest == "0" * 64
+    assert install is not None and (install.source, install.token, install.digest) == (
+        "https://example.com/weka.sh",
+        "weka/get",
+        "0a" * 32,
+    )
     secret = "arn:aws:secretsmanager:us-east-1:123456789012:secret:weka/get-AbCd12"
     for options in (
         {"install": "s3://my.bucket-1/a+b/weka.sh", "install-token": secret},

@@ -114,18 +114,26 @@ def slurm_cloud_slices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def slurm_cloud_local_disks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Disks inside instances: nothing formats or mounts them."""
+    """Disks inside instances that the boot cannot find: nodes without them would not run jobs."""
     for _ in iter_slurm(plan):
-        for index, pool in enumerate(plan.spec.pools if plan.cloud is not None else ()):
-            if pool.local is not None:
-                yield Finding(
-                    "slurm-cloud-local-disks",
-                    "warning",
-                    f"pools[{index}].local",
-                    f"the disks inside nodes of {pool.name} are not mounted at {pool.local}: the boot script of "
-                    "Slurm's nodes ignores them",
-                    f"omit it, or mount them at {pool.local} in a custom image, and suppress this finding",
-                )
+        for pool in plan.pools if plan.cloud is not None else ():
+            path = find_pool_path(plan, pool)
+            place = next((one.local for one in plan.spec.pools if one.name == pool.name), None)
+            if place is None or plan.cloud is None:
+                continue
+            if plan.cloud.local_disks is None:
+                problem = f"how machines of {plan.cloud.provider} show their internal disks is unknown"
+            elif not any(disk.role == "scratch" for disk in pool.machine.disks):
+                problem = f"{pool.machine.name} is not known to have internal disks"
+            else:
+                continue
+            yield Finding(
+                "slurm-cloud-local-disks",
+                "error",
+                f"{path}.local",
+                f"{problem}: nodes of {pool.name} that do not find a disk for {place} run no jobs",
+                "omit it, or select a machine with internal disks",
+            )
 
 
 CHECKS = (

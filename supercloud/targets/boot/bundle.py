@@ -13,6 +13,9 @@ from ...primitives.bundle import Bundle, File
 from ...primitives.templates import Quoted, render_template
 from .environment import build_environments
 from .tables import (
+    render_client_lines,
+    render_disk_lines,
+    render_fabric_lines,
     render_key_lines,
     render_key_recipient_lines,
     render_metadata_lines,
@@ -82,7 +85,7 @@ def render_boot_bundle(plan: Plan, provider_functions: str) -> Bundle:
 
 
 def render_settings(plan: Plan) -> Bundle:
-    """Render the tables of a cluster: groups of the scaler, recipients of the key, file systems, users.
+    """Render the tables of a cluster: groups of the scaler, recipients of the key, file systems, disks, users.
 
     They are not part of the boot bundle, whose digest is in the user data: a change of a group would replace machines.
     """
@@ -91,6 +94,9 @@ def render_settings(plan: Plan) -> Bundle:
         "scale.json": render_scaler_settings(plan, head),
         "members.txt": "\n".join([head, *render_key_recipient_lines(plan)]) + "\n",
         "mounts.txt": "\n".join([head, *render_mount_lines(plan)]) + "\n",
+        "clients.txt": "\n".join([head, *render_client_lines(plan)]) + "\n",
+        "disks.txt": "\n".join([head, *render_disk_lines(plan)]) + "\n",
+        "fabrics.txt": "\n".join([head, *render_fabric_lines(plan)]) + "\n",
         "users.txt": "\n".join([head, *render_user_lines(plan)]) + "\n",
         "keys.txt": "\n".join([head, *render_key_lines(plan)]) + "\n",
     }

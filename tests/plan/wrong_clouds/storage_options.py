@@ -199,19 +199,19 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         )
         for source in ("s3://*/x", "s3://bucket/*", "s3://bucket/a?c", "s3://bucket/${aws:username}", "s3://b?cket/x")
     ),
-    (
-        "cloud-storage-install",
-        "error",
-        "storage[0].options.install-sha256",
-        "https://example.com/weka.sh would be run as root",
-        {"storage": [WEKA | {"options": {"install": "https://example.com/weka.sh"}}]},
-    ),
-    (
-        "cloud-storage-install",
-        "error",
-        "storage[0].options.install-sha256",
-        "'abc' is not a SHA-256 digest",
-        {"storage": [WEKA | {"options": {"install": "s3://bucket/weka.sh", "install-sha256": "abc"}}]},
+    *(
+        (
+            "cloud-storage-digest",
+            "error",
+            "storage[0].options.install-sha256",
+            words,
+            {"storage": [WEKA | {"options": {"install": source, **digest}}]},
+        )
+        for source, digest, words in (
+            ("https://example.com/weka.sh", {}, "run https://example.com/weka.sh as root"),
+            ("https://example.com/weka.sh", {"install-sha256": "abc"}, "'abc' is not a SHA-256 digest"),
+            ("s3://bucket/weka.sh", {"install-sha256": "g" * 64}, "is not a SHA-256 digest"),
+        )
     ),
     *(
         (

@@ -202,6 +202,7 @@ class BootMachine:
             "chown",
             "hostnamectl",
             "mount",
+            "mount.nfs",
             "useradd",
             "modprobe",
             "groupadd",

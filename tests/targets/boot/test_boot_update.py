@@ -101,7 +101,7 @@ def test_a_node_gets_changed_programs_and_its_daemon_goes_on(tmp_path: Path) -> 
     assert update(compute)[0] == 0
     assert (compute.root / "etc/slurm/prolog.sh").read_text() == prolog
     assert not (compute.root / "etc/slurm/slurm.conf").exists()
-    assert "systemctl" not in compute.said.read_text()
+    assert "restart slurmd" not in compute.said.read_text()
 
 
 def test_an_unreachable_bucket_changes_nothing(controller: BootMachine) -> None:

@@ -71,7 +71,7 @@ def _find_entry_host(cluster: SlurmCluster) -> HostInstance | None:
 
 def _format_login_command(context: BuildContext, entry: HostInstance) -> pulumi.Output[str]:
     """Return an SSH command if the machine has a public address and there is a key, else a session command."""
-    user = next((f"{user.name}@" for user in context.plan.users if user.keys), "")
+    user = next((f"{user.name}@" for user in context.plan.users if user.keys), f"{entry.user}@" if entry.user else "")
     if entry.is_public and (user or context.existing.ssh_key is not None):
         return pulumi.Output.concat(f"ssh {user}", entry.address)
     return pulumi.Output.concat(f"aws ssm start-session --region {context.cloud.region} --target ", entry.instance.id)

@@ -34,7 +34,8 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=cd7686047e335c0fb2f5c627148c46718573b89623ff18e885bd250a379fac11
+LOCAL_MOUNT=''
+DIGEST=0be21d6fdf70cee0786e3ad13575865ccb1cae6f7e0f253573bef7aa2b3c177c
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
