@@ -35,7 +35,7 @@ TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 LOCAL_MOUNT=''
-DIGEST=d990f9fffa92c62be10c341eea1625f2ea8046ac2389ccb73bcc7c7bec167974
+DIGEST=a4fea287fe6977c7ec5ebcb31fcaf66fdf7ae115ba3a542f796c8090da48cf91
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
