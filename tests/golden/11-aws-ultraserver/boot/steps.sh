@@ -437,7 +437,9 @@ configure_fabric() { # STORAGE: LNet uses adapters of the fabric first, and tcp;
     [ -n "${adapters[*]}" ] || { said="this machine has no $kind adapter"; return 1; }
     [ "$count" -le ${#adapters[@]} ] || count=${#adapters[@]}
     found=$(ip -4 -o route show default) || true
-    main=$(sed 's/.* dev \([^ ]*\).*/\1/;q' <<<"$found")
+    found=${found%%$'\n'*}
+    main=${found#* dev }
+    main=${main%% *}
     log "LNet uses $count of ${#adapters[@]} $kind adapters, and $main"
     run_all <<COMMANDS || return 1
 modprobe lnet

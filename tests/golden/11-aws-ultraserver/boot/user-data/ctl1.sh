@@ -35,7 +35,7 @@ TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 LOCAL_MOUNT=''
-DIGEST=a4fea287fe6977c7ec5ebcb31fcaf66fdf7ae115ba3a542f796c8090da48cf91
+DIGEST=527380f66e9e6c78bd70a1451cff0dfc0cf49c9694f60a5bc9c173ec8d02b8fc
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
