@@ -11,7 +11,7 @@ from ..primitives.quantity import Rate, Size
 from ..spec.base import Count, Flag, Natural, OptionValue, Text
 from ..spec.site import CloudKind
 from ..spec.storage import StorageKind
-from .fact import CatalogEntry, CatalogModel
+from .fact import CatalogEntry, CatalogModel, EntryName
 
 __all__ = ["Deployment", "FabricClient", "FabricRule", "SoftwareSource", "MountRule", "OptionRule", "StorageService"]
 
@@ -46,6 +46,8 @@ class Deployment(CatalogModel):
 class FabricClient(CatalogModel):
     """How clients are set up for access over the fabric: adapters that LNet uses besides tcp."""
 
+    network: EntryName
+    """Network of LNet, driver and kind of the adapters."""
     adapters: dict[Text, Count]
     """Number by machine."""
     several: Count

@@ -122,11 +122,11 @@ def render_fabric_lines(plan: Plan) -> Iterator[str]:
         client = plan.cloud.get_storage(storage.name).fabric_client
         for pool in plan.pools if client else ():
             instance, kinds = pool.machine.instance, {item.kind for item in pool.machine.adapters}
-            if not client or not instance or "efa" not in kinds or not pool.fabrics:
+            if not client or not instance or client.network not in kinds or not pool.fabrics:
                 continue
             if not {instance.family, instance.system} & {*client.without}:
                 count = client.adapters.get(pool.machine.name, client.several if (instance.cards or 1) > 1 else 1)
-                yield f"{storage.name} {pool.name} efa {count} {client.credits}"
+                yield f"{storage.name} {pool.name} {client.network} {count} {client.credits}"
 
 
 def render_disk_lines(plan: Plan) -> Iterator[str]:

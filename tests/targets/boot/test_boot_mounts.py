@@ -148,7 +148,7 @@ def test_only_a_node_that_was_drained_for_its_mounts_is_resumed(
 def start_fabric_node(folder: Path, adapters: int) -> BootMachine:
     plan = build_plan()
     assert plan.cloud is not None
-    client = FabricClient(adapters={"p5.48xlarge": 8}, several=2, credits=32)
+    client = FabricClient(network="efa", adapters={"p5.48xlarge": 8}, several=2, credits=32)
     storage = tuple(replace(one, fabric_client=client) if one.name == "scratch" else one for one in plan.cloud.storage)
     pools = tuple(replace(pool, fabrics=("compute",)) for pool in plan.pools)
     machine = BootMachine(folder, "train-spot", replace(plan, pools=pools, cloud=replace(plan.cloud, storage=storage)))

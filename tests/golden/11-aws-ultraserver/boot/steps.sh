@@ -428,14 +428,18 @@ list_adapters() { # DRIVER: RDMA devices that it serves
 }
 
 configure_fabric() { # STORAGE: LNet uses adapters of the fabric first, and tcp; returns 1 with the reason in $said
-    local kind='' count credits adapters=() main number
+    local kind='' count credits adapters=() main number found
     read -r kind count credits < <(awk -v name="$1" -v pool="${POOL:-}" '$1 == name && $2 == pool { print $3, $4, $5 }' "$settings/fabrics.txt") || true
     [ -n "$kind" ] || return 0
-    ! lnetctl net show --net "$kind" 2>/dev/null | grep "@$kind" >/dev/null || return 0
+    found=$(lnetctl net show --net "$kind" 2>/dev/null) || true
+    [[ $found != *"@$kind"* ]] || return 0
     mapfile -t adapters < <(list_adapters "$kind")
     [ -n "${adapters[*]}" ] || { said="this machine has no $kind adapter"; return 1; }
     [ "$count" -le ${#adapters[@]} ] || count=${#adapters[@]}
-    main=$(ip -4 -o route show default | awk '{ for (word = 1; word < NF; word++) if ($word == "dev") { print $(word + 1); exit } }')
+    found=$(ip -4 -o route show default) || true
+    found=${found%%$'\n'*}
+    main=${found#* dev }
+    main=${main%% *}
     log "LNet uses $count of ${#adapters[@]} $kind adapters, and $main"
     run_all <<COMMANDS || return 1
 modprobe lnet
@@ -534,7 +538,8 @@ join_disks() { # DISK...: sets $device; several disks are one array without redu
     [ $# -gt 1 ] || return 0
     command -v mdadm >/dev/null || LEAN=yes install_packages mdadm || { said="mdadm cannot be installed: $said"; return 1; }
     if [ -z "${blank[*]}" ]; then # the array of before a restart, which the system may have started by itself
-        device=$(find "$root/sys/block/${1##*/}/holders" -name 'md*' -printf "$root/dev/%f\n" 2>/dev/null | head -n 1)
+        device=$(find "$root/sys/block/${1##*/}/holders" -name 'md*' -printf "$root/dev/%f\n" 2>/dev/null) || true
+        device=${device%%$'\n'*}
         [ -z "$device" ] || return 0
         device=/dev/md/$disk_label
         said=$(mdadm --assemble "$device" "$@" 2>&1) || { said="the disks cannot be joined again: $said"; return 1; }

@@ -35,7 +35,7 @@ TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 LOCAL_MOUNT=''
-DIGEST=0be21d6fdf70cee0786e3ad13575865ccb1cae6f7e0f253573bef7aa2b3c177c
+DIGEST=6fb8caaa20c0909019bdb51dd4e2381edf2c3602394b97d79d38115376899215
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
