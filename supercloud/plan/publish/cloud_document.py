@@ -64,7 +64,8 @@ class CloudGroupDocument(_DocumentPart):
     order: int
     """Order of attempts; 0 is tried first."""
     capacity: str
-    """Kind of capacity: ``on-demand``, ``spot``, ``reservation``, ``reservation-group`` or ``capacity-block``."""
+    """Kind of capacity: ``on-demand``, ``spot``, ``flex-start``, ``reservation``, ``reservation-group`` or
+    ``capacity-block``."""
     capacity_id: str | None
     """Identifier of the reservation, its group or the capacity block; null for other kinds."""
     nodes: int
@@ -239,7 +240,7 @@ def build_cloud_document(plan: Plan) -> CloudDocument | None:
         tags=dict(cloud.tags),
         monthly_budget_usd=_to_usd(cloud.monthly_budget) if cloud.monthly_budget else None,
         cost=_build_cost(cloud.cost),
-        accelerator_carbon_kg_h=round(carbon.to("kgCO2e"), 3) if carbon else None,
+        accelerator_carbon_kg_h=round(carbon.to("kgCO2e"), 3) if carbon is not None else None,
     )
 
 

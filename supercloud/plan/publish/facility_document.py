@@ -26,7 +26,7 @@ class RackDocument(_DocumentPart):
     """A group of equal racks."""
 
     pool: str
-    """Pool of the nodes; empty for racks of switches."""
+    """Pool of the nodes; empty for racks of switches and service machines."""
     rack: str | None
     """Rack of the catalog; null if it is unknown."""
     racks: int
@@ -102,11 +102,11 @@ class FacilityDocument(_DocumentPart):
     densest_row_kw: float | None = None
     """Power of the row with the highest power in kW; null if the rows are unknown."""
     power: PowerDocument | None = None
-    """Power distribution; null if none is declared."""
+    """Power distribution."""
     heat: CoolingDocument | None = None
-    """Heat and cooling; null if no cooling is declared."""
+    """Heat and cooling."""
     energy: EnergyDocument | None = None
-    """Energy sources; null if none are declared."""
+    """Energy sources."""
 
 
 def build_facility_document(plan: Plan) -> FacilityDocument | None:
@@ -128,7 +128,7 @@ def build_facility_document(plan: Plan) -> FacilityDocument | None:
                 units=group.units,
                 limited_by=group.limited_by,
                 kind=group.kind,
-                weight_kg=round(group.weight.to("kg"), 3) if group.weight else None,
+                weight_kg=round(group.weight.to("kg"), 3) if group.weight is not None else None,
                 limit_kw=to_kw(group.power_limit),
                 headroom_kw=to_kw(group.headroom),
                 liquid_kw=round((group.heat.liquid + group.heat.door).to("kW"), 3),
@@ -147,8 +147,8 @@ def build_facility_document(plan: Plan) -> FacilityDocument | None:
         densest_rack_kw=round(hall.densest_rack_power.to("kW"), 3),
         cooling=hall.cooling,
         energy_mwh_year=round(hall.annual_energy.to("MWh"), 3),
-        cost_usd_year=round(hall.annual_cost.to("USD"), 2) if hall.annual_cost else None,
-        carbon_t_year=round(hall.annual_carbon.to("tCO2e"), 3) if hall.annual_carbon else None,
+        cost_usd_year=round(hall.annual_cost.to("USD"), 2) if hall.annual_cost is not None else None,
+        carbon_t_year=round(hall.annual_carbon.to("tCO2e"), 3) if hall.annual_carbon is not None else None,
         unknown_power=list(hall.unknown_power),
         storage_racks=hall.storage_racks,
         servers_kw=round(hall.server_power.to("kW"), 3),

@@ -125,7 +125,6 @@ CLUSTER = Subject(
     grown=frozenset(
         {
             "aws:autoscaling/group:Group",
-            "aws:ec2/launchTemplate:LaunchTemplate",
             "aws:s3/bucketObjectv2:BucketObjectv2",
         }
     ),
