@@ -21,18 +21,18 @@ SPECS = {
 
 @pytest.mark.parametrize("name", SPECS)
 def test_an_example_is_created_kept_and_deleted(name: str, start: Start, emulator: Emulator) -> None:
-    engine = start(SPECS[name])
-    before = list_left(emulator)
+    engine, region = start(SPECS[name]), yaml.safe_load(SPECS[name])["site"]["region"]
+    before = list_left(emulator, region)
     created = engine.up()
     assert set(select_changes(created)) == {"create"} and created["create"] > 30
     assert select_changes(engine.up()) == {}
-    found = list_left(emulator)
+    found = list_left(emulator, region)
     assert found["ec2.describe_volumes"] or found["eks.list_clusters"]
 
     engine.configure({"supercloud:protect": "false"})
     engine.up()
     engine.run("destroy", "--yes", "--skip-preview")
-    assert list_left(emulator) == before
+    assert list_left(emulator, region) == before
 
 
 def test_overlapping_subnets_are_rejected_by_the_emulator(start: Start) -> None:
