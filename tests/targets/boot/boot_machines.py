@@ -170,6 +170,7 @@ class BootMachine:
             self.root,
             self.cloud / "bucket/boot",
             self.cloud / "bucket/slurm",
+            self.cloud / "bucket/users",
             self.cloud / "secrets",
             self.bin,
         ):
@@ -230,9 +231,10 @@ class BootMachine:
         self.fake("openssl", OPENSSL)
 
     def publish(self) -> None:
-        """Both bundles as archives in the bucket."""
+        """All bundles as archives in the bucket."""
         (self.cloud / "bucket/boot/boot.tar.gz").write_bytes(archive(self.boot))
         (self.cloud / "bucket/slurm/slurm.tar.gz").write_bytes(archive(self.slurm))
+        (self.cloud / "bucket/users/users.tar.gz").write_bytes(archive(render(self.plan, "users")))
 
     def fake(self, name: str, script: str = "") -> None:
         path = self.bin / name
