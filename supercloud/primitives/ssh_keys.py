@@ -69,7 +69,9 @@ def find_key_problem(text: str) -> SshKeyProblem | None:
         return SshKeyProblem("the key is empty", _USE_PUBLIC)
     kind = words[0]
     if kind in _OLD_TYPES:
-        return SshKeyProblem(f"keys of the type {kind} are not accepted by OpenSSH", "create one: ssh-keygen -t ed25519")
+        return SshKeyProblem(
+            f"keys of the type {kind} are not accepted by OpenSSH", "create one: ssh-keygen -t ed25519"
+        )
     if kind not in _FIELD_COUNTS:
         known = ", ".join(_FIELD_COUNTS)
         return SshKeyProblem(
@@ -88,7 +90,9 @@ def _find_data_problem(kind: str, data: str) -> SshKeyProblem | None:
     if not fields:
         return SshKeyProblem("the data of the key is damaged or incomplete", f"copy it again: {_USE_PUBLIC}")
     if fields[0] != kind.encode():
-        return SshKeyProblem(f"the type is {kind}, the data is of a key of another type", f"copy it again: {_USE_PUBLIC}")
+        return SshKeyProblem(
+            f"the type is {kind}, the data is of a key of another type", f"copy it again: {_USE_PUBLIC}"
+        )
     if len(fields) != _FIELD_COUNTS[kind] + 1 or not all(fields):
         return SshKeyProblem("the data of the key is damaged or incomplete", f"copy it again: {_USE_PUBLIC}")
     if "ed25519" in kind and len(fields[1]) != _ED25519_BYTES:

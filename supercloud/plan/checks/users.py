@@ -90,7 +90,9 @@ def user_key(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 yield _build_finding(user, index, field, "user-key", problem, "give each person a key", "warning")
         if not user.keys:
             problem = f"{user.name} has no key and cannot log in by SSH"
-            yield _build_finding(user, index, "", "user-key", problem, "add the line of the user's ~/.ssh/*.pub", "warning")
+            yield _build_finding(
+                user, index, "", "user-key", problem, "add the line of the user's ~/.ssh/*.pub", "warning"
+            )
 
 
 def user_account(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
