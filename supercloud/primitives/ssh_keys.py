@@ -62,7 +62,7 @@ def find_key_problem(text: str) -> SshKeyProblem | None:
             "this is a private key, which is not shown",
             f"{_USE_PUBLIC}; whoever has read this file can use the key: replace it with a new one",
         )
-    if "\n" in text.strip() or "\r" in text.strip() or not text.isprintable():
+    if not text.strip().isprintable():
         return SshKeyProblem("a key is one line of printable characters", f"list each key separately; {_USE_PUBLIC}")
     words = text.split(maxsplit=2)
     if not words:

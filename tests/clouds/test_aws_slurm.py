@@ -47,7 +47,11 @@ def test_start_scripts_are_small_and_complete(name: str) -> None:
 def test_each_bundle_is_one_archive_that_machines_depend_on(name: str) -> None:
     found = record_spec(name)
     published = found.of_type("aws:s3/bucketObjectv2:BucketObjectv2")
-    assert {entry.inputs["key"] for entry in published} == {"boot/boot.tar.gz", "slurm/slurm.tar.gz"}
+    assert {entry.inputs["key"] for entry in published} == {
+        "boot/boot.tar.gz",
+        "slurm/slurm.tar.gz",
+        "users/users.tar.gz",
+    }
     urns = {entry.urn for entry in published}
     for entry in [*found.of_type(HOST), *found.of_type(LAUNCH)]:
         key = "userDataBase64" if entry.type == HOST else "userData"

@@ -39,10 +39,10 @@ set -E
 run() { step=$1; log started; "step_$1"; log finished; }
 
 case $ROLE in
-compute)    steps=(identity names slurm_user release auth bundle sackd mounts users devices ssh join place restart) ;;
-controller) steps=(identity names slurm_user state release auth keys bundle database mounts accounts control scaler accounts restart) ;;
+compute)    steps=(identity names slurm_user logins release auth bundle sackd mounts homes users devices renewal ssh join place restart) ;;
+controller) steps=(identity names slurm_user logins state release auth keys bundle database mounts homes accounts control scaler accounts renewal restart) ;;
 database)   steps=(identity names slurm_user state release auth bundle database restart) ;;
-login)      steps=(identity names slurm_user release auth bundle sackd mounts users restart) ;;
+login)      steps=(identity names slurm_user logins release auth bundle sackd mounts homes users renewal restart) ;;
 storage)    steps=(identity names restart install) ;;   # the program runs again if it failed or restarted the machine
 system)     steps=(identity names restart) ;;
 *)          die "unknown role '$ROLE'" ;;

@@ -34,7 +34,8 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=bab115c53fe338fe94ac55f4c50f108c2a610635837ab7ad9cdb295a4c1253da
+LOGINS='administrators'
+DIGEST=07e7542fafd82136170f4572a8d9bc7720166458cee5c41b3523f5800ad093e7
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
