@@ -19,8 +19,6 @@ _MAX_ID = 2**32 - 2
 """Linux: the last number of 32 bits means "no user"."""
 LoginName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_.-]*$", max_length=32)]
 UserId = Annotated[int, IntegerRange(0, _MAX_ID)]
-# lines are permitted: a private key that is pasted by mistake is reported as such
-PublicKey = Annotated[str, Field(min_length=1, max_length=16384)]
 MAX_USERS = 10_000
 
 
@@ -32,7 +30,7 @@ class User(Model):
     uid: UserId
     """Number of the account, the same on every machine and file system: never give it to another person. Example:
     ``2001``."""
-    keys: Annotated[tuple[PublicKey, ...], Field(max_length=64)] = ()
+    keys: Annotated[tuple[Text, ...], Field(max_length=64)] = ()
     """Public SSH keys, as the lines of ``~/.ssh/*.pub``; empty means that no key of the spec permits a login. Example:
     ``[ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINLv2qQ0WZSoYIorpBHZQPO7u21azCY8MB7JbH2NuEVn ada@laptop]``."""
     gid: UserId | None = None

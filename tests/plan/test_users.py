@@ -42,7 +42,7 @@ WRONG = [
     {"name": "ada", "uid": 2001, "keys": [ADA]},
     {"name": "ada", "uid": 2002, "keys": [GRACE]},
     {"name": "bob", "uid": 2001, "keys": [ADA.replace("ssh-ed25519", "ssh-rsa", 1)]},
-    {"name": "cy", "uid": 999, "keys": [f"-----BEGIN OPENSSH PRIVATE KEY-----\n{PRIVATE}\n"]},
+    {"name": "cy", "uid": 999, "keys": [f"-----BEGIN OPENSSH PRIVATE KEY----- {PRIVATE}"]},
     {"name": "di", "uid": 64030, "keys": [ADA]},
     {"name": "ed", "uid": 65534, "gid": 100},
     {"name": "slurm", "uid": 2003, "keys": [PRIVATE]},
@@ -82,7 +82,8 @@ def test_all_problems_are_reported_at_once_with_their_lines(tmp_path: Path, is_a
 
 
 def test_a_spec_with_a_private_key_in_a_wrong_place_does_not_show_it(tmp_path: Path) -> None:
-    for users in ([{"name": "ada", "uid": 2001, "keys": PRIVATE}], [PRIVATE], [{"name": PRIVATE, "uid": PRIVATE}]):
+    block = f"-----BEGIN OPENSSH PRIVATE KEY-----\n{PRIVATE}\n-----END OPENSSH PRIVATE KEY-----\n"
+    for users in ([{"name": "ada", "uid": 2001, "keys": [block]}], [{"name": "ada", "uid": 2001, "keys": PRIVATE}], [PRIVATE], [{"name": PRIVATE, "uid": PRIVATE}]):
         with pytest.raises(SpecError) as caught:
             plan_users(tmp_path, users)
         assert "a private key, which is not shown" in str(caught.value) and PRIVATE[:12] not in str(caught.value)

@@ -104,7 +104,7 @@ def user_account(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "user-account",
             "note",
             "users",
-            "nobody has an account on the machines: only administrators, with the key pair of the program or a session of "
+            "no user has an account on the machines: only administrators, with the key pair of the program or a session of "
             "the provider, can log in",
             "declare users with UID and public key, unless your images or a directory provide accounts",
         )

@@ -168,7 +168,9 @@ def test_accounts_of_others_are_not_taken_over(site: Site) -> None:
 
 def test_a_file_system_at_home_hides_no_key_and_may_refuse_root(site: Site) -> None:
     one, key, image = site.one, site.keys["stranger"], site.keys["image"]
-    one.run("useradd --uid 1000 --create-home --shell /bin/bash --password '*' image; mkdir -p /etc/cloud /home/image/.ssh")
+    one.run(
+        "useradd --uid 1000 --create-home --shell /bin/bash --password '*' image; mkdir -p /etc/cloud /home/image/.ssh"
+    )
     one.run(f"echo '{image}' >/home/image/.ssh/authorized_keys; chown -R image: /home/image")
     one.run(
         "printf 'system_info:\\n  default_user:\\n    name: image\\n    lock_passwd: true\\n' >/etc/cloud/cloud.cfg"
