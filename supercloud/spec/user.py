@@ -34,8 +34,8 @@ class User(Model):
     """Public SSH keys, as the lines of ``~/.ssh/*.pub``; empty means that no key of the spec permits a login. Example:
     ``[ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINLv2qQ0WZSoYIorpBHZQPO7u21azCY8MB7JbH2NuEVn ada@laptop]``."""
     gid: UserId | None = None
-    """Number of the primary group, which users may share; empty means a group of the user's own with the number ``uid``.
-    Example: ``3000``."""
+    """Number of the primary group, which users may share; empty means a group of the user's own with the number
+    ``uid``. Example: ``3000``."""
     shell: Annotated[str, Field(pattern=r"^/[A-Za-z0-9._/+-]+$", max_length=256)] = "/bin/bash"
     """Login shell; a machine that does not have it uses /bin/bash. Example: ``/bin/zsh``."""
     administrator: Flag = False

@@ -1,7 +1,8 @@
 """Users of a cluster as an archive of their own: adding one changes nothing else, and replaces no machine.
 
 ``users.txt`` has a line for each account, ``groups.txt`` one for each group, ``keys/NAME`` the public keys of a user.
-The boot script applies them when a machine starts, and a timer every few minutes (``templates/boot/steps/users.sh.j2``).
+The boot script (``templates/boot/steps/users.sh.j2``) applies them when a machine starts, and a timer every few
+minutes.
 """
 
 from __future__ import annotations

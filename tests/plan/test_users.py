@@ -83,7 +83,12 @@ def test_all_problems_are_reported_at_once_with_their_lines(tmp_path: Path, is_a
 
 def test_a_spec_with_a_private_key_in_a_wrong_place_does_not_show_it(tmp_path: Path) -> None:
     block = f"-----BEGIN OPENSSH PRIVATE KEY-----\n{PRIVATE}\n-----END OPENSSH PRIVATE KEY-----\n"
-    for users in ([{"name": "ada", "uid": 2001, "keys": [block]}], [{"name": "ada", "uid": 2001, "keys": PRIVATE}], [PRIVATE], [{"name": PRIVATE, "uid": PRIVATE}]):
+    for users in (
+        [{"name": "ada", "uid": 2001, "keys": [block]}],
+        [{"name": "ada", "uid": 2001, "keys": PRIVATE}],
+        [PRIVATE],
+        [{"name": PRIVATE, "uid": PRIVATE}],
+    ):
         with pytest.raises(SpecError) as caught:
             plan_users(tmp_path, users)
         assert "a private key, which is not shown" in str(caught.value) and PRIVATE[:12] not in str(caught.value)

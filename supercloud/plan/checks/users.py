@@ -104,8 +104,8 @@ def user_account(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "user-account",
             "note",
             "users",
-            "no user has an account on the machines: only administrators, with the key pair of the program or a session of "
-            "the provider, can log in",
+            "no user has an account on the machines: only administrators can log in, with the key pair of the program "
+            "or a session of the provider",
             "declare users with UID and public key, unless your images or a directory provide accounts",
         )
         return

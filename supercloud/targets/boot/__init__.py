@@ -1,8 +1,8 @@
 """Plan -> everything that configures cloud machines as a Slurm cluster: a boot script, a scaler, provider functions.
 
 The bucket contains this bundle as ``boot/boot.tar.gz`` and the Slurm target's as ``slurm/slurm.tar.gz``, each with a
-``SHA256SUMS`` inside; the digest of the first is in the user-data. ``users/users.tar.gz`` has the accounts of users, which
-a timer applies to running machines too. ``packages/packages.tar.gz`` may contain Slurm packages.
+``SHA256SUMS`` inside; the digest of the first is in the user-data. ``users/users.tar.gz`` has the accounts of users,
+which a timer applies to running machines too. ``packages/packages.tar.gz`` may contain Slurm packages.
 
 ``user-data/<key>.sh`` is the first program of machines of a ``NodeGroup`` or ``CloudHost``. Only these
 placeholders in it are replaced when the resources are created:

@@ -1,4 +1,4 @@
-"""Accounts of users on a machine that is a folder: which commands are called. tests/real/machines calls the real ones."""
+"""Accounts of users on a machine that is a folder: the commands that are called. tests/real/machines has real ones."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 LOGINS='administrators'
-DIGEST=07e7542fafd82136170f4572a8d9bc7720166458cee5c41b3523f5800ad093e7
+DIGEST=28b883949f43b18ce13553e3b30368ea5f7808b7fa827994209b3a0f73b792ff
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
