@@ -124,6 +124,7 @@ class CloudLab(Lab):
         self.put(f"/lab/cloud/metadata/{CONTROLLER}", f"id=i-ctl\ntype=lab\nzone=lab-1a\naddress={CONTROLLER}\n")
         self.publish("boot", self.boot)
         self.publish("slurm", self.slurm)
+        self.publish("users", render(self.plan, "users"))
         values = {
             "bucket": "lab",
             "region": "lab",

@@ -336,6 +336,7 @@ def test_the_log_has_every_step(lab: CloudLab) -> None:
         "identity",
         "names",
         "slurm_user",
+        "logins",
         "state",
         "release",
         "auth",
@@ -343,10 +344,12 @@ def test_the_log_has_every_step(lab: CloudLab) -> None:
         "bundle",
         "database",
         "mounts",
+        "homes",
         "accounts",
         "control",
         "scaler",
         "accounts",
+        "renewal",
         "restart",
     ]
     said = lab.run("cat /var/log/supercloud/boot.log").stdout
