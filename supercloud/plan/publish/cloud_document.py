@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
-
-from ...primitives.quantity import Money, Rate, Size
+from ...primitives.quantity import Money, Size
 from ..build.cloud.cost import HOURS_PER_MONTH
 from ..build.cloud.place import compute_accelerator_carbon
 from ..model.cloud import CloudCost, CloudHost, CloudNetwork, CloudPlan, CloudStorage, NodeGroup
 from ..model.plan import Plan
+from .document_part import DocumentPart, round_quantity
 
 __all__ = ["CloudDocument", "build_cloud_document"]
 
 
-class _DocumentPart(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class CloudSubnetDocument(_DocumentPart):
+class CloudSubnetDocument(DocumentPart):
     """A subnet in one zone."""
 
     name: str
@@ -34,7 +29,7 @@ class CloudSubnetDocument(_DocumentPart):
     """Identifier of an existing subnet; null for a new one."""
 
 
-class CloudNetworkDocument(_DocumentPart):
+class CloudNetworkDocument(DocumentPart):
     """The network of a cloud site."""
 
     existing: str | None
@@ -54,7 +49,7 @@ class CloudNetworkDocument(_DocumentPart):
     SSH and any for the API."""
 
 
-class CloudGroupDocument(_DocumentPart):
+class CloudGroupDocument(DocumentPart):
     """Equal instances of one pool from one source of capacity: the unit that a cloud scales."""
 
     name: str
@@ -93,7 +88,7 @@ class CloudGroupDocument(_DocumentPart):
     """Key of the image in ``images``."""
 
 
-class CloudHostDocument(_DocumentPart):
+class CloudHostDocument(DocumentPart):
     """Equal instances outside of the pools."""
 
     name: str
@@ -119,7 +114,7 @@ class CloudHostDocument(_DocumentPart):
     """Key of the image in ``images``."""
 
 
-class CloudStorageDocument(_DocumentPart):
+class CloudStorageDocument(DocumentPart):
     """A storage service of the provider, or an object store."""
 
     name: str
@@ -143,7 +138,7 @@ class CloudStorageDocument(_DocumentPart):
     """URL of the object store that it imports from, or the name of one in this plan; null without one."""
 
 
-class CloudDatabaseDocument(_DocumentPart):
+class CloudDatabaseDocument(DocumentPart):
     """The accounting database that the provider runs."""
 
     product: str
@@ -160,7 +155,7 @@ class CloudDatabaseDocument(_DocumentPart):
     """Private DNS name, without the domain."""
 
 
-class CloudCostLineDocument(_DocumentPart):
+class CloudCostLineDocument(DocumentPart):
     """Cost of equal items."""
 
     item: str
@@ -173,7 +168,7 @@ class CloudCostLineDocument(_DocumentPart):
     """Origin and date of the price; empty without a price."""
 
 
-class CloudCostDocument(_DocumentPart):
+class CloudCostDocument(DocumentPart):
     """Cost of the cluster with everything running."""
 
     known_usd_h: float
@@ -186,7 +181,7 @@ class CloudCostDocument(_DocumentPart):
     """Cost by item."""
 
 
-class CloudDocument(_DocumentPart):
+class CloudDocument(DocumentPart):
     """Decisions about a cloud site."""
 
     provider: str
@@ -239,7 +234,7 @@ def build_cloud_document(plan: Plan) -> CloudDocument | None:
         tags=dict(cloud.tags),
         monthly_budget_usd=_to_usd(cloud.monthly_budget) if cloud.monthly_budget else None,
         cost=_build_cost(cloud.cost),
-        accelerator_carbon_kg_h=round(carbon.to("kgCO2e"), 3) if carbon else None,
+        accelerator_carbon_kg_h=round_quantity(carbon, "kgCO2e", 3),
     )
 
 
@@ -305,8 +300,8 @@ def _build_storage(storage: CloudStorage) -> CloudStorageDocument:
         product=storage.product,
         subnets=list(storage.subnets),
         capacity_bytes=_to_bytes(storage.capacity),
-        throughput_mb_s=_to_mb_s(storage.throughput),
-        throughput_per_tib_mb_s=_to_mb_s(storage.per_tib),
+        throughput_mb_s=round_quantity(storage.throughput, "MB/s", 3),
+        throughput_per_tib_mb_s=round_quantity(storage.per_tib, "MB/s", 3),
         options=dict(storage.options),
         linked_store=storage.linked_store,
     )
@@ -335,7 +330,7 @@ def _build_cost(cost: CloudCost) -> CloudCostDocument:
             CloudCostLineDocument(
                 item=line.item,
                 count=line.count,
-                unit_price_usd_h=round(line.unit_price.to("USD"), 6) if line.unit_price is not None else None,
+                unit_price_usd_h=round_quantity(line.unit_price, "USD", 6),
                 source=line.source,
             )
             for line in cost.lines
@@ -349,7 +344,3 @@ def _to_usd(money: Money) -> float:
 
 def _to_bytes(size: Size | None) -> int | None:
     return size.ceil("B") if size else None
-
-
-def _to_mb_s(rate: Rate | None) -> float | None:
-    return round(rate.to("MB/s"), 3) if rate else None

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from ...errors import require_type
 from ..model.plan import Locality, Plan, PoolPlan
 from .cloud_document import CloudDocument, build_cloud_document
+from .document_part import DocumentPart
 from .fabric_document import FabricDocument, build_fabric_document
 from .facility_document import FacilityDocument, build_facility_document
 from .network_document import NetworksDocument, build_networks_document
@@ -23,11 +22,7 @@ __all__ = ["PLAN_VERSION", "PlanDocument", "build_document", "build_plan_schema"
 PLAN_VERSION: Literal[1] = 1
 
 
-class _DocumentPart(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class SiteDocument(_DocumentPart):
+class SiteDocument(DocumentPart):
     """Where the cluster is."""
 
     kind: str
@@ -38,7 +33,7 @@ class SiteDocument(_DocumentPart):
     """Carbon intensity of the local grid in gCO2e/kWh; null if it is unknown."""
 
 
-class HostDocument(_DocumentPart):
+class HostDocument(DocumentPart):
     """A host with its address."""
 
     name: str
@@ -47,7 +42,7 @@ class HostDocument(_DocumentPart):
     """IP address, or a DNS name in a cloud."""
 
 
-class SchedulerDocument(_DocumentPart):
+class SchedulerDocument(DocumentPart):
     """The scheduler."""
 
     kind: str
@@ -62,7 +57,7 @@ class SchedulerDocument(_DocumentPart):
     """Names of the partitions; empty under Kubernetes."""
 
 
-class PoolDocument(_DocumentPart):
+class PoolDocument(DocumentPart):
     """Equal nodes."""
 
     name: str
@@ -89,7 +84,7 @@ class PoolDocument(_DocumentPart):
     """Features of its nodes, by which jobs can select them."""
 
 
-class GroupDocument(_DocumentPart):
+class GroupDocument(DocumentPart):
     """Nodes that share a component of the network."""
 
     name: str
@@ -100,7 +95,7 @@ class GroupDocument(_DocumentPart):
     """Name of the containing group in the next outer level; null in the outermost."""
 
 
-class LevelDocument(_DocumentPart):
+class LevelDocument(DocumentPart):
     """Groups of one kind, which together contain all nodes of the locality."""
 
     name: str
@@ -109,7 +104,7 @@ class LevelDocument(_DocumentPart):
     """Groups of this level."""
 
 
-class LocalityDocument(_DocumentPart):
+class LocalityDocument(DocumentPart):
     """The distance between nodes, as a scheduler models it."""
 
     name: str
@@ -122,7 +117,7 @@ class LocalityDocument(_DocumentPart):
     """Lengths of the dimensions of a torus, in nodes; empty for other kinds."""
 
 
-class TenantDocument(_DocumentPart):
+class TenantDocument(DocumentPart):
     """A group of users with a share of the cluster."""
 
     name: str
@@ -135,7 +130,7 @@ class TenantDocument(_DocumentPart):
     """Highest priority of its jobs: ``low``, ``normal`` or ``high``."""
 
 
-class FindingDocument(_DocumentPart):
+class FindingDocument(DocumentPart):
     """A result of a check."""
 
     check: str
@@ -154,7 +149,7 @@ class FindingDocument(_DocumentPart):
     """Line in that file, from 1; 0 if it is unknown."""
 
 
-class SuppressedDocument(_DocumentPart):
+class SuppressedDocument(DocumentPart):
     """A finding that the spec suppresses."""
 
     check: str
@@ -167,7 +162,7 @@ class SuppressedDocument(_DocumentPart):
     """Reason that the spec gives."""
 
 
-class PlanDocument(_DocumentPart):
+class PlanDocument(DocumentPart):
     """The published form of a plan."""
 
     version: Literal[1]

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
-
 from ...primitives.nodes import fold
 from ..build.cabling.counts import count_cables
 from ..build.fabric.partitions import build_partitions
 from ..model.plan import FabricPlan, Plan
+from .document_part import DocumentPart
 
 __all__ = ["FabricDocument", "build_fabric_document"]
 
 
-class _DocumentPart(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class SwitchCounts(_DocumentPart):
+class SwitchCounts(DocumentPart):
     """Number of switches by tier."""
 
     leaf: int
@@ -27,7 +22,7 @@ class SwitchCounts(_DocumentPart):
     """Switches that connect spines of pods."""
 
 
-class CableCounts(_DocumentPart):
+class CableCounts(DocumentPart):
     """Switch ports occupied by links of each kind: two links of a splitter share one port."""
 
     node_leaf: int
@@ -42,7 +37,7 @@ class CableCounts(_DocumentPart):
     """Links of a torus."""
 
 
-class PartitionDocument(_DocumentPart):
+class PartitionDocument(DocumentPart):
     """A partition of an InfiniBand fabric, for one tenant."""
 
     name: str
@@ -53,7 +48,7 @@ class PartitionDocument(_DocumentPart):
     """Folded host list; null for all hosts of the fabric."""
 
 
-class FabricDocument(_DocumentPart):
+class FabricDocument(DocumentPart):
     """A network between machines."""
 
     name: str

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
-
 from ..model.plan import Plan
+from .document_part import DocumentPart, round_quantity
 from .hall_document import (
     CoolingDocument,
     EnergyDocument,
@@ -18,11 +17,7 @@ from .hall_document import (
 __all__ = ["FacilityDocument", "RackDocument", "build_facility_document"]
 
 
-class _DocumentPart(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class RackDocument(_DocumentPart):
+class RackDocument(DocumentPart):
     """A group of equal racks."""
 
     pool: str
@@ -62,7 +57,7 @@ class RackDocument(_DocumentPart):
     """Power shelves of a rack."""
 
 
-class FacilityDocument(_DocumentPart):
+class FacilityDocument(DocumentPart):
     """The hall: its racks, power, cooling and energy."""
 
     racks: int
@@ -128,7 +123,7 @@ def build_facility_document(plan: Plan) -> FacilityDocument | None:
                 units=group.units,
                 limited_by=group.limited_by,
                 kind=group.kind,
-                weight_kg=round(group.weight.to("kg"), 3) if group.weight else None,
+                weight_kg=round_quantity(group.weight, "kg", 3),
                 limit_kw=to_kw(group.power_limit),
                 headroom_kw=to_kw(group.headroom),
                 liquid_kw=round((group.heat.liquid + group.heat.door).to("kW"), 3),
@@ -142,13 +137,13 @@ def build_facility_document(plan: Plan) -> FacilityDocument | None:
         it_kw=round(hall.it_power.to("kW"), 3),
         nodes_kw=round(hall.node_power.to("kW"), 3),
         switches_kw=round(hall.switch_power.to("kW"), 3),
-        budget_kw=round(hall.power_budget.to("kW"), 3) if hall.power_budget else None,
+        budget_kw=round_quantity(hall.power_budget, "kW", 3),
         headroom_kw=to_kw(hall.headroom),
         densest_rack_kw=round(hall.densest_rack_power.to("kW"), 3),
         cooling=hall.cooling,
         energy_mwh_year=round(hall.annual_energy.to("MWh"), 3),
-        cost_usd_year=round(hall.annual_cost.to("USD"), 2) if hall.annual_cost else None,
-        carbon_t_year=round(hall.annual_carbon.to("tCO2e"), 3) if hall.annual_carbon else None,
+        cost_usd_year=round_quantity(hall.annual_cost, "USD", 2),
+        carbon_t_year=round_quantity(hall.annual_carbon, "tCO2e", 3),
         unknown_power=list(hall.unknown_power),
         storage_racks=hall.storage_racks,
         servers_kw=round(hall.server_power.to("kW"), 3),

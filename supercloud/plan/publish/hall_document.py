@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
-
-from ...primitives.quantity import Flow, Power, Temperature
+from ...primitives.quantity import Power
 from ..model.plan import FacilityPlan
+from .document_part import DocumentPart, round_number, round_quantity
 
 __all__ = [
     "CoolingDocument",
@@ -19,11 +18,7 @@ __all__ = [
 ]
 
 
-class _DocumentPart(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class PowerDocument(_DocumentPart):
+class PowerDocument(DocumentPart):
     """Power distribution of the hall."""
 
     redundancy: str
@@ -46,7 +41,7 @@ class PowerDocument(_DocumentPart):
     """Load that can be switched on or off at once, in kW; null if it is unknown."""
 
 
-class CoolingDocument(_DocumentPart):
+class CoolingDocument(DocumentPart):
     """Heat and how it is removed."""
 
     liquid_kw: float
@@ -94,7 +89,7 @@ class CoolingDocument(_DocumentPart):
     """Carbon usage effectiveness in kgCO2e per kWh of IT energy; null if it is unknown."""
 
 
-class SourceDocument(_DocumentPart):
+class SourceDocument(DocumentPart):
     """A source of electricity."""
 
     name: str
@@ -111,7 +106,7 @@ class SourceDocument(_DocumentPart):
     """Carbon intensity in gCO2e/kWh; null if it is unknown."""
 
 
-class EnergyDocument(_DocumentPart):
+class EnergyDocument(DocumentPart):
     """Sources, carbon intensity and price of the electricity."""
 
     sources: list[SourceDocument]
@@ -163,31 +158,23 @@ def build_cooling_document(hall: FacilityPlan) -> CoolingDocument | None:
         door_kw=_to_kw(plan.heat.door),
         air_kw=_to_kw(plan.heat.air),
         assumed_machines=list(plan.assumed_machines),
-        airflow_cfm=_round_quantity(plan.airflow, "CFM", 1),
-        flow_l_min=_round_quantity(loop.flow, "L/min", 1) if loop else None,
+        airflow_cfm=round_quantity(plan.airflow, "CFM", 1),
+        flow_l_min=round_quantity(loop.flow, "L/min", 1) if loop else None,
         supply_c=loop.supply.to("°C") if loop and loop.supply is not None else None,
-        return_c=_round_quantity(loop.return_temperature, "°C", 3) if loop else None,
-        building_supply_c=_round_quantity(loop.building_supply, "°C", 3) if loop else None,
+        return_c=round_quantity(loop.return_temperature, "°C", 3) if loop else None,
+        building_supply_c=round_quantity(loop.building_supply, "°C", 3) if loop else None,
         cdu=loop.cdu.name if loop and loop.cdu else None,
         cdus=loop.cdu_count if loop else 0,
         zones=len(loop.zone_cdus) if loop else 0,
-        outdoor_limit_c=_round_quantity(plan.outdoor_limit, "°C", 3),
+        outdoor_limit_c=round_quantity(plan.outdoor_limit, "°C", 3),
         free_cooling_hours=plan.free_hours,
         weather_hours=plan.weather_hours,
-        pue=_round_number(plan.pue, 4),
+        pue=round_number(plan.pue, 4),
         pue_basis=plan.pue_basis,
         pue_missing=list(plan.overhead.missing),
-        wue_l_per_kwh=_round_number(plan.wue, 4),
-        cue_kg_per_kwh=_round_number(plan.cue, 6),
+        wue_l_per_kwh=round_number(plan.wue, 4),
+        cue_kg_per_kwh=round_number(plan.cue, 6),
     )
-
-
-def _round_quantity(value: Flow | Temperature | None, unit: str, digits: int) -> float | None:
-    return None if value is None else round(value.to(unit), digits)
-
-
-def _round_number(value: float | None, digits: int) -> float | None:
-    return None if value is None else round(value, digits)
 
 
 def build_energy_document(hall: FacilityPlan) -> EnergyDocument | None:
@@ -203,11 +190,11 @@ def build_energy_document(hall: FacilityPlan) -> EnergyDocument | None:
                 share=round(item.share, 6),
                 average_kw=_to_kw(item.average_power),
                 limit_kw=to_kw(item.power_limit),
-                carbon_g_per_kwh=round(item.carbon.to("gCO2e/kWh"), 3) if item.carbon is not None else None,
+                carbon_g_per_kwh=round_quantity(item.carbon, "gCO2e/kWh", 3),
             )
             for item in plan.sources
         ],
-        carbon_g_per_kwh=round(plan.carbon.to("gCO2e/kWh"), 3) if plan.carbon is not None else None,
-        price_usd_per_kwh=round(plan.price.to("USD/kWh"), 6) if plan.price is not None else None,
+        carbon_g_per_kwh=round_quantity(plan.carbon, "gCO2e/kWh", 3),
+        price_usd_per_kwh=round_quantity(plan.price, "USD/kWh", 6),
         carbon_by_hour_g_per_kwh=[round(value, 3) for value in plan.carbon_by_hour],
     )

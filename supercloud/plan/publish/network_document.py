@@ -5,22 +5,17 @@ A changed number here renumbers running hosts or switches; ``diff`` reports it.
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
-
 from ..build.kubernetes.networks import build_cluster_networks
 from ..model.addressed_links import PoolLinks, ServerLinks
 from ..model.network import SwitchRun, Underlay
 from ..model.plan import Plan
 from ..model.subnet import Subnet
+from .document_part import DocumentPart
 
 __all__ = ["NetworksDocument", "build_networks_document"]
 
 
-class _DocumentPart(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class SubnetDocument(_DocumentPart):
+class SubnetDocument(DocumentPart):
     """A subnet of the on-prem networks."""
 
     name: str
@@ -35,7 +30,7 @@ class SubnetDocument(_DocumentPart):
     """Number of addresses in use."""
 
 
-class RunDocument(_DocumentPart):
+class RunDocument(DocumentPart):
     """Hosts with consecutive addresses."""
 
     name: str
@@ -46,14 +41,14 @@ class RunDocument(_DocumentPart):
     """Addresses in the order of the hosts, folded."""
 
 
-class LoopbackDocument(_DocumentPart):
+class LoopbackDocument(DocumentPart):
     """Loopback addresses of switches."""
 
     addresses: str
     """Addresses in the order of the switches, folded."""
 
 
-class SwitchRunDocument(_DocumentPart):
+class SwitchRunDocument(DocumentPart):
     """Switches of one tier of a fabric."""
 
     name: str
@@ -73,7 +68,7 @@ class SwitchRunDocument(_DocumentPart):
     """
 
 
-class RailRunDocument(_DocumentPart):
+class RailRunDocument(DocumentPart):
     """Ports of nodes in one subnet."""
 
     name: str
@@ -85,7 +80,7 @@ class RailRunDocument(_DocumentPart):
     the port of each cable."""
 
 
-class PoolLinksDocument(_DocumentPart):
+class PoolLinksDocument(DocumentPart):
     """Ports of the nodes of a pool on one fabric."""
 
     name: str
@@ -94,7 +89,7 @@ class PoolLinksDocument(_DocumentPart):
     """Ports by subnet."""
 
 
-class ServerLinksDocument(_DocumentPart):
+class ServerLinksDocument(DocumentPart):
     """Ports of storage servers or service machines on one fabric."""
 
     name: str
@@ -113,7 +108,7 @@ class ServerLinksDocument(_DocumentPart):
     """Address step from one port of a machine to the next in a block."""
 
 
-class MachinesDocument(_DocumentPart):
+class MachinesDocument(DocumentPart):
     """Service machines of one purpose."""
 
     name: str
@@ -124,7 +119,7 @@ class MachinesDocument(_DocumentPart):
     """On the in-band network, in the order of the hosts; null if they are not connected to it."""
 
 
-class UnderlayDocument(_DocumentPart):
+class UnderlayDocument(DocumentPart):
     """Addresses and AS numbers of a routed fabric."""
 
     name: str
@@ -137,7 +132,7 @@ class UnderlayDocument(_DocumentPart):
     """First and last AS number of the fabric."""
 
 
-class KubernetesRangesDocument(_DocumentPart):
+class KubernetesRangesDocument(DocumentPart):
     """Address ranges of an on-prem Kubernetes cluster."""
 
     pods: str | None
@@ -148,7 +143,7 @@ class KubernetesRangesDocument(_DocumentPart):
     """Address of the control plane."""
 
 
-class NetworksDocument(_DocumentPart):
+class NetworksDocument(DocumentPart):
     """All names and addresses, except those of the nodes themselves."""
 
     subnets: list[SubnetDocument]

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
-
-from ...primitives.quantity import Rate
 from ..model.plan import StoragePlan
+from .document_part import DocumentPart, round_quantity
 
 __all__ = ["StorageDocument", "build_storage_document"]
 
 
-class _DocumentPart(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class ServerDocument(_DocumentPart):
+class ServerDocument(DocumentPart):
     """Equal storage servers."""
 
     name: str
@@ -31,7 +25,7 @@ class ServerDocument(_DocumentPart):
     """Addresses in the order of the hosts, folded."""
 
 
-class StorageDocument(_DocumentPart):
+class StorageDocument(DocumentPart):
     """A file system or an object store."""
 
     name: str
@@ -71,8 +65,8 @@ def build_storage_document(storage: StoragePlan) -> StorageDocument:
         name=storage.name,
         kind=storage.kind,
         capacity_bytes=storage.capacity.ceil("B") if storage.capacity else None,
-        read_gb_s=_to_gb_s(storage.read),
-        write_gb_s=_to_gb_s(storage.write),
+        read_gb_s=round_quantity(storage.read, "GB/s", 6),
+        write_gb_s=round_quantity(storage.write, "GB/s", 6),
         mount=storage.mount,
         basis=storage.basis,
         servers=[
@@ -87,13 +81,9 @@ def build_storage_document(storage: StoragePlan) -> StorageDocument:
             for group in storage.servers
         ],
         usable_bytes=storage.design.usable_capacity.floor("B") if storage.design else None,
-        available_read_gb_s=_to_gb_s(storage.design.read) if storage.design else None,
-        available_write_gb_s=_to_gb_s(storage.design.write) if storage.design else None,
+        available_read_gb_s=round_quantity(storage.design.read, "GB/s", 6) if storage.design else None,
+        available_write_gb_s=round_quantity(storage.design.write, "GB/s", 6) if storage.design else None,
         decided_by=storage.design.decided_by if storage.design else "",
         checkpoint_bytes=storage.checkpoint.size.ceil("B") if storage.checkpoint else None,
-        checkpoint_write_gb_s=_to_gb_s(storage.checkpoint.write) if storage.checkpoint else None,
+        checkpoint_write_gb_s=round_quantity(storage.checkpoint.write, "GB/s", 6) if storage.checkpoint else None,
     )
-
-
-def _to_gb_s(rate: Rate | None) -> float | None:
-    return round(rate.to("GB/s"), 6) if rate else None
