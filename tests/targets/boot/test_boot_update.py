@@ -68,24 +68,38 @@ def test_changed_tables_do_not_restart_the_controller(controller: BootMachine) -
     assert "restart slurmctld" not in controller.said.read_text()
 
 
-def test_the_previous_configuration_is_restored_where_slurm_does_not_start(controller: BootMachine) -> None:
-    before = (controller.root / "etc/slurm/slurm.conf").read_text()
-    publish(controller, slurm_conf=before + "NoSuchKey=1\n")
-    controller.fake(
+def publish_what_slurm_rejects(machine: BootMachine, conf: str) -> None:
+    publish(machine, slurm_conf=conf + "NoSuchKey=1\n", new_conf="# new\n")
+    machine.fake(
         "systemctl",
         '[[ $* != "restart slurmctld" ]] || ! grep -q NoSuchKey "$BOOT_ROOT/etc/slurm/slurm.conf" || exit 1\n'
         + SYSTEMCTL,
     )
+
+
+def test_the_previous_configuration_is_restored_where_slurm_does_not_start(controller: BootMachine) -> None:
+    before = (controller.root / "etc/slurm/slurm.conf").read_text()
+    publish_what_slurm_rejects(controller, before)
     code, text = update(controller)
     assert code == 1 and "FAILED control: slurmctld failed to start" in text
     assert "update: FAILED: the published configuration cannot be applied" in text
     assert (controller.root / "etc/slurm/slurm.conf").read_text() == before
+    assert not (controller.root / "etc/slurm/new.conf").exists()
     controller.said.write_text("")
     assert update(controller) == (0, ""), "it is not tried again at once"
 
     publish(controller, slurm_conf=before + "# repaired\n")
     assert update(controller)[0] == 0
     assert (controller.root / "etc/slurm/slurm.conf").read_text() == before + "# repaired\n"
+
+
+def test_an_interrupted_restore_leaves_no_empty_folder(controller: BootMachine) -> None:
+    conf = controller.root / "etc/slurm/slurm.conf"
+    publish_what_slurm_rejects(controller, conf.read_text())
+    # as if the machine lost its power while the files are restored
+    controller.fake("cp", 'case $* in */before/etc/slurm/.*) kill -KILL $PPID; exit 1 ;; esac\nexec /bin/cp "$@"')
+    assert update(controller)[0] != 0
+    assert conf.exists() and (controller.root / "opt/supercloud/settings/scale.json").exists()
 
 
 def test_a_node_gets_changed_programs_and_its_daemon_goes_on(tmp_path: Path) -> None:
