@@ -62,7 +62,9 @@ class EmulatedRegion:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            subprocess.run([HERE.parent / "packages.sh", "dnsmasq-base", "openssl", "iptables"], check=True)
+            subprocess.run(
+                [HERE.parent / "packages.sh", "dnsmasq-base", "openssl", "openssh-client", "iptables"], check=True
+            )
             certificates = get_cache_folder().parent / "aws" / "certificates"
             subprocess.run([HERE / "certificates.sh", certificates, self.name], check=True)
             self.image = bake(certificates / "ca.crt")

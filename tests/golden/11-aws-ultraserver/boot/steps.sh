@@ -319,6 +319,14 @@ step_devices() { # an instance that lacks an accelerator must not join
     [ -z "${missing[*]}" ] || die "missing devices of $count accelerators: ${missing[*]}"
 }
 
+# by default, the module admits everyone if it cannot find out which jobs run on the node
+adopt_rule='account required pam_slurm_adopt.so action_generic_failure=deny'
+
+name_adopting_node() { # NODE: the module finds only names of slurm.conf, which dynamic nodes have not; until then it admits nobody
+    local pam=$root/etc/pam.d/sshd
+    [ ! -e "$pam" ] || sed -i "s|^$adopt_rule.*# supercloud\$|$adopt_rule nodename=$1 # supercloud|" "$pam"
+}
+
 step_ssh() { # users can log in only to nodes where one of their jobs runs; without the module for that, only administrators can
     local module='' directory before pam=$root/etc/pam.d/sshd conf=$root/etc/ssh/sshd_config.d/00-supercloud.conf setting
     local settings
@@ -339,7 +347,7 @@ step_ssh() { # users can log in only to nodes where one of their jobs runs; with
         # the last account rules; these groups may use sudo in Debian and Red Hat
         printf '%s\n' 'account sufficient pam_succeed_if.so quiet user ingroup sudo # supercloud' \
             'account sufficient pam_succeed_if.so quiet user ingroup wheel # supercloud' \
-            'account required pam_slurm_adopt.so # supercloud' >>"$pam"
+            "$adopt_rule # supercloud" >>"$pam"
         rm -f "$conf"
     else
         log "this image has no pam_slurm_adopt, or sshd does not use PAM: only root and members of sudo and wheel may log in"
@@ -372,6 +380,7 @@ step_join() { # wait for a node name, then start slurmd as a dynamic node
     line=$(grep -v '^#' "$root/opt/supercloud/slurm/join-$POOL.conf") || die "join-$POOL.conf is missing"
     log "this is node $node"
     [ "$(hostname)" = "$node" ] || hostnamectl set-hostname "$node" || die "the host name cannot be set to $node"
+    name_adopting_node "$node"
     {
         echo "NODE='$node'"
         echo "SERVERS='$CONTROLLERS'"
@@ -499,7 +508,7 @@ step_update() { # from now on, apply the published configuration when it changes
     cat >"$units/supercloud-update.service" <<UNIT
 [Unit]
 Description=Applies the published configuration of the cluster if it has changed
-After=network-online.target
+After=network-online.target supercloud-boot.service
 [Service]
 Type=oneshot
 ExecStart=$here/update.sh

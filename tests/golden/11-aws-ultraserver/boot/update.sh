@@ -41,8 +41,11 @@ if "$here/boot.sh" apply; then
 fi
 cp "$work/sums" "$state/rejected"
 for folder in etc/slurm opt/supercloud/settings; do
-    find "${root}/$folder" -mindepth 1 -delete
+    # an interruption must not leave the folder empty: files of before are restored before new ones are removed
     cp -a "$work/before/$folder/." "$root/$folder/"
+    while IFS= read -r path; do
+        [ -e "$work/before/$folder/$path" ] || rm -rf "${root:?}/$folder/$path"
+    done < <(find "$root/$folder" -mindepth 1 -printf '%P\n')
 done
 if [ "$ROLE" = controller ]; then systemctl restart slurmctld || true; fi
 say "FAILED: the published configuration cannot be applied, for the reason above; the previous one is restored"

@@ -34,7 +34,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=e5ac4a273ed98e930a6394e9a07817629039e0aa8fed04ed15652796c51af43f
+DIGEST=9111a6e035fd4c63a86bfd1d8604fcade4ddaa92915603394285a6989668f471
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
