@@ -52,6 +52,7 @@ from .slurm_packages import SlurmPackages
 from .storage import StorageProduct, StorageTiers
 from .storage_service import StorageService
 from .switch import Switch
+from .system_accounts import SystemAccounts
 from .system_folders import SystemFolders
 from .thermal import Cdu, Coolant, HeatRejection, ThermalClass
 
@@ -76,6 +77,7 @@ _SINGULAR_NAMES = {
     "slurm": "release of Slurm",
     "slurm-packages": "family of Slurm packages",
     "switches": "switch",
+    "system-accounts": "set of accounts",
     "system-folders": "set of folders",
     "thermal-classes": "thermal-class",
     "ups": "UPS",
@@ -121,6 +123,7 @@ KINDS: dict[str, type[CatalogEntry]] = {
     "storage-services": StorageService,
     "storage-tiers": StorageTiers,
     "switches": Switch,
+    "system-accounts": SystemAccounts,
     "system-folders": SystemFolders,
     "thermal-classes": ThermalClass,
     "ups": Ups,

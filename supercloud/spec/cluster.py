@@ -15,6 +15,7 @@ from .scheduler import Scheduler
 from .site import Site
 from .storage import Storage
 from .tenant import Tenant
+from .user import Users
 
 __all__ = ["PASSED_IDENTIFIER", "SubnetRanges", "ClusterSpec", "ExistingSubnet", "Network", "Suppression"]
 
@@ -123,6 +124,11 @@ class ClusterSpec(Model):
     tenants: Annotated[tuple[Tenant, ...], Field(max_length=4096)] = ()
     """Groups of users with shares, priorities and limits; empty means that all users are equal. Example: ``[{name:
     research, share: 3}, {name: product, share: 1}]``."""
+    users: Users = ()
+    """Slurm on clouds only: people who log in, with the same account on all machines; or the name of a YAML file with
+    such a list, relative to the spec's file. Empty means that only administrators of the images have accounts. Example:
+    ``[{name: ada, uid: 2001, keys: [ssh-ed25519
+    AAAAC3NzaC1lZDI1NTE5AAAAINLv2qQ0WZSoYIorpBHZQPO7u21azCY8MB7JbH2NuEVn ada]}]``."""
     suppress: tuple[Suppression, ...] = ()
     """Findings of checks to suppress, each with a reason; empty means that all findings are reported. Example:
     ``[{check: power-headroom, reason: the hall is extended in June}]``."""

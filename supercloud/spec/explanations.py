@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from ..errors import SpecError, suggest_nearest
+from ..primitives.ssh_keys import is_private_key
 from .document import DocumentPath, parse_yaml
 from .hints import find_field_hint, find_mapping_hint, find_pattern_hint, is_valid, iter_rewrites, list_models
 
@@ -74,6 +75,8 @@ class Problem:
 
 def explain_problem(problem: Problem) -> tuple[str, str]:
     """What is wrong, and a hint."""
+    if is_private_key(str(problem.value)):
+        return "a private key, which is not shown", "use its public key: the line of the file that ends in .pub"
     explain = _EXPLANATIONS.get(problem.error["type"])
     if explain is not None:
         return explain(problem)

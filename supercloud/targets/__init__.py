@@ -32,6 +32,7 @@ TARGETS: dict[str, str] = {
     "settings": "supercloud.targets.boot:render_settings",
     "slurm": "supercloud.targets.schedulers.slurm:render",
     "storage": "supercloud.targets.storage:render",
+    "users": "supercloud.targets.users:render",
 }
 
 _SCHEDULERS = "supercloud.targets.schedulers."
@@ -47,6 +48,7 @@ def _has_bridged_fabrics(plan: Plan) -> bool:
 _CONDITIONS: dict[str, Callable[[Plan], bool]] = {
     "bom": lambda plan: plan.site.kind == "onprem",
     "boot": lambda plan: plan.cloud is not None and plan.scheduler.kind == "slurm",
+    "users": lambda plan: plan.cloud is not None and plan.scheduler.kind == "slurm",
     "cabling": lambda plan: any(fabric.tiers for fabric in plan.fabrics),
     "diagram": lambda plan: any(fabric.tiers for fabric in plan.fabrics),
     "ethernet": _has_bridged_fabrics,

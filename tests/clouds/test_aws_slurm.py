@@ -51,6 +51,7 @@ def test_each_bundle_is_one_archive_that_machines_depend_on(name: str) -> None:
         "boot/boot.tar.gz",
         "settings/settings.tar.gz",
         "slurm/slurm.tar.gz",
+        "users/users.tar.gz",
     }
     urns = {entry.urn for entry in published}
     for entry in [*found.of_type(HOST), *found.of_type(LAUNCH)]:

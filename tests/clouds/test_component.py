@@ -290,7 +290,7 @@ def test_outputs_have_the_connection() -> None:
     assert Connection.model_validate(slurm["connection"]).engine == "slurm"
     assert Connection.model_validate(kubernetes["connection"]).context == "block"
     assert kubernetes["commands"]["kubeconfig"].startswith("aws eks update-kubeconfig --region us-west-2 --alias block")
-    assert slurm["commands"]["login"] == f"ssh {slurm['hosts']['login1']}"
+    assert slurm["commands"]["login"] == f"ssh USER@{slurm['hosts']['login1']}"
     assert slurm["mounts"]["scratch"].endswith("@tcp:/prod-scratch-mountName /fsx")
     assert set(slurm["buckets"]) == {"data", "state"}
     assert slurm["network"]["id"] == "prod-vpc-id"

@@ -92,6 +92,17 @@ def add_system_folder(copy: PackageCopy) -> None:
     assert "storage[0].mount: /opt/own belongs to the operating system, the scheduler or other software" in shown
 
 
+def add_system_accounts(copy: PackageCopy) -> None:
+    text = "name: own\ntitle: Own system\nsource: [own documentation]\nnames: [robot]\n"
+    text += "ranges: [{first: 7000, last: 7999, purpose: robots}]\n"
+    copy.add(f"{DATA}/system-accounts/own.yaml", text)
+    users = read_example("09", ("name: ada", "name: robot"), ("uid: 2001", "uid: 7001"))
+    copy.write("cluster.yaml", users)
+    shown = copy.run("check", "cluster.yaml", status=2)
+    assert "'robot' is an account or a group of machines (Own system)" in shown
+    assert "the UID 7001 belongs to robots (7000-7999, Own system)" in shown
+
+
 def add_storage_product(copy: PackageCopy) -> None:
     copy.clone(f"{DATA}/storage/nfs.yaml", "own-nfs", ("title: NFS server", "title: Own NFS"))
     changes = [
@@ -142,6 +153,7 @@ PROOFS = {
     "ranges of a platform": add_kubernetes_parts,
     "tool that configures a vendor's network adapters": add_adapter_tool,
     "folder that is reserved for software on nodes": add_system_folder,
+    "accounts and UIDs that a system reserves": add_system_accounts,
     "failure rate": add_failure_rate,
     "storage product of a known kind": add_storage_product,
 }

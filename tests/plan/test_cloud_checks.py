@@ -44,7 +44,8 @@ def test_a_clean_spec_has_no_findings() -> None:
     plan = build_plan(
         pools=[build_pool(capacity=[RESERVED, {"kind": "on-demand"}])], scheduler=build_slurm(login={"count": 1})
     )
-    assert [item.check for item in plan.findings] == ["slurm-cloud-image"]  # not known on this machine
+    # notes: what images have is not known on this machine, and who logs in is not declared
+    assert [item.check for item in plan.findings] == ["slurm-cloud-image", "user-account"]
 
 
 def test_all_findings_are_reported_together() -> None:
@@ -75,7 +76,8 @@ def test_a_finding_is_suppressed_with_a_reason() -> None:
     plan = build_plan(
         pools=[build_pool(placement="none")], suppress=[{"check": "cloud-placement-missing", "reason": "two racks"}]
     )
-    assert [item.check for item in plan.findings] == ["slurm-cloud-image"] and len(plan.suppressed) == 1
+    assert [item.check for item in plan.findings] == ["slurm-cloud-image", "user-account"]
+    assert len(plan.suppressed) == 1
 
 
 def test_an_unknown_region_suggests_the_nearest() -> None:

@@ -23,6 +23,7 @@ from .pools import build_network_and_pools
 from .scheduling import build_scheduler_plan, build_tenants
 from .service_hosts import with_service_hosts
 from .storage.products import build_storage
+from .users import build_users
 
 __all__ = ["build_plan"]
 
@@ -70,6 +71,7 @@ def build_plan(declared: ClusterSpec, facts: Catalog, folder: Path) -> Plan:
         networks=networks,
         servers=servers,
         cloud=cloud,
+        users=build_users(inputs),
         findings=tuple(problems.findings),
         folder=folder,
     )

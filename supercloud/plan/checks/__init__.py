@@ -40,6 +40,7 @@ from . import (
     subnet,
     subnet_managers,
     tenant_hosts,
+    users,
     weather,
 )
 
@@ -85,6 +86,7 @@ CHECKS: tuple[Check, ...] = (
     tenant_hosts.subnet_tenants,
     *slurm.CHECKS,
     *slurm_cloud.CHECKS,
+    *users.CHECKS,
     *kubernetes.CHECKS,
     *kubernetes_storage.CHECKS,
 )

@@ -28,6 +28,7 @@ from .kubernetes import KubernetesPlan
 from .network import NetworksPlan
 from .racks import FacilityPlan, LayoutPlan, RackGroup, RackItem, RackPlan
 from .storage import CheckpointRequirement, ServerGroup, StorageDesign
+from .users import UserPlan
 
 __all__ = [
     "FabricPlan",
@@ -260,6 +261,8 @@ class Plan:
     """On-prem: storage servers."""
     cloud: CloudPlan | None = None
     """The cloud part of the plan; None on-prem."""
+    users: tuple[UserPlan, ...] = ()
+    """Accounts of people on the machines of a cloud."""
     findings: tuple[Finding, ...] = ()
     suppressed: tuple[SuppressedFinding, ...] = ()
     folder: Path = field(default=Path(), compare=False, repr=False)

@@ -1,9 +1,9 @@
 """Plan -> everything that configures cloud machines as a Slurm cluster: a boot script, a scaler, provider functions.
 
 The bucket contains this bundle as ``boot/boot.tar.gz``, the tables of the cluster (the target ``settings``) as
-``settings/settings.tar.gz`` and the Slurm target's bundle as ``slurm/slurm.tar.gz``, each with a ``SHA256SUMS`` inside;
-the digest of the first is in the user data. Running machines apply the other two again when they change
-(``supercloud-update.timer``). ``packages/packages.tar.gz`` may contain Slurm packages.
+``settings/settings.tar.gz``, the Slurm target's bundle as ``slurm/slurm.tar.gz`` and the accounts of users as
+``users/users.tar.gz``, each with a ``SHA256SUMS`` inside; the digest of the first is in the user data. Running machines
+apply the other three again when they change (by timers). ``packages/packages.tar.gz`` may contain Slurm packages.
 
 ``user-data/<key>.sh`` is the first program of machines of a ``NodeGroup`` or ``CloudHost``. Only these
 placeholders in it are replaced when the resources are created:

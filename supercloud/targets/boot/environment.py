@@ -83,6 +83,7 @@ def _render_host_environment(plan: Plan, host: CloudHost) -> Iterator[str]:
         own |= _build_user_variables(plan)
     if host.role == "controller":
         own["TOPOLOGY"] = _select_topology(plan)
+        own["LOGINS"] = "administrators" if plan.cloud.list_hosts("login") else "users"
     if host.role == "storage":
         own |= _build_storage_server_variables(plan.cloud, host)
     yield from _format_assignments(own)

@@ -27,7 +27,7 @@ __all__ = ["OUTPUTS", "Cluster", "ClusterArgs"]
 OUTPUTS = ("buckets", "commands", "connection", "handles", "hosts", "mounts", "network")
 """Output properties of a cluster."""
 
-_PUBLISHED_TARGETS = ("boot", "kubernetes", "settings", "slurm")
+_PUBLISHED_TARGETS = ("boot", "kubernetes", "settings", "slurm", "users")
 """Targets whose bundles are published in the cluster's bucket, for its machines and for its administrators."""
 
 

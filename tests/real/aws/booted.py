@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from people import Person
+from region import EmulatedRegion
 
 MACHINE = """\
 name: m6i.large
@@ -25,12 +29,27 @@ catalog: catalog
 scheduler:
   kind: slurm
   version: "22.05"
-  options: {{SlurmdParameters: config_overrides, SuspendTime: "30", SuspendTimeout: "10"}}
+  login: {{count: {logins}}}
+  options: {{SlurmdParameters: config_overrides, SuspendTime: "{idle}", SuspendTimeout: "10"}}
 network: {{cidr: {cidr}}}
 pools:
-  - {{name: cpu, machine: m6i.large, nodes: 2, initial: 0, capacity: [{{kind: on-demand}}]}}
-tenants: [{{name: llm, users: [ada]}}]
+  - {{name: cpu, machine: m6i.large, nodes: {nodes}, initial: 0, capacity: [{{kind: on-demand}}]}}
+tenants: [{tenants}]
+users: [{users}]
 """
+
+
+def build_spec(
+    region: EmulatedRegion, people: Mapping[str, Sequence[Person]], *, nodes: int = 2, logins: int = 0, idle: int = 30
+) -> str:
+    """The spec of a cluster with the people of each tenant; ``idle``: seconds until an idle node is terminated."""
+    tenants = [
+        f"{{name: {name}, users: [{', '.join(one.name for one in members)}]}}" for name, members in people.items()
+    ]
+    users = [one.entry for members in people.values() for one in members]
+    return SPEC.format(
+        cidr=region.cidr, nodes=nodes, logins=logins, idle=idle, tenants=", ".join(tenants), users=", ".join(users)
+    )
 
 
 def write_catalog(project: Path) -> None:

@@ -41,12 +41,16 @@ def build_host_name(address: str) -> str:
 
 
 class EmulatedRegion:
-    """A region of the emulator with real machines; a context manager. Needs root."""
+    """A region of the emulator with real machines; a context manager. Needs root.
 
-    def __init__(self, emulator: Emulator, folder: Path, name: str = "us-east-1"):
+    ``has_shared_homes``: all instances have one folder at /home, as a file system that is mounted there.
+    """
+
+    def __init__(self, emulator: Emulator, folder: Path, name: str = "us-east-1", *, has_shared_homes: bool = False):
         self.emulator, self.folder, self.name = emulator, folder, name
         self.machines = Machines(get_network, resolver="{gateway}")
         self.booting: dict[str, Future[Machine]] = {}
+        self._shown: list[str] = [f"{folder}/homes:/home"] if has_shared_homes else []
         self._stack = ExitStack()
         self._stop = threading.Event()
         self._records: dict[str, str] = {}
@@ -157,7 +161,9 @@ class EmulatedRegion:
             self._names.send_signal(signal.SIGHUP)
 
     def _boot(self, address: str) -> Machine:
-        return self.machines.boot(build_host_name(address), address, image=self.image, is_started=True)
+        (self.folder / "homes").mkdir(exist_ok=True)
+        name = build_host_name(address)
+        return self.machines.boot(name, address, show=self._shown, image=self.image, is_started=True)
 
     def _attach_disks(self) -> None:
         for volume in self.call("ec2.describe_volumes")["Volumes"]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from booted import SPEC, write_catalog
+from booted import build_spec, write_catalog
+from people import Person
 from real.polling import wait_for
 from real.pulumi.engine import Engine
 from region import EmulatedRegion, wait_until_ready
@@ -21,9 +23,9 @@ def find_urn(engine: Engine, name: str, kind: str) -> str:
     return found
 
 
-def test_a_cluster_survives_losses_and_changes(region: EmulatedRegion, start: Start) -> None:
-    spec = SPEC.format(cidr=region.cidr)
-    engine = start(spec, write_catalog)
+def test_a_cluster_survives_losses_and_changes(region: EmulatedRegion, start: Start, tmp_path: Path) -> None:
+    people = {"llm": [Person.create("ada", 2001, tmp_path / "ada")]}
+    engine = start(build_spec(region, people), write_catalog)
     engine.up()
     controller = region.wait_for_machine("ctl1")
     wait_until_ready(controller)
@@ -46,7 +48,7 @@ def test_a_cluster_survives_losses_and_changes(region: EmulatedRegion, start: St
     assert job in controller.run("sacct -n -X -o jobid").stdout.split()
 
     # the pool grows: nodes of the new plan are known to Slurm, and start
-    (engine.project / "cluster.yaml").write_text(spec.replace("nodes: 2", "nodes: 3"))
+    (engine.project / "cluster.yaml").write_text(build_spec(region, people, nodes=3))
     engine.up()
     controller.run("systemctl start supercloud-update", timeout=300)
     job = controller.run("sbatch --parsable -N 3 --wrap 'srun hostname'").stdout.strip()

@@ -5,12 +5,16 @@ Nothing is done by hand on a machine before the job is submitted.
 
 from __future__ import annotations
 
+import os
 import subprocess
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from booted import SPEC, write_catalog
+from booted import build_spec, write_catalog
+from emulator import Emulator
+from people import Person
 from real.machines.machines import Machine
 from real.polling import wait_for
 from real.pulumi.engine import Engine
@@ -18,50 +22,96 @@ from region import EmulatedRegion, wait_until_ready
 
 Start = Callable[..., Engine]
 
+JOB = """\
+name: hello
+command: [id, -u]
+nodes: 1
+time_limit: 5 min
+"""
+
 pytestmark = pytest.mark.extended
 
 
-def test_a_job_runs_on_nodes_that_the_scaler_started(region: EmulatedRegion, start: Start, tmp_path: Path) -> None:
-    engine = start(SPEC.format(cidr=region.cidr), write_catalog)
+@pytest.fixture(scope="module")
+def region(emulator: Emulator, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatedRegion]:
+    with EmulatedRegion(emulator, tmp_path_factory.mktemp("region"), has_shared_homes=True) as found:
+        yield found
+
+
+def test_users_submit_jobs_to_nodes_that_the_scaler_starts(
+    region: EmulatedRegion, start: Start, tmp_path: Path
+) -> None:
+    ada, grace, new = (
+        Person.create(name, uid, tmp_path / "people" / name)
+        for name, uid in (("ada", 2001), ("grace", 2002), ("new", 2003))
+    )
+    engine = start(build_spec(region, {"llm": [ada, grace]}, logins=1), write_catalog)
     engine.up()
 
-    controller = region.wait_for_machine("ctl1")
+    controller, login = region.wait_for_machine("ctl1"), region.wait_for_machine("login")
     wait_until_ready(controller)
-    controller.run("sbatch --parsable --wrap 'srun hostname >/tmp/names' -N 2 -o /tmp/out")
+    wait_until_ready(login)
+    assert ada.ssh(login, "id -u; pwd; stat -c %a .").stdout.split() == ["2001", "/home/ada", "700"]
+    assert ada.ssh(controller, "true").returncode, "with a login host, only administrators log in to the controller"
+    assert new.ssh(login, "true").returncode
+
+    submitted = ada.ssh(
+        login, "sbatch --parsable -N 2 -o out --wrap 'srun bash -c \"hostname; id -u\" >names; sleep 60'"
+    )
+    assert submitted.returncode == 0, submitted.stderr
     wait_for("both nodes run", lambda: len(region.find("cpu-on-demand")) == 2, seconds=600)
-    first, _ = region.find("cpu-on-demand")
-    controller.wait("squeue -h | wc -l | grep -qx 0", timeout=900)
-    assert controller.run("sacct -X -n -o state%20").stdout.split() == ["COMPLETED"]
-    assert sorted(first.run("cat /tmp/names").stdout.split()) == ["cpu-0001", "cpu-0002"]
-    check_logins(controller, first, tmp_path)
+    first, second = region.find("cpu-on-demand")
+    controller.wait("squeue -h -t running | wc -l | grep -qx 1", timeout=900)
+    for node in (first, second):
+        assert ada.ssh(node, "id -u").stdout == "2001\n", "she logs in where her job runs"
+        assert grace.ssh(node, "true").returncode
+        assert "you have no active jobs on this node" in node.run("journalctl --no-pager -t pam_slurm_adopt").stdout
+    controller.wait("squeue -h | wc -l | grep -qx 0", timeout=300)
+    assert controller.run("sacct -X -n -o state%20,user%20").stdout.split() == ["COMPLETED", "ada"]
+    assert sorted(first.run("cat /home/ada/names").stdout.split()) == ["2001", "2001", "cpu-0001", "cpu-0002"]
+    assert ada.ssh(first, "true").returncode, "her job has ended"
+
+    assert_submits_from_outside(engine, ada, login, tmp_path)
+    assert_changes_apply(engine, region, (ada, new), grace, login, controller)
 
     wait_for("idle nodes are terminated", lambda: not region.find("cpu-on-demand"), seconds=600)
     assert not region.errors
 
 
-def check_logins(controller: Machine, node: Machine, folder: Path) -> None:
-    """A user logs in to a node only while one of the user's jobs runs there."""
-    key = folder / "key"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
-    options = [f"-o{text}" for text in ("BatchMode=yes", "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null")]
-    for name, number in (("ada", 2001), ("eve", 2002)):
-        for machine in (controller, node):
-            machine.run(f"useradd -m -u {number} -s /bin/sh -p '*' {name} && install -d -o {name} /home/{name}/.ssh")
-            machine.run(f"cat >/home/{name}/.ssh/authorized_keys", input=key.with_suffix(".pub").read_text())
+def assert_submits_from_outside(engine: Engine, person: Person, login: Machine, folder: Path) -> None:
+    """A job of ``supercloud submit`` on the test host runs as the user of its connection."""
+    (folder / "job.yaml").write_text(JOB)
+    environment = {**os.environ, "PATH": f"{person.folder}/bin:{os.environ['PATH']}", "HOME": str(folder)}
+    for words in (
+        ["submit", "job.yaml", "--on", str(engine.project / "cluster.yaml"), "--via", f"ssh:{login.ip}"],
+        ["wait", "1"],
+    ):
+        command = [sys.executable, "-m", "supercloud", *words]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert person.ssh(login, "sacct -X -n -o user%20,state%20 | tail -n 1").stdout.split() == [person.name, "COMPLETED"]
 
-    def log_in(name: str) -> bool:
-        words = ["ssh", "-i", str(key), *options, f"{name}@{node.ip}", "id -un"]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
-        assert done.stdout == (f"{name}\n" if not done.returncode else ""), done.stderr
-        return not done.returncode
 
-    assert not log_in("ada") and not log_in("eve"), "no job runs"
-    # slurmctld looks up the user IDs of associations when it starts
-    controller.run("systemctl restart slurmctld")
-    controller.wait("scontrol ping | grep -q UP")
-    job = controller.run("sbatch --parsable -w cpu-0001 -D /tmp -o /dev/null --wrap 'sleep 300'", user="ada").stdout
-    controller.wait(f"squeue -h -j {job.strip()} -o %T | grep -qx RUNNING")
-    assert log_in("ada") and not log_in("eve")
-    controller.run(f"scancel {job.strip()}")
-    controller.wait("squeue -h | wc -l | grep -qx 0")
-    assert not log_in("ada")
+def assert_changes_apply(
+    engine: Engine,
+    region: EmulatedRegion,
+    people: tuple[Person, ...],
+    removed: Person,
+    login: Machine,
+    controller: Machine,
+) -> None:
+    """Users that an update adds and removes: no machine is replaced or restarted, the timer's service applies them."""
+    before = {item["InstanceId"] for item in region.list_instances()}
+    (engine.project / "cluster.yaml").write_text(build_spec(region, {"llm": people}, logins=1))
+    engine.up()
+    for machine in (controller, login):
+        assert "supercloud-users.timer" in machine.run("systemctl list-timers --no-pager").stdout
+        machine.run("systemctl start supercloud-users.service supercloud-update.service")
+    assert people[-1].ssh(login, "id -u").stdout == f"{people[-1].uid}\n"
+    assert removed.ssh(login, "true").returncode
+    assert removed.name in login.run("ls /home").stdout
+    submitted = people[-1].ssh(login, "sbatch --parsable -o out --wrap 'id -u'")
+    assert submitted.returncode == 0, submitted.stderr
+    controller.wait("squeue -h | wc -l | grep -qx 0", timeout=900)
+    assert "COMPLETED" in controller.run(f"sacct -X -n -j {submitted.stdout.strip()} -o state%20").stdout
+    assert {item["InstanceId"] for item in region.list_instances()} & before == before

@@ -125,6 +125,7 @@ class CloudLab(Lab):
         self.publish("boot", self.boot)
         self.publish("slurm", self.slurm)
         self.publish("settings", render(self.plan, "settings"))
+        self.publish("users", render(self.plan, "users"))
         values = {
             "bucket": "lab",
             "region": "lab",

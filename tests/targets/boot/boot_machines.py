@@ -172,6 +172,7 @@ class BootMachine:
             self.cloud / "bucket/boot",
             self.cloud / "bucket/settings",
             self.cloud / "bucket/slurm",
+            self.cloud / "bucket/users",
             self.cloud / "secrets",
             self.bin,
         ):
@@ -232,10 +233,11 @@ class BootMachine:
         self.fake("openssl", OPENSSL)
 
     def publish(self) -> None:
-        """The bundles as archives in the bucket."""
+        """All bundles as archives in the bucket."""
         (self.cloud / "bucket/boot/boot.tar.gz").write_bytes(archive(self.boot))
         (self.cloud / "bucket/slurm/slurm.tar.gz").write_bytes(archive(self.slurm))
         (self.cloud / "bucket/settings/settings.tar.gz").write_bytes(archive(self.settings))
+        (self.cloud / "bucket/users/users.tar.gz").write_bytes(archive(render(self.plan, "users")))
 
     def fake(self, name: str, script: str = "") -> None:
         path = self.bin / name

@@ -70,8 +70,14 @@ def _find_entry_host(cluster: SlurmCluster) -> HostInstance | None:
 
 
 def _format_login_command(context: BuildContext, entry: HostInstance) -> pulumi.Output[str]:
-    """Return an SSH command if the machine has a public address, else a Systems Manager session."""
-    if entry.is_public:
+    """Return an SSH command if the machine has a reachable public address and someone has a key, else a Systems Manager
+    session, which needs neither.
+    """
+    is_reachable = entry.is_public and bool(context.cloud.network.access)
+    people = [user.name for user in context.plan.users if user.keys]
+    if is_reachable and people:
+        return pulumi.Output.concat(f"ssh {people[0] if len(people) == 1 else 'USER'}@", entry.address)
+    if is_reachable and context.existing.ssh_key is not None:
         return pulumi.Output.concat("ssh ", entry.address)
     return pulumi.Output.concat(f"aws ssm start-session --region {context.cloud.region} --target ", entry.instance.id)
 

@@ -39,19 +39,19 @@ set -E
 run() { step=$1; log started; "step_$1"; log finished; }
 
 case $ROLE in
-compute)    steps=(identity names slurm_user settings release auth bundle sackd mounts users devices ssh join place restart update) ;;
-controller) steps=(identity names slurm_user settings state release auth keys bundle database mounts accounts control scaler accounts restart update) ;;
+compute)    steps=(identity names slurm_user settings logins release auth bundle sackd mounts homes users devices renewal ssh join place restart update) ;;
+controller) steps=(identity names slurm_user settings logins state release auth keys bundle database mounts homes accounts control scaler accounts renewal restart update) ;;
 database)   steps=(identity names slurm_user settings state release auth bundle database restart update) ;;
-login)      steps=(identity names slurm_user settings release auth bundle sackd mounts users restart update) ;;
+login)      steps=(identity names slurm_user settings logins release auth bundle sackd mounts homes users renewal restart update) ;;
 storage)    steps=(identity names restart install) ;;   # the program runs again if it failed or restarted the machine
 system)     steps=(identity names restart) ;;
 *)          die "unknown role '$ROLE'" ;;
 esac
-case $ROLE in   # of a running machine: users' jobs go on
-compute)    apply=(settings bundle mounts) ;;
-controller) apply=(settings bundle database mounts accounts control reconfigure scaler accounts) ;;
+case $ROLE in   # of a running machine: users' jobs go on; accounts first, as slurmctld looks up the IDs of new users once
+compute)    apply=(settings changes bundle mounts homes) ;;
+controller) apply=(settings changes bundle database mounts homes accounts control reconfigure scaler accounts) ;;
 database)   apply=(settings bundle database) ;;
-login)      apply=(settings bundle sackd mounts) ;;
+login)      apply=(settings changes bundle sackd mounts homes) ;;
 *)          apply=() ;;
 esac
 

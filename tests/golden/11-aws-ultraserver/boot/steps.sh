@@ -272,6 +272,232 @@ start_slurmdbd() {
     attempt 60 sacctmgr -n show cluster || die "slurmdbd does not respond"
 }
 
+people=$root/opt/supercloud/users                  # the list of users, as published
+accounts_made=$root/etc/supercloud/logins          # names and UIDs of the accounts that are made here; removed users stay in it
+accounts_applied=$root/etc/supercloud/logins-sums  # the list that was applied last
+people_changed=''
+key_folder=$root/etc/ssh/authorized_keys.d         # outside of homes: a file system at /home would hide keys, and users cannot change it
+
+step_logins() { # accounts and keys at every start, before file systems are mounted
+    keep_image_key
+    fetch_people || return 0
+    apply_people
+}
+
+step_changes() { # by timers: accounts and keys if the list has changed
+    fetch_people || return 0
+    cmp -s "$people/SHA256SUMS" "$accounts_applied" || apply_people
+}
+
+fetch_people() {
+    again 3 fetch_folder users "$people" || { log "users/users.tar.gz cannot be fetched, accounts stay as they are: $said"; return 1; }
+}
+
+apply_people() {
+    local name uid gid shell is_administrator administrators=() others=()
+    people_changed=yes
+    touch "$accounts_made"
+    mkdir -p "$key_folder"
+    chmod 755 "$key_folder"
+    while read -r gid name; do
+        [[ $gid == \#* ]] || make_group "$gid" "$name"
+    done <"$people/groups.txt"
+    while read -r name uid gid shell is_administrator; do
+        [[ $name != \#* ]] || continue
+        make_login "$name" "$uid" "$gid" "$shell" || continue
+        if [ "$is_administrator" = yes ]; then administrators+=("$name"); else others+=("$name"); fi
+        set_administrator "$name" "$is_administrator"
+        set_keys "$name" "$is_administrator"
+    done <"$people/users.txt"
+    while read -r name uid; do
+        grep -q "^$name " "$people/users.txt" || lock_login "$name" "$uid"
+    done <"$accounts_made"
+    write_sudo_rules "${administrators[@]}"
+    write_sshd_rules "${others[@]}"
+    cp "$people/SHA256SUMS" "$accounts_applied"
+}
+
+find_account() { getent passwd "$1" | cut -d: -f"$2" || true; } # NAME|UID FIELD
+
+make_group() { # GID NAME
+    local has
+    [ -z "$(getent group "$1" || true)" ] || return 0
+    has=$(getent group "$2" | cut -d: -f3 || true)
+    if [ -n "$has" ]; then log "the group $2 has the GID $has on this machine, not $1: left unchanged"; return 0; fi
+    groupadd --gid "$1" "$2" || die "the group $2 with GID $1 cannot be created"
+}
+
+make_login() { # NAME UID GID SHELL: create or change the account; returns 1 if the name or the UID belongs to someone else
+    local name=$1 uid=$2 gid=$3 shell=$4 has owner
+    has=$(find_account "$name" 3)
+    owner=$(find_account "$uid" 1)
+    if [ -n "$owner" ] && [ "$owner" != "$name" ]; then
+        # Slurm starts processes of jobs by their UID
+        [ "$ROLE" != compute ] || die "the UID $uid of $name belongs to $owner on this machine, as which jobs of $name would run:" \
+            "give $name another UID in users, or remove $owner from the image"
+        log "$name: not created: the UID $uid belongs to $owner on this machine; give $name another UID in users, or remove $owner from the image"
+        return 1
+    fi
+    if [ -n "$has" ] && [ "$has" != "$uid" ]; then
+        log "$name: left unchanged: it has the UID $has on this machine, not $uid; UIDs are never changed, because files keep their owner's number"
+        return 1
+    fi
+    if [ -z "$(getent group "$gid" || true)" ]; then log "$name: not created: no group has the GID $gid"; return 1; fi
+    if [ ! -x "$root$shell" ]; then log "$name: this machine has no $shell, using /bin/bash"; shell=/bin/bash; fi
+    if [ -z "$has" ]; then
+        log "creating $name with UID $uid"
+        # no password matches *; unlike ! it is not a locked account, for which sshd rejects keys too
+        useradd --uid "$uid" --gid "$gid" --shell "$shell" --home-dir "/home/$name" --no-create-home --password '*' "$name" ||
+            die "$name with UID $uid cannot be created"
+    else
+        [ "$(find_account "$name" 4):$(find_account "$name" 7)" = "$gid:$shell" ] ||
+            usermod --gid "$gid" --shell "$shell" "$name" || die "$name cannot be changed"
+        if is_locked "$name"; then
+            log "$name is in the list again: unlocking it"
+            usermod --unlock --expiredate '' "$name" || die "$name cannot be unlocked"
+        fi
+    fi
+    grep -qx "$name $uid" "$accounts_made" || echo "$name $uid" >>"$accounts_made"
+}
+
+is_locked() { [ "$(getent shadow "$1" | cut -d: -f8 || true)" = 1 ]; }
+
+lock_login() { # NAME UID: a user that is not in the list any more; files and jobs are kept
+    rm -f "$key_folder/$1"
+    if [ "$(find_account "$1" 3)" != "$2" ] || is_locked "$1"; then return 0; fi
+    log "$1 is not in the list of users any more: locking it"
+    # an expired account is also rejected with a key in its home
+    usermod --lock --expiredate 1 "$1" || die "$1 cannot be locked"
+    set_administrator "$1" no
+    [ "$ROLE" = compute ] || loginctl terminate-user "$1" 2>/dev/null || true
+}
+
+set_administrator() { # NAME yes|no: the group that may use sudo in Debian or Red Hat
+    local group=sudo
+    [ -n "$(getent group sudo || true)" ] || group=wheel
+    if [[ " $(id -nG "$1") " == *" $group "* ]]; then
+        [ "$2" = yes ] || gpasswd --delete "$1" "$group" >/dev/null || die "$1 cannot be removed from the group $group"
+    elif [ "$2" = yes ]; then usermod --append --groups "$group" "$1" || die "$1 cannot be added to the group $group"; fi
+}
+
+set_keys() { # NAME ADMINISTRATOR: with login hosts, only administrators log in to the controller
+    if [ "${LOGINS:-users}:$2" = administrators:no ]; then rm -f "$key_folder/$1"; return; fi
+    replace_file "$people/keys/$1" "$key_folder/$1" 644 || true
+}
+
+replace_file() { # NEW FILE MODE: returns 1 if it has this content already
+    if cmp -s "$1" "$2"; then return 1; fi
+    mkdir -p "$(dirname "$2")"
+    install -m "$3" "$1" "$2.fresh"
+    mv -f "$2.fresh" "$2"
+}
+
+write_sudo_rules() { # ADMINISTRATOR...: they have no password that sudo could ask for
+    local rule=$root/etc/sudoers.d/supercloud-administrators fresh
+    fresh=$(mktemp)
+    if [ -z "$*" ]; then rm -f "$rule"
+    elif ! command -v visudo >/dev/null; then log "this image has no sudo: administrators cannot become root"
+    else
+        printf '%s ALL=(ALL:ALL) NOPASSWD: ALL\n' "$@" >"$fresh"
+        visudo -cqf "$fresh" || die "sudo rejects the rules of administrators"
+        replace_file "$fresh" "$rule" 440 || true
+    fi
+    rm -f "$fresh"
+}
+
+write_sshd_rules() { # USER...: users that are not administrators
+    local conf=$root/etc/ssh/sshd_config.d/01-supercloud-users.conf fresh settings
+    command -v sshd >/dev/null || { log "this image has no sshd"; return; }
+    fresh=$(mktemp)
+    echo 'AuthorizedKeysFile .ssh/authorized_keys /etc/ssh/authorized_keys.d/%u' >"$fresh"
+    # a key in a home that machines share would be accepted here too
+    [ "${LOGINS:-users}" != administrators ] || [ -z "$*" ] || printf 'DenyUsers %s\n' "$@" >>"$fresh"
+    if replace_file "$fresh" "$conf" 644; then
+        mkdir -p "$root/run/sshd"   # sshd -T needs it, and sshd may not have started yet
+        settings=$(sshd -T 2>/dev/null) || settings=''
+        [[ $settings == *authorized_keys.d/* ]] ||
+            log "sshd does not read $conf, users cannot log in: add an Include of its folder to sshd_config in the image"
+        systemctl try-reload-or-restart ssh sshd 2>/dev/null || true
+    fi
+    rm -f "$fresh"
+}
+
+image_user() { # the user that cloud-init gives the key pair of the instance
+    cat "$root/etc/cloud/cloud.cfg" "$root"/etc/cloud/cloud.cfg.d/*.cfg 2>/dev/null |
+        sed -n "/default_user:/,/name:/s/^ *name: *[\"']\?\([a-z_][a-z0-9_.-]*\)[\"']\? *$/\1/p" | tail -n 1 || true
+}
+
+keep_image_key() {
+    local name file
+    name=$(image_user)
+    file=$root/home/$name/.ssh/authorized_keys
+    if [ -z "$name" ] || [ ! -f "$file" ] || [ -L "$file" ] || mountpoint -q "$root/home"; then return 0; fi
+    mkdir -p "$key_folder"
+    replace_file "$file" "$key_folder/$name" 644 || return 0
+    log "the key of $name stays valid if a file system hides its home"
+}
+
+step_homes() { # homes that are missing, after file systems are mounted: of users, and of the image's user
+    local name uid gid
+    if awk '$3 ~ "^/home/?$" { found = 1 } END { exit !found }' "$root/opt/supercloud/settings/mounts.txt" && ! mountpoint -q "$root/home"; then
+        log "the file system of /home is not mounted: homes are made when it is"
+        return
+    fi
+    while read -r name uid gid _; do
+        [[ $name != \#* ]] || continue
+        # every few minutes on every machine: no program is started for a home that exists
+        [ -n "$people_changed" ] || [ ! -d "$root/home/$name" ] || continue
+        [ "$(find_account "$name" 3)" != "$uid" ] || make_home "$name" "$uid" "$gid"
+    done < <(cat "$people/users.txt" 2>/dev/null || true)
+    name=$(image_user)
+    if [ -n "$name" ] && [ -n "$(find_account "$name" 3)" ]; then
+        make_home "$name" "$(find_account "$name" 3)" "$(find_account "$name" 4)"
+    fi
+}
+
+make_home() { # NAME UID GID: prepared aside, since other machines may make the same home
+    local home=$root/home/$1 fresh owner
+    if [ -d "$home" ]; then
+        owner=$(stat -c %u "$home") || owner=unknown
+        [ "$owner" = "$2" ] || log "$home belongs to the UID $owner, not to $1 ($2): left unchanged"
+        return 0
+    fi
+    fresh=$(mktemp -d "$root/home/.supercloud-$1.XXXXXX" 2>/dev/null) ||
+        { log "this machine may not write to $root/home: another one makes the home of $1"; return 0; }
+    if { [ ! -d "$root/etc/skel" ] || cp -r --preserve=mode,timestamps "$root/etc/skel/." "$fresh"; } &&
+        chown -R "$2:$3" "$fresh" && chmod 700 "$fresh" && mv -T --no-clobber "$fresh" "$home" && [ -d "$home" ]; then
+        log "made $home"
+        ! command -v restorecon >/dev/null || restorecon -R "$home" || true
+    else log "$home cannot be made here: another machine makes it"; fi
+    rm -rf "$fresh"   # if it was not moved
+}
+
+step_renewal() { # a changed list of users reaches running machines without a restart
+    local units=$root/etc/systemd/system
+    mkdir -p "$units"
+    cat >"$units/supercloud-users.service" <<UNIT
+[Unit]
+Description=Applies changes of the users of the cluster
+After=supercloud-boot.service
+[Service]
+Type=oneshot
+Nice=19
+ExecStart=$here/boot.sh changes homes
+UNIT
+    cat >"$units/supercloud-users.timer" <<UNIT
+[Unit]
+Description=Applies changes of the users of the cluster every few minutes
+[Timer]
+OnActiveSec=5min
+OnUnitInactiveSec=5min
+RandomizedDelaySec=1min
+[Install]
+WantedBy=timers.target
+UNIT
+    systemctl daemon-reload
+    systemctl enable -q --now supercloud-users.timer
+}
+
 step_mounts() { # file systems of the plan; mounts.txt has options and mount points, the environment has the sources
     local name kind place type port options source server client tries said
     while read -r name kind place type port options; do

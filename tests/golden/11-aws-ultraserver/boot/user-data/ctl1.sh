@@ -34,7 +34,8 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=9111a6e035fd4c63a86bfd1d8604fcade4ddaa92915603394285a6989668f471
+LOGINS='administrators'
+DIGEST=6beefbfa475fb8d67594c1338786a85fcdfb65d05689037b14b6c8ebf2cd18c0
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
