@@ -106,6 +106,8 @@ class MachineImage(CatalogModel):
     """Reference of the image at the provider; ``{version}`` is the Kubernetes version."""
     root: Text
     """Device of its root disk."""
+    slurm: Annotated[str, Field(pattern=r"^[0-9]{2}\.[0-9]{2}$")] | None = None
+    """Release of Slurm in the package archive of its operating system; absent if it has none, or if it is unknown."""
 
 
 class ProviderDefaults(CatalogModel):

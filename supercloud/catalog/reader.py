@@ -38,8 +38,10 @@ from .kubernetes_parts import (
     XidTable,
 )
 from .kubernetes_service import KubernetesService
+from .local_disks import LocalDisks
 from .machine import Machine
 from .metadata_service import MetadataService
+from .mount_client import MountClient
 from .network_os import NetworkOs
 from .price import Prices
 from .provider import Provider
@@ -72,6 +74,7 @@ _SINGULAR_NAMES = {
     "heat-rejection": "heat rejection",
     "kubernetes": "release of Kubernetes",
     "kubernetes-services": "managed Kubernetes",
+    "local-disks": "description of internal disks",
     "kueue": "release of Kueue",
     "power-shelves": "power-shelf",
     "slurm": "release of Slurm",
@@ -102,10 +105,12 @@ KINDS: dict[str, type[CatalogEntry]] = {
     "kubernetes": KubernetesRelease,
     "kubernetes-services": KubernetesService,
     "kueue": KueueRelease,
+    "local-disks": LocalDisks,
     "locations": Location,
     "machines": Machine,
     "metadata-services": MetadataService,
     "metrics": MetricSet,
+    "mount-clients": MountClient,
     "network-systems": NetworkOs,
     "nics": Nic,
     "node-topologies": NodeTopology,

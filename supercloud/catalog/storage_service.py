@@ -11,9 +11,9 @@ from ..primitives.quantity import Rate, Size
 from ..spec.base import Count, Flag, Natural, OptionValue, Text
 from ..spec.site import CloudKind
 from ..spec.storage import StorageKind
-from .fact import CatalogEntry, CatalogModel
+from .fact import CatalogEntry, CatalogModel, EntryName
 
-__all__ = ["Deployment", "FabricRule", "SoftwareSource", "MountRule", "OptionRule", "StorageService"]
+__all__ = ["Deployment", "FabricClient", "FabricRule", "SoftwareSource", "MountRule", "OptionRule", "StorageService"]
 
 
 class Deployment(CatalogModel):
@@ -43,6 +43,21 @@ class Deployment(CatalogModel):
     """Whether it can be linked to an object store."""
 
 
+class FabricClient(CatalogModel):
+    """How clients are set up for access over the fabric: adapters that LNet uses besides tcp."""
+
+    network: EntryName
+    """Network of LNet, driver and kind of the adapters."""
+    adapters: dict[Text, Count]
+    """Number by machine."""
+    several: Count
+    """Number of other machines with several network cards; one with a single card uses one."""
+    credits: Count
+    """Peer credits of an adapter."""
+    without: tuple[Text, ...] = ()
+    """Families of machines, or systems of theirs, that have the fabric but cannot reach file systems over it."""
+
+
 class FabricRule(CatalogModel):
     """Conditions for access over the fabric of the machines."""
 
@@ -52,6 +67,8 @@ class FabricRule(CatalogModel):
     """Size step by throughput per TiB (``250 MB/s``)."""
     option: Text
     """The option that enables it."""
+    client: FabricClient | None = None
+    """Absent if clients need no setup."""
 
 
 class OptionRule(CatalogModel):
@@ -84,10 +101,12 @@ class MountRule(CatalogModel):
 
 
 class SoftwareSource(CatalogModel):
-    """Source of software that only its vendor provides: two options of the spec."""
+    """Source of software that only its vendor provides: three options of the spec."""
 
     source: Text
     """Option with the program that installs it: an ``https://`` address or an ``s3://bucket/key``."""
+    digest: Text
+    """Option with the SHA-256 digest of this program, without which machines do not run it."""
     token: Text
     """Option with the name of a secret that is passed to this program; it is stored in the provider's secret store."""
     what: Text

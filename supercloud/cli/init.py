@@ -66,7 +66,7 @@ def init(
         "nodes": nodes,
         "provider": where,
         "scheduler": scheduler,
-        "version": facts.list_names(scheduler)[-1],
+        "version": _select_version(facts, scheduler, where),
     }
     ways = list_spec_options(facts, of, location, region)
     text, open_points = render_best_spec([fixed | way for way in ways], str(file), facts)
@@ -77,6 +77,15 @@ def init(
     if open_points:
         print_note(open_points)
     print_note(f"next: supercloud plan {file}")
+
+
+def _select_version(catalog: Catalog, scheduler: str, site: str) -> str:
+    """The newest release; under Slurm in a cloud the one that the provider's images have in their package archive."""
+    if scheduler == "slurm" and site in catalog.list_names("providers"):
+        found = [image.slurm for image in catalog.get(Provider, site).images if image.slurm]
+        if found:
+            return min(found)
+    return str(catalog.list_names(scheduler)[-1])
 
 
 def list_spec_options(

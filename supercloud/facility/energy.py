@@ -40,7 +40,9 @@ def compute_annual_energy(
     energy: Energy = it_power * _YEAR
     facility = energy * (pue or 1)
     return AnnualEnergy(
-        energy, price * facility if price else None, carbon_intensity * facility if carbon_intensity else None
+        energy,
+        price * facility if price is not None else None,
+        carbon_intensity * facility if carbon_intensity is not None else None,
     )
 
 

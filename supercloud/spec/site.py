@@ -16,6 +16,7 @@ __all__ = [
     "CloudSite",
     "GcpSite",
     "OnPremSite",
+    "OwnImage",
     "Site",
     "SiteKind",
 ]
@@ -31,6 +32,19 @@ class OnPremSite(Model):
     ``stockholm``."""
 
 
+class OwnImage(Model):
+    """A custom image."""
+
+    id: Text
+    """Identifier of the image at the cloud. Example: ``ami-0a1b2c3d4e5f60718``."""
+    root: Annotated[Text, Field(pattern=r"^(/dev/)?[a-z0-9]{1,32}$")] | None = None
+    """Device of its root disk, as the cloud names it; empty means that of the image that it replaces. Example:
+    ``/dev/xvda``."""
+    user: Annotated[Text, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")] | None = None
+    """Administrator that the image creates, for the printed command that logs in; empty means that the command names
+    none. Example: ``admin``."""
+
+
 class CloudSite(Model):
     """Fields of a region of any cloud."""
 
@@ -39,9 +53,15 @@ class CloudSite(Model):
     zones: tuple[Text, ...] = ()
     """Availability zones to use, in order; empty means those of the declared capacity, otherwise the region's first.
     Example: ``[us-east-1a]``."""
-    images: dict[Name, Text] = {}
-    """Custom images by key (``slurm-nvidia-x86``), instead of the ones the provider publishes; empty means those that
-    the provider publishes. Example: ``{slurm-nvidia-x86: ami-0a1b2c3d4e5f60718}``."""
+    images: dict[Name, Text | OwnImage] = {}
+    """Custom images by key (``slurm-nvidia-x86``), instead of the ones the provider publishes: the identifier, or also
+    the root device; empty means those that the provider publishes. Example: ``{slurm-nvidia-x86: {id:
+    ami-0a1b2c3d4e5f60718, root: /dev/xvda, user: admin}}``."""
+
+    @property
+    def own_images(self) -> dict[str, OwnImage]:
+        """Custom images, with what is known of them."""
+        return {key: OwnImage(id=item) if isinstance(item, str) else item for key, item in self.images.items()}
 
     @property
     def own_options(self) -> dict[str, OptionValue]:

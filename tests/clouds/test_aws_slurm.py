@@ -43,6 +43,22 @@ def test_start_scripts_are_small_and_complete(name: str) -> None:
         assert "BUCKET='prod-bucket-state-bucket'" in text
 
 
+@pytest.mark.parametrize(
+    "changes, changed",
+    [
+        ({"users": [{"name": "ada", "uid": 20001}]}, {"users"}),
+        ({"tenants": [{"name": "llm", "users": ["ada"]}, {"name": "new"}]}, {"slurm"}),
+    ],
+)
+def test_users_and_tenants_change_published_archives_only(changes: dict[str, object], changed: set[str]) -> None:
+    """Neither a start script nor a machine depends on them: running machines apply the archives again."""
+    base = {"tenants": [{"name": "llm", "users": ["ada"]}]}
+    before, after = record_small_spec(**base), record_small_spec(**(base | changes))
+    assert set(before) == set(after)
+    differing = {entry.name for urn, entry in after.items() if entry.inputs != before[urn].inputs}
+    assert differing == {f"prod-{name}-bundle" for name in changed}
+
+
 @pytest.mark.parametrize("name", SLURM)
 def test_each_bundle_is_one_archive_that_machines_depend_on(name: str) -> None:
     found = record_spec(name)

@@ -135,11 +135,24 @@ def test_supported_features_of_managed_services_have_no_findings() -> None:
 @pytest.mark.slow
 def test_weka_servers_can_have_a_source_of_their_software() -> None:
     plan = build_plan(
-        storage=[WEKA | {"options": {"install": "https://example.com/weka.sh", "install-token": "weka/get"}}]
+        storage=[
+            WEKA
+            | {
+                "options": {
+                    "install": "https://example.com/weka.sh",
+                    "install-sha256": "0A" * 32,
+                    "install-token": "weka/get",
+                }
+            }
+        ]
     )
     assert plan.errors == () and plan.cloud is not None
     install = plan.cloud.get_storage("scratch").install
-    assert install is not None and (install.source, install.token) == ("https://example.com/weka.sh", "weka/get")
+    assert install is not None and (install.source, install.token, install.digest) == (
+        "https://example.com/weka.sh",
+        "weka/get",
+        "0a" * 32,
+    )
     secret = "arn:aws:secretsmanager:us-east-1:123456789012:secret:weka/get-AbCd12"
     for options in (
         {"install": "s3://my.bucket-1/a+b/weka.sh", "install-token": secret},

@@ -168,8 +168,20 @@ def test_kubernetes_has_a_system_group_and_no_controller() -> None:
 
 
 def test_images_can_be_declared() -> None:
-    site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"], "images": {"slurm-nvidia-x86": "ami-1"}}
+    site: dict[str, Any] = {
+        "kind": "aws",
+        "region": "us-east-1",
+        "zones": ["us-east-1a"],
+        "images": {"slurm-nvidia-x86": "ami-1"},
+    }
     assert build_cloud(site=site).images["slurm-nvidia-x86"] == "ami-1"
+    site["images"] = {"slurm-nvidia-x86": {"id": "ami-2", "root": "/dev/nvme0n1", "user": "admin"}}
+    found = build_cloud(site=site)
+    assert found.images["slurm-nvidia-x86"] == "ami-2"
+    assert (found.root_devices["slurm-nvidia-x86"], found.image_users) == (
+        "/dev/nvme0n1",
+        {"slurm-nvidia-x86": "admin"},
+    )
 
 
 @pytest.mark.parametrize(

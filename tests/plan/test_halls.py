@@ -301,3 +301,9 @@ def test_any_hall_is_consistent(
     if loop and loop.zone_cdus and loop.cdu and loop.cdu.capacity:
         assert sum(needed for needed, _ in loop.zone_cdus) * loop.cdu.capacity.base >= loop.heat.base
         assert sum(heat.base for heat in loop.zone_heats) >= loop.heat.base
+
+
+def test_a_price_or_carbon_intensity_of_zero_is_known(tmp_path: Path) -> None:
+    facility = build_document(build_hall(tmp_path, energy={"price": "0 USD/kWh", "carbon": "0 gCO2e/kWh"})).facility
+    assert facility is not None
+    assert (facility.cost_usd_year, facility.carbon_t_year) == (0, 0)

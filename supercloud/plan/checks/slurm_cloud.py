@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ...catalog import Catalog, SlurmRelease
-from ...errors import Finding
+from ...errors import Finding, Level
 from ..model.plan import Plan
 from .slurm_setup import find_pool_path, iter_slurm
 
@@ -48,27 +48,47 @@ def slurm_cloud_topology(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def slurm_cloud_image(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Images published by the provider: whether they contain the scheduler is unknown before a machine starts."""
+    """Images published by the provider whose package archive does not contain the release, or is unknown."""
     for _, release in iter_slurm(plan):
         if plan.cloud is None or plan.spec.site.kind == "onprem":
             continue
-        bare = sorted(set(plan.cloud.images) - set(plan.spec.site.images))
-        is_isolated = plan.cloud.network.is_isolated
-        if bare:
+        published = sorted(set(plan.cloud.images) - set(plan.spec.site.images))
+        if plan.cloud.network.is_isolated:
+            found = _find_isolated_images(published, release.name)
+        else:
+            found = _find_other_archives(published, plan.cloud.image_slurm_releases, release.name)
+        if found is not None:
+            level, problem, way = found
             yield Finding(
                 "slurm-cloud-image",
-                "warning" if is_isolated else "note",
+                level,
                 "site.images",
-                f"{', '.join(bare)}: the provider's images are not known to contain Slurm {release.name}"
-                + (
-                    ", its database or the command line of the cloud, and an isolated network has no source for them"
-                    if is_isolated
-                    else ""
-                )
-                + "; a machine without it does not start its daemon and reports it in its log",
-                "set images that contain it in site.images, or put its packages into the bucket of the cluster as "
-                "packages/packages.tar.gz",
+                f"{problem}; a machine without it does not start its daemon and reports it in its log",
+                f"{way}set images that contain it in site.images, or put its packages into the bucket of the cluster "
+                "as packages/packages.tar.gz",
             )
+
+
+def _find_isolated_images(images: list[str], release: str) -> tuple[Level, str, str] | None:
+    """Level, problem and part of the hint for published images that cannot install anything."""
+    if not images:
+        return None
+    problem = (
+        f"{', '.join(images)}: the images of the provider are not known to contain Slurm {release}, its database or "
+        "the command line of the cloud, and an isolated network has no source for them"
+    )
+    return "warning", problem, ""
+
+
+def _find_other_archives(images: list[str], known: Mapping[str, str], release: str) -> tuple[Level, str, str] | None:
+    """Level, problem and part of the hint for published images whose archive has another release, or none is known."""
+    other = [key for key in images if known.get(key) != release]
+    archive = sorted({known[key] for key in other if key in known})
+    if archive:
+        problem = f"{', '.join(other)}: their package archive has Slurm {' or '.join(archive)}, not {release}"
+        return "warning", problem, f"set scheduler.version to {archive[0]}, or " if len(archive) == 1 else ""
+    problem = f"{', '.join(other)}: the provider's images are not known to contain Slurm {release}"
+    return ("note", problem, "") if other else None
 
 
 def slurm_cloud_minimum(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -107,18 +127,26 @@ def slurm_cloud_slices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def slurm_cloud_local_disks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Disks inside instances: nothing formats or mounts them."""
+    """Disks inside instances that the boot cannot find: nodes without them would not run jobs."""
     for _ in iter_slurm(plan):
-        for index, pool in enumerate(plan.spec.pools if plan.cloud is not None else ()):
-            if pool.local is not None:
-                yield Finding(
-                    "slurm-cloud-local-disks",
-                    "warning",
-                    f"pools[{index}].local",
-                    f"the disks inside nodes of {pool.name} are not mounted at {pool.local}: the boot script of "
-                    "Slurm's nodes ignores them",
-                    f"omit it, or mount them at {pool.local} in a custom image, and suppress this finding",
-                )
+        for pool in plan.pools if plan.cloud is not None else ():
+            path = find_pool_path(plan, pool)
+            place = next((one.local for one in plan.spec.pools if one.name == pool.name), None)
+            if place is None or plan.cloud is None:
+                continue
+            if plan.cloud.local_disks is None:
+                problem = f"how machines of {plan.cloud.provider} show their internal disks is unknown"
+            elif not any(disk.role == "scratch" for disk in pool.machine.disks):
+                problem = f"{pool.machine.name} is not known to have internal disks"
+            else:
+                continue
+            yield Finding(
+                "slurm-cloud-local-disks",
+                "error",
+                f"{path}.local",
+                f"{problem}: nodes of {pool.name} that do not find a disk for {place} run no jobs",
+                "omit it, or select a machine with internal disks",
+            )
 
 
 CHECKS = (

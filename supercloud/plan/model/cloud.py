@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ...catalog import Machine
+from ...catalog.local_disks import LocalDisks
 from ...catalog.metadata_service import MetadataAddress
+from ...catalog.mount_client import MountClient
 from ...catalog.provider import Addon, ChangeImpact
-from ...catalog.storage_service import MountRule
+from ...catalog.storage_service import FabricClient, MountRule
 from ...primitives.names import NameRule
 from ...primitives.quantity import Money, Rate, Size
 from ...spec.pool import Capacity
@@ -172,6 +174,8 @@ class CloudInstall:
     token: str | None = None
     """Name or identifier of a secret that is passed to the program; the user keeps it in the provider's secret
     store."""
+    digest: str | None = None
+    """SHA-256 of the program, which is not run if it has another one; None: any program at the source is run."""
 
 
 @dataclass(frozen=True)
@@ -199,6 +203,8 @@ class CloudStorage:
     """Ports that its servers listen on: ``tcp:988``, ``udp:1018-1023``."""
     mount_rule: MountRule | None = None
     """How clients mount it; None for an object store."""
+    fabric_client: FabricClient | None = None
+    """Set up of clients that reach it over a fabric; None if they reach it over the network only."""
     install: CloudInstall | None = None
     """``servers``: source of their software; None if the spec does not specify it."""
 
@@ -275,12 +281,20 @@ class CloudPlan:
     """Regions that share accounts and the prefix of identifiers; empty where the provider has no partitions."""
     principals: Mapping[str, str] = field(default_factory=dict)
     """Service principals that have another name in this partition."""
+    image_slurm_releases: Mapping[str, str] = field(default_factory=dict)
+    """Image key -> release of Slurm in the package archive of its operating system; published images only."""
     root_devices: Mapping[str, str] = field(default_factory=dict)
-    """Image key -> device of its root disk; a custom image has that of the image it replaces."""
+    """Image key -> device of its root disk; a custom image without a declared one has that of the image it replaces."""
+    image_users: Mapping[str, str] = field(default_factory=dict)
+    """Image key -> administrator that a custom image creates, if declared."""
     addons: tuple[Addon, ...] = ()
     """Add-ons that the provider manages in its Kubernetes cluster, in the order of installation."""
     metadata_addresses: tuple[MetadataAddress, ...] = ()
     """Addresses of the metadata service: Slurm hosts block access to them for all users but root."""
+    mount_clients: tuple[MountClient, ...] = ()
+    """Software that machines need to mount the file systems; those that bring their own are not among them."""
+    local_disks: LocalDisks | None = None
+    """How internal disks of instances are found; None if the catalog does not say it."""
     state_bucket: str = "state"
     """Key of the bucket with the published configuration."""
 

@@ -59,7 +59,8 @@ class CloudGroupDocument(DocumentPart):
     order: int
     """Order of attempts; 0 is tried first."""
     capacity: str
-    """Kind of capacity: ``on-demand``, ``spot``, ``reservation``, ``reservation-group`` or ``capacity-block``."""
+    """Kind of capacity: ``on-demand``, ``spot``, ``flex-start``, ``reservation``, ``reservation-group`` or
+    ``capacity-block``."""
     capacity_id: str | None
     """Identifier of the reservation, its group or the capacity block; null for other kinds."""
     nodes: int

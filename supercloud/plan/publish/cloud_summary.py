@@ -38,7 +38,7 @@ def build_cloud_rows(plan: Plan) -> list[Row]:
     if plan.accelerators:
         carbon = compute_accelerator_carbon(plan)
         grid = plan.site.location.carbon if plan.site.location else None
-        text = f"{carbon} an hour with the accelerators at their TDP, grid {grid}" if carbon else "unknown"
+        text = f"{carbon} an hour with the accelerators at their TDP, grid {grid}" if carbon is not None else "unknown"
         found.append(("carbon", "", text))
     return found
 

@@ -99,7 +99,7 @@ class LevelDocument(DocumentPart):
     """Groups of one kind, which together contain all nodes of the locality."""
 
     name: str
-    """Kind of the groups, such as ``scale-up``, ``leaf``, ``su``, ``pod``."""
+    """Kind of the groups, such as ``scale-up``, ``rack``, ``su``, ``pod``, ``fabric``, ``cluster``."""
     groups: list[GroupDocument]
     """Groups of this level."""
 
@@ -190,7 +190,7 @@ class PlanDocument(DocumentPart):
     storage: list[StorageDocument]
     """File systems and object stores."""
     facility: FacilityDocument | None
-    """The hall; null if none is declared, and in a cloud."""
+    """The hall of an on-prem site; null in a cloud."""
     networks: NetworksDocument | None = None
     """Names and addresses of an on-prem site; null in a cloud."""
     tenants: list[TenantDocument]
@@ -211,7 +211,9 @@ def build_document(plan: Plan) -> PlanDocument:
         version=PLAN_VERSION,
         name=plan.name,
         site=SiteDocument(
-            kind=plan.site.kind, location=plan.site.place, carbon_g_per_kwh=carbon.to("gCO2e/kWh") if carbon else None
+            kind=plan.site.kind,
+            location=plan.site.place,
+            carbon_g_per_kwh=carbon.to("gCO2e/kWh") if carbon is not None else None,
         ),
         scheduler=SchedulerDocument(
             kind=plan.scheduler.kind,

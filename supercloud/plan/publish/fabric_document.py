@@ -26,13 +26,13 @@ class CableCounts(DocumentPart):
     """Switch ports occupied by links of each kind: two links of a splitter share one port."""
 
     node_leaf: int
-    """Ports of leaves for nodes and servers."""
+    """Ports of leaves for nodes."""
     leaf_spine: int
     """Ports of leaves for spines."""
     spine_core: int
     """Ports of spines for core switches."""
     manager: int
-    """Ports of subnet managers."""
+    """Ports for hosts that are not nodes of a pool: subnet managers, storage servers, managed devices."""
     node_node: int
     """Links of a torus."""
 

@@ -21,7 +21,7 @@ class RackDocument(DocumentPart):
     """A group of equal racks."""
 
     pool: str
-    """Pool of the nodes; empty for racks of switches."""
+    """Pool of the nodes; empty for racks of switches and service machines."""
     rack: str | None
     """Rack of the catalog; null if it is unknown."""
     racks: int
@@ -97,11 +97,11 @@ class FacilityDocument(DocumentPart):
     densest_row_kw: float | None = None
     """Power of the row with the highest power in kW; null if the rows are unknown."""
     power: PowerDocument | None = None
-    """Power distribution; null if none is declared."""
+    """Power distribution."""
     heat: CoolingDocument | None = None
-    """Heat and cooling; null if no cooling is declared."""
+    """Heat and cooling."""
     energy: EnergyDocument | None = None
-    """Energy sources; null if none are declared."""
+    """Energy sources."""
 
 
 def build_facility_document(plan: Plan) -> FacilityDocument | None:

@@ -34,7 +34,7 @@ class PowerDocument(DocumentPart):
     distribution_loss_kw: float
     """Losses of the power distribution in kW; 0 if its efficiency is unknown."""
     ups_loss_kw: float
-    """Losses of the uninterruptible power supplies in kW."""
+    """Losses of the uninterruptible power supplies (UPS) in kW; 0 without a UPS, or if its efficiency is unknown."""
     meter_kw: float
     """Power that IT draws from the building in kW, with losses, without cooling."""
     load_swing_kw: float | None
@@ -73,7 +73,8 @@ class CoolingDocument(DocumentPart):
     """Maximum outdoor temperature without a chiller in °C (dry or wet bulb, as the heat rejection uses); null if it is
     unknown."""
     free_cooling_hours: int | None
-    """Hours of the weather file without a chiller; null without such a file."""
+    """Hours of the weather file without a chiller; null without such a file, if the outdoor limit is unknown, or if the
+    file lacks a value that the heat rejection requires."""
     weather_hours: int | None
     """Hours in the weather file; null without one."""
     pue: float | None
@@ -110,7 +111,7 @@ class EnergyDocument(DocumentPart):
     """Sources, carbon intensity and price of the electricity."""
 
     sources: list[SourceDocument]
-    """Sources, with their shares of the annual energy."""
+    """Sources, with their shares of the annual energy; empty if none are declared."""
     carbon_g_per_kwh: float | None
     """Carbon intensity of the mix in gCO2e/kWh; null if that of a source is unknown."""
     price_usd_per_kwh: float | None

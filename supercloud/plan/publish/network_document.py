@@ -125,7 +125,7 @@ class UnderlayDocument(DocumentPart):
     name: str
     """Name of the fabric."""
     cidr: str
-    """All addresses of links of nodes."""
+    """Addresses of all links of nodes and servers."""
     addresses_per_leaf: int
     """Number of addresses of the prefix of one leaf: two for each port."""
     asn_range: str

@@ -122,8 +122,8 @@ def _build_facility_rows(plan: Plan, hall: FacilityPlan) -> list[Row]:
     result += _build_power_rows(hall) + _build_cooling_rows(hall)
     year = [f"{_format_total(hall.annual_energy, hall)} of IT energy" if hall.annual_energy else "IT energy unknown"]
     reason = "" if hall.energy_plan and hall.energy_plan.price else " (no energy price)"
-    year.append(_format_total(hall.annual_cost, hall) if hall.annual_cost else f"cost unknown{reason}")
-    year.append(_format_total(hall.annual_carbon, hall) if hall.annual_carbon else "carbon unknown")
+    year.append(_format_total(hall.annual_cost, hall) if hall.annual_cost is not None else f"cost unknown{reason}")
+    year.append(_format_total(hall.annual_carbon, hall) if hall.annual_carbon is not None else "carbon unknown")
     result.append(("year", "", ", ".join(year) + ", at full power"))
     return result
 

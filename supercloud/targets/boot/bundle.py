@@ -12,7 +12,15 @@ from ...plan.model.plan import Plan
 from ...primitives.bundle import Bundle, File
 from ...primitives.templates import Quoted, render_template
 from .environment import build_environments
-from .tables import render_key_recipient_lines, render_metadata_lines, render_mount_lines, render_scaler_settings
+from .tables import (
+    render_client_lines,
+    render_disk_lines,
+    render_fabric_lines,
+    render_key_recipient_lines,
+    render_metadata_lines,
+    render_mount_lines,
+    render_scaler_settings,
+)
 
 __all__ = ["render_boot_bundle", "render", "render_settings", "render_sums"]
 
@@ -75,7 +83,7 @@ def render_boot_bundle(plan: Plan, provider_functions: str) -> Bundle:
 
 
 def render_settings(plan: Plan) -> Bundle:
-    """Render the tables of a cluster: groups of the scaler, recipients of the key, file systems.
+    """Render the tables of a cluster: groups of the scaler, recipients of the key, file systems, disks.
 
     They are not part of the boot bundle, whose digest is in the user data: a change of a group would replace machines.
     """
@@ -84,6 +92,9 @@ def render_settings(plan: Plan) -> Bundle:
         "scale.json": render_scaler_settings(plan, head),
         "members.txt": "\n".join([head, *render_key_recipient_lines(plan)]) + "\n",
         "mounts.txt": "\n".join([head, *render_mount_lines(plan)]) + "\n",
+        "clients.txt": "\n".join([head, *render_client_lines(plan)]) + "\n",
+        "disks.txt": "\n".join([head, *render_disk_lines(plan)]) + "\n",
+        "fabrics.txt": "\n".join([head, *render_fabric_lines(plan)]) + "\n",
     }
     return Bundle({**files, "SHA256SUMS": render_sums(files)})
 

@@ -51,6 +51,7 @@ def _build_common_variables(plan: Plan, role: str) -> dict[str, str]:
         "STATE_LABEL": "",
         "TOPOLOGY": "",
         "STORAGE": "",
+        "LOCAL_MOUNT": "",
     }
 
 
@@ -63,6 +64,7 @@ def _render_group_environment(plan: Plan, group: NodeGroup) -> Iterator[str]:
             "POOL": group.pool,
             "STORAGE": _format_mount_sources(plan),
             "TOPOLOGY": _select_topology(plan),
+            "LOCAL_MOUNT": group.local_disk_mount or "",
         }
     )
 
@@ -98,7 +100,11 @@ def _build_storage_server_variables(cloud: CloudPlan, host: CloudHost) -> dict[s
         "SERVERS": str(host.count),
     }
     if install is not None:
-        found |= {"INSTALL_SOURCE": install.source, "INSTALL_TOKEN": install.token or ""}
+        found |= {
+            "INSTALL_SOURCE": install.source,
+            "INSTALL_SHA256": install.digest or "",
+            "INSTALL_TOKEN": install.token or "",
+        }
     return found
 
 

@@ -10,6 +10,9 @@ from ...plan.model.cloud import CloudPlan, MountRule
 from ...plan.model.plan import Plan, StoragePlan
 
 __all__ = [
+    "render_client_lines",
+    "render_disk_lines",
+    "render_fabric_lines",
     "render_key_recipient_lines",
     "render_metadata_lines",
     "render_mount_lines",
@@ -74,6 +77,56 @@ def render_mount_lines(plan: Plan) -> Iterator[str]:
     for storage in list_mounted_storage(plan):
         rule = require_mount_rule(plan.cloud, storage.name)
         yield f"{storage.name} {storage.kind} {storage.mount} {rule.type} {rule.port or '-'} {rule.options}"
+
+
+def render_client_lines(plan: Plan) -> Iterator[str]:
+    """Yield one row per distribution and kind of file system that clients mount: software that the boot installs."""
+    assert plan.cloud is not None
+    yield "# types, program, module, distribution, version, packages, repository (URL suite component) and key"
+    for client in plan.cloud.mount_clients:
+        for item in client.distributions:
+            source = item.repository
+            row = (
+                ",".join(client.types),
+                client.program or "-",
+                client.module or "-",
+                item.distribution,
+                item.version or "-",
+                ",".join(item.packages),
+                *((source.url, source.suite, source.component, source.key) if source else "----"),
+            )
+            yield " ".join(row)
+
+
+def render_fabric_lines(plan: Plan) -> Iterator[str]:
+    """Yield one row per file system and pool whose nodes reach it over a fabric."""
+    assert plan.cloud is not None
+    yield "# storage, pool, driver and network of the adapters, number of adapters, peer credits"
+    for storage in list_mounted_storage(plan):
+        client = plan.cloud.get_storage(storage.name).fabric_client
+        for pool in plan.pools if client else ():
+            instance, kinds = pool.machine.instance, {item.kind for item in pool.machine.adapters}
+            if not client or not instance or client.network not in kinds or not pool.fabrics:
+                continue
+            if not {instance.family, instance.system} & {*client.without}:
+                count = client.adapters.get(pool.machine.name, client.several if (instance.cards or 1) > 1 else 1)
+                yield f"{storage.name} {pool.name} {client.network} {count} {client.credits}"
+
+
+def render_disk_lines(plan: Plan) -> Iterator[str]:
+    """Yield how internal disks are found, and the number of them in each pool whose nodes mount them."""
+    assert plan.cloud is not None
+    yield "# model, links: beginning of what internal disks have; prepared: unit of the image that mounts them, place;"
+    yield "# count: pool, disks of a node (-: unknown)"
+    disks = plan.cloud.local_disks
+    if disks is not None:
+        yield f"model {disks.model}" if disks.model else f"links {disks.links}"
+        if disks.prepared:
+            yield f"prepared {disks.prepared.unit} {disks.prepared.place}"
+    mounted = {group.pool for group in plan.cloud.groups if group.local_disk_mount}
+    for pool in plan.pools:
+        if pool.name in mounted:
+            yield f"count {pool.name} {sum(disk.count for disk in pool.machine.disks if disk.role == 'scratch') or '-'}"
 
 
 def require_mount_rule(cloud: CloudPlan, name: str) -> MountRule:

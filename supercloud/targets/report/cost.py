@@ -39,7 +39,9 @@ def _render_cloud_cost(plan: Plan) -> str:
     if plan.accelerators:
         carbon = compute_accelerator_carbon(plan)
         summary += (
-            f"<p>Carbon: {format_carbon(carbon)} per hour with the accelerators at their TDP.</p>" if carbon else ""
+            f"<p>Carbon: {format_carbon(carbon)} per hour with the accelerators at their TDP.</p>"
+            if carbon is not None
+            else ""
         )
     return summary + render_table(
         ("item", "number", "each, per hour", "per hour", "source of price"), rows, number_columns=(1, 2, 3)
@@ -55,11 +57,11 @@ def _render_year(plan: Plan, hall: FacilityPlan) -> str:
         ("IT power, all machines at maximum", format_power(hall.it_power)),
         ("IT energy per year", format_energy(hall.annual_energy)),
         ("PUE", pue),
-        ("energy price", f"{price.to('USD/kWh'):.4g} USD/kWh" if price else "not declared"),
+        ("energy price", f"{price.to('USD/kWh'):.4g} USD/kWh" if price is not None else "not declared"),
         ("energy cost per year", format_money(hall.annual_cost) if hall.annual_cost else "unknown: no energy price"),
         (
             "carbon intensity",
-            f"{carbon.to('gCO2e/kWh'):.4g} g CO₂e/kWh" if carbon else f"unknown for {plan.site.place}",
+            f"{carbon.to('gCO2e/kWh'):.4g} g CO₂e/kWh" if carbon is not None else f"unknown for {plan.site.place}",
         ),
         ("carbon per year", format_carbon(hall.annual_carbon) if hall.annual_carbon else "unknown"),
         *(("not included", text) for text in hall.unknown_power),

@@ -240,7 +240,7 @@ def _build_year_card(hall: FacilityPlan) -> _Card:
         what,
         (
             ("IT energy", format_energy(hall.annual_energy) if cost else ""),
-            ("carbon", format_carbon(carbon) if carbon else "unknown"),
+            ("carbon", format_carbon(carbon) if carbon is not None else "unknown"),
             (
                 "CUE",
                 f"{hall.cooling_plan.cue:.3g} kg/kWh"

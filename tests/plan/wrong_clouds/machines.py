@@ -181,6 +181,13 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         {"pools": [build_pool(machine="dl1.24xlarge", fabrics=[])], "fabrics": []},
     ),
     (
+        "cloud-image-root",
+        "warning",
+        "site.images.slurm-nvidia-x86",
+        "the root device of ami-0123456789abcdef0 is not set, and /dev/",
+        {"site": TWO | {"images": {"slurm-nvidia-x86": {"id": "ami-0123456789abcdef0", "user": "admin"}}}},
+    ),
+    (
         "cloud-image",
         "warning",
         "site.images.slurm-nvidia-arm",

@@ -201,6 +201,20 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     ),
     *(
         (
+            "cloud-storage-digest",
+            "error",
+            "storage[0].options.install-sha256",
+            words,
+            {"storage": [WEKA | {"options": {"install": source, **digest}}]},
+        )
+        for source, digest, words in (
+            ("https://example.com/weka.sh", {}, "run https://example.com/weka.sh as root"),
+            ("https://example.com/weka.sh", {"install-sha256": "abc"}, "'abc' is not a SHA-256 digest"),
+            ("s3://bucket/weka.sh", {"install-sha256": "g" * 64}, "is not a SHA-256 digest"),
+        )
+    ),
+    *(
+        (
             "cloud-storage-install",
             "error",
             "storage[0].options.install-token",

@@ -1,6 +1,6 @@
 """From ``pulumi up`` to a finished job: Slurm in an emulated region whose instances boot and configure themselves.
 
-Nothing is done by hand on a machine before the job is submitted.
+Nothing is done by hand on a machine before a user logs in and submits a job.
 """
 
 from __future__ import annotations
@@ -69,13 +69,25 @@ def test_users_submit_jobs_to_nodes_that_the_scaler_starts(
     controller.wait("squeue -h | wc -l | grep -qx 0", timeout=300)
     assert controller.run("sacct -X -n -o state%20,user%20").stdout.split() == ["COMPLETED", "ada"]
     assert sorted(first.run("cat /home/ada/names").stdout.split()) == ["2001", "2001", "cpu-0001", "cpu-0002"]
-    assert ada.ssh(first, "true").returncode, "her job has ended"
+    assert_logs_in_during_jobs(ada, grace, login, controller, first)
 
     assert_submits_from_outside(engine, ada, login, tmp_path)
     assert_changes_apply(engine, region, (ada, new), grace, login, controller)
 
     wait_for("idle nodes are terminated", lambda: not region.find("cpu-on-demand"), seconds=600)
     assert not region.errors
+
+
+def assert_logs_in_during_jobs(user: Person, other: Person, login: Machine, controller: Machine, node: Machine) -> None:
+    """A user logs in to a node only while one of the user's jobs runs there."""
+    assert user.ssh(node, "true").returncode and other.ssh(node, "true").returncode, "no job runs"
+    job = user.ssh(login, "sbatch --parsable -w cpu-0001 -o /dev/null --wrap 'sleep 300'").stdout.strip()
+    controller.wait(f"squeue -h -j {job} -o %T | grep -qx RUNNING")
+    assert user.ssh(node, "id -un").stdout == f"{user.name}\n"
+    assert other.ssh(node, "true").returncode
+    assert user.ssh(login, f"scancel {job}").returncode == 0
+    controller.wait("squeue -h | wc -l | grep -qx 0")
+    assert user.ssh(node, "true").returncode
 
 
 def assert_submits_from_outside(engine: Engine, person: Person, login: Machine, folder: Path) -> None:

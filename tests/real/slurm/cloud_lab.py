@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -40,7 +40,9 @@ OPTIONS = {
 }
 
 
-def build_lab_plan(version: str, domain: int = 1, auth: str = "munge") -> Plan:
+def build_lab_plan(
+    version: str, domain: int = 1, auth: str = "munge", storage: Sequence[Mapping[str, str]] = ()
+) -> Plan:
     """Four machines with two processors and two accelerators each, in two capacity groups, in domains of ``domain``."""
     declared = ClusterSpec.model_validate(
         {
@@ -53,6 +55,7 @@ def build_lab_plan(version: str, domain: int = 1, auth: str = "munge") -> Plan:
                 "health_check_interval": "0 s",
                 "options": OPTIONS,
             },
+            "storage": storage,
             "tenants": [{"name": "research", "share": 1, "users": ["lab"]}],
             "pools": [
                 {
@@ -133,6 +136,7 @@ class CloudLab(Lab):
             "secret_auth": "auth-key",
             "role_users": "",
             "secret_database": "password",
+            **{f"source_{item.name}": f"server:/{item.name}" for item in self.plan.storage},
         }
         for path, text in self.boot.with_prefix("bucket").items():
             if "/user-data/" in path:

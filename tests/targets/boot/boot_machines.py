@@ -203,6 +203,7 @@ class BootMachine:
             "chown",
             "hostnamectl",
             "mount",
+            "mount.nfs",
             "useradd",
             "modprobe",
             "groupadd",

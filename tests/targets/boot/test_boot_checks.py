@@ -41,7 +41,7 @@ def test_a_cloud_has_one_controller() -> None:
 
 
 def test_features_that_cloud_nodes_do_not_get_at_boot_are_reported() -> None:
-    """MIG and local disks: declared, but not set up by the boot."""
+    """MIG: declared, but not set up by the boot."""
     pool = {"name": "train", "machine": "p5.48xlarge", "nodes": 2, "local": "/scratch"}
     declared = {
         "name": "pod",
@@ -52,11 +52,20 @@ def test_features_that_cloud_nodes_do_not_get_at_boot_are_reported() -> None:
     found = resolve(ClusterSpec.model_validate(declared))
     ((level, path, problem),) = _list_findings(found, "slurm-cloud-slices")
     assert (level, path) == ("error", "pools[0].slicing.mig") and "1g.10gb" in problem
-    ((level, path, problem),) = _list_findings(found, "slurm-cloud-local-disks")
-    assert (level, path) == ("warning", "pools[0].local") and "/scratch" in problem
-    assert not _list_findings(_build_aws_plan(), "slurm-cloud-slices") and not _list_findings(
-        _build_aws_plan(), "slurm-cloud-local-disks"
-    )
+    assert not _list_findings(found, "slurm-cloud-local-disks")
+    assert not _list_findings(_build_aws_plan(), "slurm-cloud-slices")
+
+
+def test_internal_disks_that_a_machine_does_not_have_are_reported() -> None:
+    declared = {
+        "name": "pod",
+        "site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"]},
+        "scheduler": {"kind": "slurm", "version": "25.11"},
+        "pools": [{"name": "cpu", "machine": "m6i.2xlarge", "nodes": 2, "local": "/local"}],
+    }
+    ((level, path, problem),) = _list_findings(resolve(ClusterSpec.model_validate(declared)), "slurm-cloud-local-disks")
+    assert (level, path) == ("error", "pools[0].local")
+    assert "m6i.2xlarge is not known to have internal disks" in problem
 
 
 def test_releases_without_topology_of_joining_nodes_are_reported() -> None:
@@ -76,9 +85,11 @@ def test_releases_without_topology_of_joining_nodes_are_reported() -> None:
     )
 
 
-def test_images_with_an_unknown_scheduler_are_reported() -> None:
+def test_images_whose_archive_has_another_release_are_reported() -> None:
     (found,) = _list_findings(_build_aws_plan(), "slurm-cloud-image")
-    assert found[:2] == ("note", "site.images") and "slurm-nvidia-x86" in found[2] and "Slurm 25.11" in found[2]
+    assert found[:2] == ("warning", "site.images") and "slurm-nvidia-x86" in found[2]
+    assert "their package archive has Slurm 23.11, not 25.11" in found[2]
+    assert not _list_findings(_build_aws_plan(version="23.11"), "slurm-cloud-image")
     images = dict.fromkeys(_build_aws_plan().cloud.images, "ami-0123456789abcdef0")  # type: ignore[union-attr]
     site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"], "images": images}
     assert not _list_findings(_build_plan_at(site), "slurm-cloud-image")

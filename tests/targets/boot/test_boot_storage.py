@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import replace
 from functools import cache
@@ -20,7 +21,7 @@ from supercloud.targets import render
 
 TOKEN = "t0k&en*/'x"
 S3 = (("install", "s3://software/weka/install.sh"), ("install-token", "weka-token"))
-HTTPS = (("install", "https://example.com/in'st.sh"),)
+HTTPS_SOURCE = ("install", "https://example.com/in'st.sh")
 
 PROGRAM = """#!/bin/bash
 echo "ran $#" >>"$SAID"
@@ -29,6 +30,12 @@ tr '\\0' ' ' </proc/$$/cmdline >"$CLOUD/arguments"
 echo "unpacking with $SUPERCLOUD_TOKEN!"
 printf 'no newline'
 """
+
+
+HTTPS = (
+    ("install", "https://example.com/in'st.sh"),
+    ("install-sha256", hashlib.sha256(PROGRAM.encode()).hexdigest()),
+)
 
 
 @cache
@@ -69,6 +76,9 @@ def start_server(folder: Path, plan: Plan) -> BootMachine:
 @pytest.fixture
 def server(tmp_path: Path) -> BootMachine:
     return start_server(tmp_path, build_weka_plan())
+
+
+HTTPS = (HTTPS_SOURCE, ("install-sha256", hashlib.sha256(PROGRAM.encode()).hexdigest()))
 
 
 def read_boot_log(machine: BootMachine) -> str:
@@ -191,12 +201,28 @@ def test_a_source_at_a_url_needs_no_token(tmp_path: Path) -> None:
     assert "--fail" in called and "--proto =https" in called and called.endswith(" https://example.com/in'st.sh")
     assert "SUPERCLOUD_TOKEN" not in (machine.cloud / "environment").read_text()
     assert "unpacking with !" in read_boot_log(machine)
-    machine.fake("curl", "echo 'curl: (22) The requested URL returned error: 403' >&2; exit 22")
+    machine.fake("curl", """while [ "$1" != --output ]; do shift; done; echo 'echo changed' >"$2\"""")
     (machine.root / "etc/supercloud/installed").unlink()
+    changed = machine.run(machine.root / "opt/supercloud/start.sh")
+    assert changed.returncode == 1 and f"in the spec it is {dict(HTTPS)['install-sha256']}" in changed.stdout
+    machine.fake("curl", "echo 'curl: (22) The requested URL returned error: 403' >&2; exit 22")
     refused = machine.run(machine.root / "opt/supercloud/start.sh")
     assert refused.returncode == 1
     assert "FAILED install: https://example.com/in'st.sh cannot be fetched: curl: (22)" in refused.stdout
     assert refused.stdout.count("trying again") == 1
+
+
+@pytest.mark.parametrize("source", [HTTPS_SOURCE, S3[0]])
+def test_a_program_with_another_digest_is_not_run(tmp_path: Path, source: tuple[str, str]) -> None:
+    machine = start_server(tmp_path, build_weka_plan((source, ("install-sha256", "0" * 64))))
+    machine.fake("curl", f"""while [ "$1" != --output ]; do shift; done; cat >"$2" <<'END'\n{PROGRAM}END""")
+    done = machine.begin()
+    assert done.returncode == 1 and not machine.calls("ran")
+    digest = hashlib.sha256(PROGRAM.encode()).hexdigest()
+    why = f"FAILED install: {source[1]} was not run: its SHA-256 digest is {digest}, in the spec it is {'0' * 64}"
+    assert why in read_boot_log(machine)
+    assert not (machine.root / "opt/supercloud/install").exists()
+    assert not (machine.root / "etc/supercloud/installed").exists()
 
 
 @pytest.mark.slow
@@ -206,8 +232,8 @@ def test_an_image_with_the_software_installs_nothing(tmp_path: Path) -> None:
     assert done.returncode == 0 and "nothing to install: the software is in the image" in done.stdout
 
 
-def start_client(folder: Path, plan: Plan) -> BootMachine:
-    machine = BootMachine(folder, "ctl1", plan)
+def start_client(folder: Path, plan: Plan, key: str = "ctl1") -> BootMachine:
+    machine = BootMachine(folder, key, plan)
     text = machine.start.read_text().replace("fs-1@tcp:/abcd", "scratch-1.trainer.internal/default")
     machine.start.write_text(text)
     machine.fake("curl", 'while [ "$1" != -o ]; do shift; done; echo "echo client >>$SAID; cat" >"$2"')
@@ -231,7 +257,7 @@ def test_clients_mount_with_the_rule_of_the_catalog(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_clients_wait_for_servers_that_still_install(tmp_path: Path) -> None:
-    machine = start_client(tmp_path, build_weka_plan())
+    machine = start_client(tmp_path, build_weka_plan(), "train-on-demand")
     machine.fake("weka")
     machine.fake("mount", '[ -e "$CLOUD/made" ] || { touch "$CLOUD/made"; echo no cluster yet >&2; exit 32; }')
     done = machine.steps("mounts")
@@ -239,8 +265,8 @@ def test_clients_wait_for_servers_that_still_install(tmp_path: Path) -> None:
     assert not machine.calls("curl")
     machine.fake("mount", "echo no route >&2; exit 32")
     done = machine.steps("mounts")
-    assert done.returncode == 1
-    assert "scratch-1.trainer.internal/default cannot be mounted at /scratch: no route" in done.stderr
+    assert done.returncode == 0
+    assert "FAILED mounts: /scratch: scratch-1.trainer.internal/default cannot be mounted: no route" in done.stderr
 
 
 def test_storage_without_a_mount_rule_is_rejected() -> None:

@@ -115,7 +115,7 @@ def test_a_node_gets_changed_programs_and_its_daemon_goes_on(tmp_path: Path) -> 
     assert update(compute)[0] == 0
     assert (compute.root / "etc/slurm/prolog.sh").read_text() == prolog
     assert not (compute.root / "etc/slurm/slurm.conf").exists()
-    assert "systemctl" not in compute.said.read_text()
+    assert "restart slurmd" not in compute.said.read_text()
 
 
 def test_an_unreachable_bucket_changes_nothing(controller: BootMachine) -> None:
@@ -123,3 +123,20 @@ def test_an_unreachable_bucket_changes_nothing(controller: BootMachine) -> None:
     code, text = update(controller)
     assert code == 1 and "settings/settings.tar.gz cannot be fetched" in text
     assert (controller.root / "opt/supercloud/settings/scale.json").exists()
+
+
+def test_a_changed_password_of_a_managed_database_is_read_again(tmp_path: Path) -> None:
+    machine = BootMachine(tmp_path, "ctl1", build_plan(managed_database=True))
+    (machine.cloud / "disk").touch()
+    machine.fake("scontrol", CONTROL)
+    assert machine.begin().returncode == 0
+    assert update(machine) == (0, "")
+
+    machine.said.write_text("")
+    (machine.cloud / "secrets/database").write_text('{"username": "slurm", "password": "changed#1"}')
+    code, text = update(machine)
+    assert code == 0 and "database: finished" in text
+    assert "StoragePass=changed\\#1\n" in (machine.root / "etc/slurm/slurmdbd.conf").read_text()
+    assert "systemctl restart slurmdbd" in machine.said.read_text()
+    assert "restart slurmctld" not in machine.said.read_text()
+    assert update(machine) == (0, "")

@@ -157,6 +157,46 @@ def test_epilog_ends_remaining_processes(job: Host) -> None:
             victim.wait()
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs files of several users")
+def test_epilog_deletes_only_files_of_the_user_on_internal_disks(job: Host) -> None:
+    """After the last job of the user on the node, also in directories of others; nothing where no disk is mounted."""
+    root, local = job.folder / "root", job.folder / "root/local"
+    (root / "etc/supercloud").mkdir(parents=True, exist_ok=True)
+    (root / "etc/supercloud/places-disks").write_text("/local\n")
+
+    def fill() -> None:
+        for name, owner in {"a": 12345, "a/b": 12345, "a/b/foreign": 12346, "c": 12346, "c/guest": 12345}.items():
+            path = local / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if name in ("a", "a/b", "c"):
+                path.mkdir(exist_ok=True)
+            else:
+                path.touch()
+            os.chown(path, owner, owner)
+        for name in ("a/file", "a/b/file"):
+            (local / name).touch()
+            os.chown(local / name, 12345, 12345)
+
+    def list_files() -> list[str]:
+        return sorted(str(path.relative_to(local)) for path in local.rglob("*"))
+
+    fill()
+    everything = list_files()
+    job.fake("squeue", "echo 7")
+    for mounts, others in (("", "echo 7"), ("/dev/md0 /local xfs rw 0 0\n", "echo 7; echo 8")):
+        (root / "proc/mounts").write_text(mounts)
+        job.fake("squeue", others)
+        job.run("epilog.sh", SLURM_JOB_UID="12345")
+        assert list_files() == everything
+    job.fake("squeue", "echo 7")
+    assert job.run("epilog.sh", SLURM_JOB_UID="12345").returncode == 0
+    # a directory that holds files of another user stays
+    assert list_files() == ["a", "a/b", "a/b/foreign", "c"]
+    (asked,) = {line for line in job.asked if " -t " in line}
+    assert asked.startswith("squeue -h -o %A -t RUNNING,SUSPENDED,CONFIGURING,STOPPED -u 12345 ")
+
+
 # --- reserve-spares.sh
 
 

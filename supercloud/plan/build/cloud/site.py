@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ....catalog import Catalog
+from ....catalog.local_disks import LocalDisks
 from ....catalog.metadata_service import MetadataService
+from ....catalog.mount_client import MountClient
 from ....catalog.provider import Addon, MachineImage
 from ....spec import ClusterSpec
 from ....spec.site import CloudSite
@@ -72,9 +74,13 @@ def build_cloud_plan(
         partition=partition.name if partition else "",
         principals=partition.principals if partition else {},
         root_devices=_select_root_devices(inputs, groups, hosts),
+        image_slurm_releases=_find_slurm_releases(inputs, groups, hosts),
+        image_users=_select_image_users(inputs),
         addons=_select_addons(inputs, products),
         object_scheme=inputs.provider.object_scheme,
         metadata_addresses=catalog.get(MetadataService, inputs.provider.name).addresses,
+        mount_clients=_select_mount_clients(catalog, products),
+        local_disks=_find_local_disks(catalog, inputs.provider.name),
     )
 
 
@@ -121,13 +127,43 @@ def _list_used_images(groups: tuple[NodeGroup, ...], hosts: tuple[CloudHost, ...
 def _select_root_devices(
     inputs: CloudInputs, groups: tuple[NodeGroup, ...], hosts: tuple[CloudHost, ...]
 ) -> dict[str, str]:
-    """Root devices of the images in use; if none is published, that of the scheduler's other images."""
+    """Root devices of the images in use: the declared one, else that of the published image of this key, else that of
+    the scheduler's other images.
+    """
     usual = next(
         (image.root for image in inputs.provider.images if image.scheduler == inputs.spec.scheduler.kind), None
     )
     known = {image.key: image.root for image in inputs.provider.images}
+    if isinstance(inputs.spec.site, CloudSite):
+        known |= {key: image.root for key, image in inputs.spec.site.own_images.items() if image.root}
     found = {key: known.get(key, usual) for key in _list_used_images(groups, hosts)}
     return {key: root for key, root in found.items() if root}
+
+
+def _find_slurm_releases(
+    inputs: CloudInputs, groups: tuple[NodeGroup, ...], hosts: tuple[CloudHost, ...]
+) -> dict[str, str]:
+    """Slurm releases that the package archives of the published images in use contain."""
+    site, used = inputs.spec.site, _list_used_images(groups, hosts)
+    own = site.images if site.kind != "onprem" else {}
+    known = {image.key: image.slurm for image in inputs.provider.images if image.slurm}
+    return {key: known[key] for key in used if key in known and key not in own}
+
+
+def _select_image_users(inputs: CloudInputs) -> dict[str, str]:
+    """Declared administrators of custom images."""
+    own = inputs.spec.site.own_images if isinstance(inputs.spec.site, CloudSite) else {}
+    return {key: image.user for key, image in own.items() if image.user}
+
+
+def _select_mount_clients(catalog: Catalog, products: tuple[CloudStorage, ...]) -> tuple[MountClient, ...]:
+    """Clients of the types of file systems that machines mount."""
+    types = {item.mount_rule.type for item in products if item.mount and item.mount_rule}
+    return tuple(client for client in catalog.iter_entries(MountClient) if types & {*client.types})
+
+
+def _find_local_disks(catalog: Catalog, provider: str) -> LocalDisks | None:
+    return catalog.get(LocalDisks, provider) if provider in catalog.list_names("local-disks") else None
 
 
 def _select_addons(inputs: CloudInputs, products: tuple[CloudStorage, ...]) -> tuple[Addon, ...]:
@@ -143,12 +179,12 @@ def _select_images(inputs: CloudInputs, groups: tuple[NodeGroup, ...], hosts: tu
     """References of the images in use: the user's, else the provider's published ones; every image has one."""
     known: dict[str, MachineImage] = {image.key: image for image in inputs.provider.images}
     site = inputs.spec.site
-    own = site.images if site.kind != "onprem" else {}
+    own = site.own_images if site.kind != "onprem" else {}
     version = inputs.spec.scheduler.version
     found = {}
     for key in _list_used_images(groups, hosts):
         if key in own:
-            found[key] = own[key]
+            found[key] = own[key].id
         elif key in known:
             found[key] = known[key].reference.replace("{version}", version)
     return found

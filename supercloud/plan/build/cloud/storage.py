@@ -158,6 +158,7 @@ def _build_product(
         linked_store=storage.import_from,
         ports=(*(f"tcp:{port}" for port in service.tcp_ports), *(f"udp:{port}" for port in service.udp_ports)),
         mount_rule=service.mount,
+        fabric_client=rule.client if (rule := service.fabric) and options.get(rule.option) is True else None,
         install=_build_install(service, options),
     )
 
@@ -215,8 +216,8 @@ def _build_install(service: StorageService, options: Mapping[str, str | int | bo
     rule = service.install
     if rule is None or rule.source not in options:
         return None
-    token = options.get(rule.token)
-    return CloudInstall(str(options[rule.source]), None if token is None else str(token))
+    token, digest = (None if (value := options.get(name)) is None else str(value) for name in (rule.token, rule.digest))
+    return CloudInstall(str(options[rule.source]), token, digest.lower() if digest else None)
 
 
 def _select_per_tib(deployment: Deployment, capacity: Size | None, requested: Rate | None) -> Rate:

@@ -58,7 +58,7 @@ def build_facility_plan(inputs: BuildInputs, site: SitePlan, equipment: Equipmen
     energy = build_energy_plan(inputs, facility, site, demand.total)
     sources = HeatSources(equipment.pools, equipment.fabrics, machines, groups)
     cooling = build_cooling_plan(inputs, facility, power, demand.total, sources)
-    if cooling.pue and energy.carbon:
+    if cooling.pue is not None and energy.carbon is not None:
         cooling = replace(cooling, cue=compute_cue(cooling.pue, energy.carbon))
     if cooling.pue:
         energy = with_site_power(energy, demand.total * cooling.pue)

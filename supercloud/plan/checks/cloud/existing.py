@@ -190,7 +190,7 @@ def cloud_identifier(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         named += [("subnet", f"network.subnets[{i}]", item.existing) for i, item in enumerate(cloud.network.subnets)]
         site = plan.spec.site
         if site.kind != "onprem":
-            named += [("image", f"site.images.{key}", text) for key, text in site.images.items()]
+            named += [("image", f"site.images.{key}", image.id) for key, image in site.own_images.items()]
         for kind, path, text in named:
             rule = provider.identifiers.get(kind)
             if text is None or rule is None or text.startswith(PASSED_IDENTIFIER) or re.fullmatch(rule, text):

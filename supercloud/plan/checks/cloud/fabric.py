@@ -146,7 +146,26 @@ def cloud_image(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
+def cloud_image_root(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Custom images of nodes without a root device: that of another image is a guess."""
+    for cloud, _, _ in iter_cloud_facts(plan, catalog):
+        site = plan.spec.site
+        used = {group.image for group in cloud.groups}
+        for key, image in sorted((site.own_images if site.kind != "onprem" else {}).items()):
+            if image.root is None and key in used and key in cloud.root_devices:
+                guess = cloud.root_devices[key]
+                yield Finding(
+                    "cloud-image-root",
+                    "warning",
+                    f"site.images.{key}",
+                    f"the root device of {image.id} is not set, and {guess} is a guess: with another one, nodes have a "
+                    "root disk of the size of the image and a second, empty disk",
+                    f"set {{id: {image.id}, root: {guess}}} with the root device of the image",
+                )
+
+
 CHECKS = (
+    cloud_image_root,
     cloud_fabric_kind,
     cloud_fabric_zones,
     cloud_fabric_unused,

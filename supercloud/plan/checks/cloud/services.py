@@ -108,13 +108,13 @@ def cloud_managed_nodes(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         reason, site = provider.cannot.get("kubernetes:image-parameter"), plan.spec.site
         if plan.scheduler.kind != "kubernetes":
             continue
-        for key, text in site.images.items() if site.kind != "onprem" and reason else ():
-            if _is_identifier(provider, "image-parameter", text) and key in cloud.images:
+        for key, image in site.own_images.items() if site.kind != "onprem" and reason else ():
+            if _is_identifier(provider, "image-parameter", image.id) and key in cloud.images:
                 yield Finding(
                     "cloud-managed-nodes",
                     "error",
                     f"site.images.{key}",
-                    f"{text} cannot be used: {reason}",
+                    f"{image.id} cannot be used: {reason}",
                     "set the image ID",
                 )
         if not cloud.list_hosts("system") and all(build_taints(plan, pool) for pool in plan.pools):
@@ -181,6 +181,32 @@ def cloud_storage_install(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
+def cloud_storage_digest(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Programs that run as root on file servers without a digest that they must have, or with an invalid one."""
+    for path, item, _, service, _ in iter_cloud_storage(plan, catalog):
+        rule = service.install
+        if rule is None or rule.source not in item.options:
+            continue
+        source, digest = str(item.options[rule.source]), item.options.get(rule.digest)
+        place = f"{path}.options.{rule.digest}"
+        if digest is None and source.startswith("https://"):
+            yield Finding(
+                "cloud-storage-digest",
+                "error",
+                place,
+                f"servers run {source} as root, whatever it is when they start: no digest of it is set",
+                f"set {rule.digest} to the output of sha256sum for the program that you have checked",
+            )
+        elif digest is not None and not re.fullmatch("[0-9A-Fa-f]{64}", str(digest)):
+            yield Finding(
+                "cloud-storage-digest",
+                "error",
+                place,
+                f"{str(digest)!r} is not a SHA-256 digest, which has 64 hexadecimal digits",
+                "set the output of sha256sum, as text in quotes",
+            )
+
+
 def _is_identifier(provider: Provider, kind: str, text: str) -> bool:
     """Whether a text is an identifier of a kind of resource of a provider that has such resources."""
     return kind in provider.identifiers and re.fullmatch(provider.identifiers[kind], text) is not None
@@ -193,5 +219,6 @@ CHECKS = (
     cloud_spot_limit,
     cloud_capacity_unused,
     cloud_managed_nodes,
+    cloud_storage_digest,
     cloud_storage_install,
 )

@@ -163,7 +163,7 @@ def _list_option_names(service: StorageService) -> set[str]:
         *service.option_values,
         *service.option_ranges,
         *([service.fabric.option] if service.fabric else ()),
-        *([service.install.source, service.install.token] if service.install else ()),
+        *([service.install.source, service.install.digest, service.install.token] if service.install else ()),
         *([service.name_option] if service.name_option else ()),
         *(rule.needs for rule in service.option_rules if rule.needs),
     }

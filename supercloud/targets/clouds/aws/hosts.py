@@ -34,6 +34,8 @@ class HostInstance:
     address: pulumi.Output[str]
     """Public if it has one, else private."""
     instance: ec2.Instance
+    user: str = ""
+    """Administrator that its image creates, if declared."""
 
 
 def create_hosts(
@@ -59,7 +61,8 @@ def create_hosts(
         )
         create_alarm(context, shared.monitoring, f"{name}-status", {"InstanceId": instance.id}, failed)
         address = _create_public_address(context, name, instance) if host.is_public else instance.private_ip
-        made.append(HostInstance(name, host.role, host.is_public, address, instance))
+        user = context.cloud.image_users.get(host.image, "")
+        made.append(HostInstance(name, host.role, host.is_public, address, instance, user))
     return made
 
 

@@ -78,7 +78,7 @@ def _format_login_command(context: BuildContext, entry: HostInstance) -> pulumi.
     if is_reachable and people:
         return pulumi.Output.concat(f"ssh {people[0] if len(people) == 1 else 'USER'}@", entry.address)
     if is_reachable and context.existing.ssh_key is not None:
-        return pulumi.Output.concat("ssh ", entry.address)
+        return pulumi.Output.concat("ssh ", f"{entry.user}@" if entry.user else "", entry.address)
     return pulumi.Output.concat(f"aws ssm start-session --region {context.cloud.region} --target ", entry.instance.id)
 
 

@@ -3,11 +3,12 @@
 #
 # epilog.sh: runs as root on every node of a job after its last process.
 #
-# Removes the job's directory, ends processes that the user left running outside of any job, and checks that all
-# accelerators are present. If it fails, Slurm drains the node.
+# Removes the job's directory, ends processes that the user left running outside of any job, deletes the user's files on internal
+# disks after the last job of the user here, and checks that all accelerators are present. If it fails, Slurm drains the node.
 set -u
 PATH=$PATH:/usr/sbin:/usr/bin:/sbin:/bin
 here=$(dirname "$(readlink -f "$0")")
+root=${HEALTH_ROOT:-}   # of the tables and disks, for tests
 scratch=/var/spool/slurmd/scratch
 job=${SLURM_JOB_ID:?} user=${SLURM_JOB_UID:?}
 
@@ -31,10 +32,10 @@ list_stray_processes() {
     done
 }
 
-other_jobs() {
+other_jobs() { # [OPTION...]: of squeue
     local jobs
     # if the controller does not respond, keep the processes: another job may need them
-    jobs=$(squeue -h -o %A -u "$user" -w "${SLURMD_NODENAME:-$(hostname -s)}") || return 0
+    jobs=$(squeue -h -o %A "$@" -u "$user" -w "${SLURMD_NODENAME:-$(hostname -s)}") || return 0
     [ -n "$jobs" ] && grep -qvx "$job" <<<"$jobs"
 }
 
@@ -55,11 +56,21 @@ end_stray_processes() {
     [ -z "${pids[*]}" ] || { echo "processes of user $user could not be ended: ${pids[*]}" >&2; return 1; }
 }
 
+# Internal disks of a node of a cloud; the boot lists their place. Jobs that are ending at the same time do not count: each would
+# leave it to the other. Only what belongs to the user is deleted, also in directories of others.
+clean_disks() {
+    local place
+    place=$(sed -n '1{s/ .*//;s,/$,,;p}' "$root/etc/supercloud/places-disks" 2>/dev/null)
+    [ -n "$place" ] && awk -v place="$place" '$2 == place { found = 1 } END { exit !found }' "$root/proc/mounts" || return 0
+    ! other_jobs -t RUNNING,SUSPENDED,CONFIGURING,STOPPED || return 0
+    find "${root}$place" -xdev -mindepth 1 -depth -uid "$user" -delete 2>/dev/null
+}
+
 case $job in
 *[!0-9]*) ;;
 *) rm -rf --one-file-system "${scratch:?}/$job" ;;
 esac
 status=0
-[ "$user" -lt 1000 ] || end_stray_processes || status=1
+[ "$user" -lt 1000 ] || { end_stray_processes || status=1; clean_disks; }
 [ ! -x "$here/health-check.sh" ] || "$here/health-check.sh" quick || status=1
 exit $status

@@ -4,9 +4,9 @@
 # health-check.sh [quick]: checks this node, and drains it with a reason if hardware is missing or faulty.
 #
 # slurmd runs it at every HealthCheckInterval and kills it after 60 s; prolog and epilog run it with "quick", which only
-# counts accelerators. It also runs while jobs run, and only reads. Exit status 0 means healthy. A drained node stays drained
+# counts accelerators and looks for mounts. It also runs while jobs run, and only reads. Exit status 0 means healthy. A drained node stays drained
 # until an operator resumes it.
-# HEALTH_ROOT: alternative root of /dev, /proc, /run and /sys, for tests.
+# HEALTH_ROOT: alternative root of /dev, /etc/supercloud, /proc, /run and /sys, for tests.
 set -u
 PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 here=$(dirname "$(readlink -f "$0")")
@@ -34,6 +34,16 @@ check_devices() {
         if [ -e "$root$devices$number" ]; then seen=$((seen + 1)); else missing+=("$devices$number"); fi
     done
     [ "$seen" -eq "$count" ] || problem "$seen of $count accelerators: no ${missing[*]}"
+}
+
+# Places that jobs need on a node of a cloud: the boot lists them in these files, with a reason where it could not mount one. The
+# list of mounts is read, as a file system whose server does not respond would block this program.
+check_places() {
+    local place reason
+    while read -r place reason; do
+        awk -v place="${place%/}" '$2 == place { found = 1 } END { exit !found }' "$root/proc/mounts" ||
+            problem "mount $place: ${reason:-it is no longer mounted}"
+    done < <(cat "$root"/etc/supercloud/places-mounts "$root"/etc/supercloud/places-disks 2>/dev/null)
 }
 
 # The driver no longer lists a device that fell off the bus. Skipped if no driver is loaded.
@@ -123,6 +133,7 @@ drain() {
 find_facts
 check_devices
 check_driver
+check_places
 if [ "${1:-}" != quick ]; then
     check_nvidia_smi
     check_xids

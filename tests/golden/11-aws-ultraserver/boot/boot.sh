@@ -6,7 +6,8 @@
 #
 # Reads /etc/supercloud/env (role, group, names of secrets) and the provider's functions in /opt/supercloud/cloud.sh. Each
 # step logs its name to /var/log/supercloud/boot.log; a failed step ends the run with "FAILED <step>: <reason>" and a nonzero
-# status. The run is idempotent. BOOT_ROOT: alternative root of files, for tests.
+# status. A file system that cannot be mounted is reported with FAILED too, but does not end the run: a timer tries it again, and
+# a node takes no jobs before. The run is idempotent. BOOT_ROOT: alternative root of files, for tests.
 set -euo pipefail
 umask 022
 PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -14,7 +15,7 @@ PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 root=${BOOT_ROOT:-}
 here=$(dirname "$(readlink -f "$0")")
 # shellcheck disable=SC2034  # for the steps
-etc=$root/etc/slurm
+etc=$root/etc/slurm settings=$root/opt/supercloud/settings
 step=begin
 # shellcheck source=/dev/null
 source "$root/etc/supercloud/env"
@@ -25,7 +26,8 @@ source "$here/steps.sh"
 # shellcheck source=/dev/null
 source "$here/install.sh"
 
-log() { echo "$(date -u +%FT%TZ) $step: $*"; }
+report() { echo "$(date -u +%FT%TZ) $*"; }
+log() { [ -n "${BOOT_REPEATED:-}" ] || report "$step: $*"; }   # a timer repeats steps: only changes are logged
 die() { died=yes; echo "$(date -u +%FT%TZ) FAILED $step: $*" >&2; exit 1; }
 trap 'die "line $LINENO: $BASH_COMMAND exited with $?"' ERR
 died='' secret_folder=''
@@ -39,7 +41,7 @@ set -E
 run() { step=$1; log started; "step_$1"; log finished; }
 
 case $ROLE in
-compute)    steps=(identity names slurm_user settings logins release auth bundle sackd mounts homes users devices renewal ssh join place restart update) ;;
+compute)    steps=(identity names slurm_user settings logins release auth bundle sackd disks mounts homes users devices renewal ssh join place restart update) ;;
 controller) steps=(identity names slurm_user settings logins state release auth keys bundle database mounts homes accounts control scaler accounts renewal restart update) ;;
 database)   steps=(identity names slurm_user settings state release auth bundle database restart update) ;;
 login)      steps=(identity names slurm_user settings logins release auth bundle sackd mounts homes users renewal restart update) ;;
@@ -60,4 +62,5 @@ log "role $ROLE of $CLUSTER${GROUP:+, group $GROUP}"
 [ "$*" != apply ] || steps=("${apply[@]}")
 for name in "${steps[@]}"; do run "$name"; done
 step=end
-log "this machine is ready"
+left=$(missing_places)
+log "this machine is ready${left:+, but $left}"

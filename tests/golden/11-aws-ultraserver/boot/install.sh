@@ -6,13 +6,19 @@
 # shellcheck disable=SC2154  # root: set by boot.sh; names in capitals: by /etc/supercloud/env
 
 step_install() { # fetched and run once as root; a changed source is run again
-    local program=$root/opt/supercloud/install marker=$root/etc/supercloud/installed why=$root/run/supercloud/why token='' code said
+    local program=$root/opt/supercloud/install marker=$root/etc/supercloud/installed why=$root/run/supercloud/why token='' code found said
     [ -n "${INSTALL_SOURCE:-}" ] || { log "nothing to install: the software is in the image"; return; }
-    if cmp -s - "$marker" <<<"$INSTALL_SOURCE"; then log "already installed from $INSTALL_SOURCE"; return; fi
+    if cmp -s - "$marker" <<<"$INSTALL_SOURCE${INSTALL_SHA256:+ $INSTALL_SHA256}"; then log "already installed from $INSTALL_SOURCE"; return; fi
     mkdir -p "$root/run/supercloud"
     log "fetching $INSTALL_SOURCE"
     again "${BOOT_TRIES:-20}" fetch_program "$INSTALL_SOURCE" "$program" || die "$INSTALL_SOURCE cannot be fetched: $said"
     [ -s "$program" ] || die "$INSTALL_SOURCE is empty"
+    found=$(sha256sum "$program" | cut -d' ' -f1)
+    if [ -n "${INSTALL_SHA256:-}" ] && [ "$found" != "$INSTALL_SHA256" ]; then
+        rm -f "$program"
+        die "$INSTALL_SOURCE was not run: its SHA-256 digest is $found, in the spec it is $INSTALL_SHA256; check the program, then set its digest"
+    fi
+    log "its SHA-256 digest is $found"
     chmod 700 "$program"
     if [ -n "$INSTALL_TOKEN" ]; then
         log "reading the secret $INSTALL_TOKEN"
@@ -24,7 +30,7 @@ step_install() { # fetched and run once as root; a changed source is run again
     watched "$program" "$token"
     [ "$code" -eq 0 ] || die "the program of $INSTALL_SOURCE exited with $code: ${said:-no output}"
     rm -f "$program"
-    echo "$INSTALL_SOURCE" >"$marker"
+    echo "$INSTALL_SOURCE${INSTALL_SHA256:+ $INSTALL_SHA256}" >"$marker"
 }
 
 fetch_program() { # SOURCE FILE

@@ -272,6 +272,364 @@ start_slurmdbd() {
     attempt 60 sacctmgr -n show cluster || die "slurmdbd does not respond"
 }
 
+# Places that jobs need: a file for each step that mounts some, with lines "PLACE" or, if it could not be mounted, "PLACE REASON".
+# health-check.sh reads them before each job: a node does not run jobs without its file systems.
+places=$root/etc/supercloud/places
+
+missing_places() { { cat "$places-disks" "$places-mounts" 2>/dev/null || true; } | sed -n 's/^\([^ ]*\) \(.*\)/mount \1: \2/p' | paste -sd, | sed 's/,mount /, mount /g'; }
+
+note_place() { # STEP PLACE [REASON]: into the new file of the step; a reason is reported when it is new
+    local line="$2${3:+ ${3//[$'\n\t\'\"']/ }}"
+    echo "$line" >>"$places-$1.fresh"
+    if [ -z "${3:-}" ]; then
+        ! grep -q "^$2 " "$places-$1" 2>/dev/null || report "$2 is mounted now"
+    elif [ -z "${BOOT_REPEATED:-}" ] || ! grep -qxF "$line" "$places-$1" 2>/dev/null; then
+        report "FAILED $step: ${line/ /: }; it is tried again every two minutes" >&2
+    fi
+}
+
+retry_places() { # a timer repeats the steps until all places are mounted; it survives a restart of the machine
+    local units=$root/etc/systemd/system
+    if [ -z "$(missing_places)" ]; then
+        systemctl disable -q --now supercloud-mounts.timer 2>/dev/null || true
+        release_node
+        return
+    fi
+    mkdir -p "$units"
+    cat >"$units/supercloud-mounts.service" <<UNIT
+[Unit]
+Description=Mounts the file systems of the cluster that could not be mounted before
+Wants=network-online.target
+After=network-online.target
+[Service]
+Type=oneshot
+Environment=BOOT_REPEATED=yes BOOT_TRIES=1
+ExecStart=$here/boot.sh disks mounts homes
+StandardOutput=append:/var/log/supercloud/boot.log
+StandardError=append:/var/log/supercloud/boot.log
+UNIT
+    cat >"$units/supercloud-mounts.timer" <<UNIT
+[Unit]
+Description=Repeats supercloud-mounts.service until all file systems are mounted
+[Timer]
+OnActiveSec=${BOOT_RETRY:-120}
+OnUnitInactiveSec=${BOOT_RETRY:-120}
+[Install]
+WantedBy=timers.target
+UNIT
+    systemctl daemon-reload
+    # without it the next start of the machine tries again
+    systemctl enable -q --now supercloud-mounts.timer || log "the timer supercloud-mounts was not started"
+}
+
+drain_node() { # NODE: no jobs until all places are mounted; a job that it already has fails in its prolog, and is requeued
+    local reason
+    reason=$(missing_places)
+    [ -n "$reason" ] || { release_node; return; }
+    asked update NodeName="$1" State=DRAIN Reason="${reason:0:240}" || die "$1 cannot be drained without its file systems: $reason"
+    log "drained: $reason"
+}
+
+release_node() { # resume a node that was drained only because of a place
+    local node reason
+    [ "$ROLE" = compute ] && [ -e "$root/etc/supercloud/node" ] || return 0
+    node=$(sed -n "s/^NODE='\(.*\)'/\1/p" "$root/etc/supercloud/node")
+    reason=$(asked show node "$node" 2>/dev/null | sed -n 's/^ *Reason=//p')
+    case $reason in *\;*) return ;; "mount /"* | "health-check: mount /"*) ;; *) return 0 ;; esac
+    if asked update NodeName="$node" State=RESUME; then report "$node is resumed"; else log "$node cannot be resumed"; fi
+}
+
+step_mounts() { # file systems of the plan; mounts.txt has options and mount points, the environment has the sources
+    local name kind place type port options said problem
+    mkdir -p "$(dirname "$places")"
+    : >"$places-mounts.fresh"
+    # not from stdin, which programs below may read
+    while read -r -u 3 name kind place type port options; do
+        [[ $name != \#* ]] || continue
+        problem=''
+        mount_storage "$name" "$kind" "$place" "$type" "$port" "$options" || problem=${said:-unknown error}
+        note_place mounts "$place" "$problem"
+    done 3<"$settings/mounts.txt"
+    mv -f "$places-mounts.fresh" "$places-mounts"
+    retry_places
+}
+
+mount_storage() { # NAME KIND PLACE TYPE PORT OPTIONS; returns 1 with the reason in $said
+    local name=$1 kind=$2 place=$3 type=$4 port=$5 options=$6 source server client tries=1
+    source=$(sed -n "s/^$name=//p" <<<"$STORAGE")
+    [ -n "$source" ] || { said="no source is specified for the storage $name"; return 1; }
+    mkdir -p "$root$place" 2>/dev/null || true
+    if mountpoint -q "$root$place"; then log "$place is already mounted"; return; fi
+    case $kind in
+    lustre)
+        install_client "$type" || return 1
+        configure_fabric "$name" || report "FAILED $step: $place: not over the fabric, but over tcp: $said" >&2
+        said=$(modprobe lustre 2>&1) || { said="the client of Lustre cannot be loaded: $said"; return 1; }
+        ;;
+    nfs) install_client "$type" || return 1 ;;
+    weka)   # every backend serves the client's installer once its software is installed; the file system exists later
+        server=${source%%[,/]*}:$port client=$root/opt/supercloud/weka-client
+        # only nodes wait: without it they have nothing to do
+        [ "$ROLE" != compute ] || tries=${BOOT_TRIES:-180}
+        command -v weka >/dev/null || { again "$tries" curl -sSf "http://$server/dist/v1/install" -o "$client" &&
+            sh "$client" </dev/null; } || { said="the client of $server cannot be installed: $said"; return 1; }
+        ;;
+    *) said="mounting storage of kind $kind is not supported"; return 1 ;;
+    esac
+    log "mounting $name at $place"
+    again "$tries" timeout 300 mount -t "$type" -o "$options" "$source" "$root$place" ||
+        { said="$source cannot be mounted: $said"; return 1; }
+}
+
+has_client() { # PROGRAM MODULE, of which one is -
+    if [ "$1" != - ]; then command -v "$1" >/dev/null; else modprobe --dry-run "$2" 2>/dev/null; fi
+}
+
+install_client() { # TYPE: the software that mounts it, from the packages of clients.txt; returns 1 with the reason in $said
+    local types program module distribution version packages url suite component key system='' ours='' known=''
+    # shellcheck source=/dev/null
+    [ ! -r "$root/etc/os-release" ] || system=$(. "$root/etc/os-release" && echo "${ID:-} ${VERSION_ID:-}")
+    while read -r -u 4 types program module distribution version packages url suite component key; do
+        [[ ,$types, == *,$1,* ]] || continue
+        known=yes
+        ! has_client "$program" "$module" || return 0
+        [[ $distribution == "${system% *}" && ($version == - || $version == "${system#* }") ]] || continue
+        ours=$program/$module
+        packages=${packages//\{kernel\}/$(uname -r)}
+        log "installing ${packages//,/ }"
+        [ "$url" = - ] || add_repository "$1" "$url $suite $component" "$key" || return 1
+        # shellcheck disable=SC2086  # one word per package
+        install_packages ${packages//,/ } || { said="${packages//,/ } cannot be installed: $said"; break; }
+        has_client "$program" "$module" || { said="${packages//,/ } is installed, but has no client for the kernel $(uname -r)"; break; }
+        return 0
+    done 4< <(grep -v '^#' "$settings/clients.txt")
+    [ -n "$known" ] || return 0   # the type needs nothing
+    if [ -z "$ours" ]; then
+        said="this image has no client for $1 and ${system:-its distribution} is not known to have a package of one: use an image that has it"
+    else # a source that fails would also fail later installations
+        rm -f "$root/etc/apt/sources.list.d/supercloud-$1.list"
+    fi
+    return 1
+}
+
+add_repository() { # NAME SOURCE KEY: packages of it must be signed with this key
+    local keys=$root/usr/share/keyrings list=$root/etc/apt/sources.list.d
+    mkdir -p "$keys" "$list"
+    again 3 curl --fail --silent --show-error --proto '=https' --output "$keys/supercloud-$1.asc" "$3" ||
+        { said="the key of the repository of the client for $1 cannot be fetched: $said"; return 1; }
+    echo "deb [signed-by=$keys/supercloud-$1.asc] $2" >"$list/supercloud-$1.list"
+}
+
+list_adapters() { # DRIVER: RDMA devices that it serves
+    local device
+    for device in "$root"/sys/class/infiniband/*; do
+        [ ! -e "$device/device/driver" ] || [ "$(basename "$(readlink -f "$device/device/driver")")" != "$1" ] || echo "${device##*/}"
+    done
+}
+
+configure_fabric() { # STORAGE: LNet uses adapters of the fabric first, and tcp; returns 1 with the reason in $said
+    local kind='' count credits adapters=() main number found
+    read -r kind count credits < <(awk -v name="$1" -v pool="${POOL:-}" '$1 == name && $2 == pool { print $3, $4, $5 }' "$settings/fabrics.txt") || true
+    [ -n "$kind" ] || return 0
+    found=$(lnetctl net show --net "$kind" 2>/dev/null) || true
+    [[ $found != *"@$kind"* ]] || return 0
+    mapfile -t adapters < <(list_adapters "$kind")
+    [ -n "${adapters[*]}" ] || { said="this machine has no $kind adapter"; return 1; }
+    [ "$count" -le ${#adapters[@]} ] || count=${#adapters[@]}
+    found=$(ip -4 -o route show default) || true
+    found=${found%%$'\n'*}
+    main=${found#* dev }
+    main=${main%% *}
+    log "LNet uses $count of ${#adapters[@]} $kind adapters, and $main"
+    run_all <<COMMANDS || return 1
+modprobe lnet
+modprobe k${kind}lnd ipif_name=$main
+modprobe ksocklnd
+lnetctl lnet configure
+COMMANDS
+    # LNet may have started with the first interface of the machine
+    lnetctl net del --net tcp >/dev/null 2>&1 || true
+    run_all <<<"lnetctl net add --net tcp --if $main" || return 1
+    # evenly spread over the network cards
+    for ((number = 0; number < count; number++)); do
+        run_all <<<"lnetctl net add --net $kind --if ${adapters[number * ${#adapters[@]} / count]} --peer-credits $credits" || return 1
+    done
+    run_all <<COMMANDS
+lnetctl set discovery 1
+lnetctl udsp add --src $kind --priority 0
+COMMANDS
+}
+
+run_all() { # commands from stdin, one a line; returns 1 with the reason in $said
+    local words
+    while read -r -a words; do said=$("${words[@]}" 2>&1 </dev/null) || { said="${words[*]}: $said"; return 1; }; done
+}
+
+# shellcheck disable=SC2034  # for the steps
+disk_label=sc-local
+
+step_disks() { # internal disks; jobs' files on them are deleted by the epilog
+    local said problem=''
+    mkdir -p "$(dirname "$places")"
+    : >"$places-disks.fresh"
+    if [ -n "${LOCAL_MOUNT:-}" ]; then
+        mount_disks "$LOCAL_MOUNT" || problem=${said:-unknown error}
+        note_place disks "$LOCAL_MOUNT" "$problem"
+    fi
+    mv -f "$places-disks.fresh" "$places-disks"
+}
+
+list_disks() { # devices of the internal disks
+    local model links found
+    model=$(sed -n 's/^model //p' "$settings/disks.txt")
+    links=$(sed -n 's/^links //p' "$settings/disks.txt")
+    for found in "$root"/sys/block/*; do
+        [[ -z $model || $(cat "$found/device/model" 2>/dev/null) != "$model"* ]] || echo "$root/dev/${found##*/}"
+    done
+    for found in "$root/dev/disk/by-id/${links:-none}"*; do
+        [[ -z $links || ! -e $found || $found == *-part* ]] || readlink -f "$found"
+    done
+}
+
+mount_disks() { # PLACE; returns 1 with the reason in $said
+    local place=$root$1 unit='' ready='' expected disks=() device
+    mkdir -p "$place"
+    if mountpoint -q "$place"; then log "$1 is already mounted"; return; fi
+    read -r unit ready < <(sed -n 's/^prepared //p' "$settings/disks.txt") || true
+    # an image may have a service that has joined them already
+    if [ -n "$unit" ] && systemctl cat "$unit" >/dev/null 2>&1; then
+        systemctl start "$unit" || log "$unit failed"
+        if mountpoint -q "$root$ready"; then
+            log "$unit has mounted the disks at $ready"
+            said=$(mount --bind "$root$ready" "$place" 2>&1) || return 1
+            chmod 1777 "$place"
+            return
+        fi
+    fi
+    mapfile -t disks < <(list_disks | sort -u)
+    [ -n "${disks[*]}" ] || { said="no internal disks were found ($(grep -m 1 -e '^model ' -e '^links ' "$settings/disks.txt"))"; return 1; }
+    expected=$(awk -v pool="$POOL" '$1 == "count" && $2 == pool { print $3 }' "$settings/disks.txt")
+    [[ ${expected:--} == - || ${#disks[@]} -eq $expected ]] ||
+        { said="${#disks[@]} of $expected internal disks were found: ${disks[*]}"; return 1; }
+    command -v mkfs.xfs >/dev/null || LEAN=yes install_packages xfsprogs || { said="xfsprogs cannot be installed: $said"; return 1; }
+    join_disks "${disks[@]}" || return 1
+    format_disk || return 1
+    log "mounting $device at $1"
+    said=$(mount -t xfs -o noatime "$device" "$place" 2>&1) || { said="$device cannot be mounted: $said"; return 1; }
+    chmod 1777 "$place"
+}
+
+disk_contents() { # DEVICE: lines "TYPE LABEL" of all signatures: file systems, partition tables, members of arrays and volumes
+    wipefs --no-act --noheadings --output TYPE,LABEL "$1" | sed 's/  */ /g; s/ $//'
+}
+
+join_disks() { # DISK...: sets $device; several disks are one array without redundancy
+    local disk found blank=() ours=()
+    for disk; do
+        found=$(disk_contents "$disk") || { said="$disk cannot be read"; return 1; }
+        case $found in
+        '') blank+=("$disk") ;;
+        *$'\n'*) said="$disk is neither blank nor was formatted here, and is left as it is: ${found//$'\n'/, }"; return 1 ;;
+        "xfs $disk_label" | "linux_raid_member any:$disk_label") ours+=("$disk") ;;
+        *) said="$disk is neither blank nor was formatted here, and is left as it is: $found"; return 1 ;;
+        esac
+    done
+    device=$1
+    [ $# -gt 1 ] || return 0
+    command -v mdadm >/dev/null || LEAN=yes install_packages mdadm || { said="mdadm cannot be installed: $said"; return 1; }
+    if [ -z "${blank[*]}" ]; then # the array of before a restart, which the system may have started by itself
+        device=$(find "$root/sys/block/${1##*/}/holders" -name 'md*' -printf "$root/dev/%f\n" 2>/dev/null) || true
+        device=${device%%$'\n'*}
+        [ -z "$device" ] || return 0
+        device=/dev/md/$disk_label
+        said=$(mdadm --assemble "$device" "$@" 2>&1) || { said="the disks cannot be joined again: $said"; return 1; }
+        return
+    fi
+    # the provider replaces disks by blank ones: then nothing is left of an array without redundancy
+    for disk in "${ours[@]}"; do mdadm --stop --scan 2>/dev/null || true; wipefs -q --all "$disk" || { said="$disk is in use"; return 1; }; done
+    device=/dev/md/$disk_label
+    log "joining $# disks"
+    said=$(mdadm --create "$device" --run --level=0 --raid-devices=$# --homehost=any --name="$disk_label" "$@" 2>&1) ||
+        { said="$* cannot be joined: $said"; return 1; }
+}
+
+format_disk() { # $device, if it is blank
+    local found
+    found=$(disk_contents "$device") || { said="$device cannot be read"; return 1; }
+    case $found in
+    '')
+        log "formatting $device: it is blank"
+        said=$(mkfs.xfs -q -K -L "$disk_label" "$device" 2>&1) || { said="$device cannot be formatted: $said"; return 1; }
+        ;;
+    "xfs $disk_label") ;;
+    *) said="$device is neither blank nor was formatted here, and is left as it is: $found"; return 1 ;;
+    esac
+}
+
+step_users() { # users get cloud credentials from a program that identifies them, not from the machine's role
+    local rule=$root/etc/sudoers.d/supercloud program=/opt/supercloud/boot/credentials.sh
+    [ -n "${USERS:-}" ] || { log "users get no credentials on this cloud"; return; }
+    command -v visudo >/dev/null || { log "this image has no sudo: users get no cloud credentials"; return; }
+    mkdir -p "$root/etc/sudoers.d" "$root/etc/profile.d"
+    (umask 337 && printf 'Defaults!%s env_reset, !env_keep, !requiretty\nALL ALL=(root:root) NOPASSWD: %s\n' "$program" "$program" >"$rule.fresh")
+    visudo -cqf "$rule.fresh" || die "sudo rejects $rule.fresh"
+    mv -f "$rule.fresh" "$rule"
+    cloud_users "$program"
+}
+
+step_devices() { # an instance that lacks an accelerator must not join
+    local pool prefix digits count devices first _adapters number missing=()
+    while read -r pool prefix digits count devices first _adapters; do [ "$pool" = "$POOL" ] && break; done <"$etc/node-facts.txt"
+    [ "$pool" = "$POOL" ] || die "node-facts.txt has no pool $POOL"
+    log "host names are ${prefix} and $digits digits"
+    if [ "$devices" = /dev/nvidia ] && command -v nvidia-smi >/dev/null; then nvidia-smi >/dev/null || true; fi   # creates the device files
+    for ((number = first; number < first + count; number++)); do
+        [ -e "$root$devices$number" ] || missing+=("$devices$number")
+    done
+    [ -z "${missing[*]}" ] || die "missing devices of $count accelerators: ${missing[*]}"
+}
+
+# by default, the module admits everyone if it cannot find out which jobs run on the node
+adopt_rule='account required pam_slurm_adopt.so action_generic_failure=deny'
+
+name_adopting_node() { # NODE: the module finds only names of slurm.conf, which dynamic nodes have not; until then it admits nobody
+    local pam=$root/etc/pam.d/sshd
+    [ ! -e "$pam" ] || sed -i "s|^$adopt_rule.*# supercloud\$|$adopt_rule nodename=$1 # supercloud|" "$pam"
+}
+
+step_ssh() { # users can log in only to nodes where one of their jobs runs; without the module for that, only administrators can
+    local module='' directory before pam=$root/etc/pam.d/sshd conf=$root/etc/ssh/sshd_config.d/00-supercloud.conf setting
+    local settings
+    command -v sshd >/dev/null || { log "this image has no sshd"; return; }
+    mkdir -p "$root/run/sshd"   # sshd -T needs it, and sshd may not have started yet
+    before=$(cat "$conf" 2>/dev/null || true)
+    for directory in "$root"/{lib,lib64,usr/lib,usr/lib64}/{,*-linux-gnu/}security; do
+        [ ! -e "$directory/pam_slurm_adopt.so" ] || module=$directory/pam_slurm_adopt.so
+    done
+    # read completely before matching: with pipefail, a command whose output `grep -q` no longer reads fails
+    settings=$(sshd -T 2>/dev/null) || settings=''
+    if [ -n "$module" ] && [ -e "$pam" ] && grep -qix 'usepam yes' <<<"$settings"; then
+        log "sshd uses $module"
+        # pam_systemd would move processes out of the job's cgroup
+        if command -v pam-auth-update >/dev/null; then pam-auth-update --package --remove systemd || die "pam_systemd cannot be disabled"; fi
+        [ ! -e "$root/etc/pam.d/password-auth" ] || sed -i '/pam_systemd/d' "$root/etc/pam.d/password-auth"
+        sed -i '/pam_slurm_adopt\|# supercloud/d' "$pam"
+        # the last account rules; these groups may use sudo in Debian and Red Hat
+        printf '%s\n' 'account sufficient pam_succeed_if.so quiet user ingroup sudo # supercloud' \
+            'account sufficient pam_succeed_if.so quiet user ingroup wheel # supercloud' \
+            "$adopt_rule # supercloud" >>"$pam"
+        rm -f "$conf"
+    else
+        log "this image has no pam_slurm_adopt, or sshd does not use PAM: only root and members of sudo and wheel may log in"
+        mkdir -p "$(dirname "$conf")"
+        echo 'AllowGroups root sudo wheel' >"$conf"
+        setting=$(sshd -T 2>/dev/null | grep -i '^allowgroups ') || die "sshd does not read $conf: add an Include of its folder to sshd_config in the image"
+        log "sshd: $setting"
+    fi
+    # the unit has one of these names
+    [ "$before" = "$(cat "$conf" 2>/dev/null || true)" ] || systemctl try-reload-or-restart ssh sshd 2>/dev/null || true
+}
+
 people=$root/opt/supercloud/users                  # the list of users, as published
 accounts_made=$root/etc/supercloud/logins          # names and UIDs of the accounts that are made here; removed users stay in it
 accounts_applied=$root/etc/supercloud/logins-sums  # the list that was applied last
@@ -439,7 +797,7 @@ keep_image_key() {
 
 step_homes() { # homes that are missing, after file systems are mounted: of users, and of the image's user
     local name uid gid
-    if awk '$3 ~ "^/home/?$" { found = 1 } END { exit !found }' "$root/opt/supercloud/settings/mounts.txt" && ! mountpoint -q "$root/home"; then
+    if awk '$3 ~ "^/home/?$" { found = 1 } END { exit !found }' "$settings/mounts.txt" && ! mountpoint -q "$root/home"; then
         log "the file system of /home is not mounted: homes are made when it is"
         return
     fi
@@ -498,94 +856,6 @@ UNIT
     systemctl enable -q --now supercloud-users.timer
 }
 
-step_mounts() { # file systems of the plan; mounts.txt has options and mount points, the environment has the sources
-    local name kind place type port options source server client tries said
-    while read -r name kind place type port options; do
-        [[ $name != \#* ]] || continue
-        source=$(sed -n "s/^$name=//p" <<<"$STORAGE")
-        [ -n "$source" ] || die "no source is specified for the storage $name"
-        mkdir -p "$root$place"
-        if mountpoint -q "$root$place"; then log "$place is already mounted"; continue; fi
-        log "mounting $name at $place"
-        tries=1
-        case $kind in
-        lustre) modprobe lustre || die "this image has no Lustre client for its kernel: use an image that has one, or upload its packages to the bucket" ;;
-        nfs) ;;
-        weka)   # every backend serves the client's installer once its software is installed; the file system exists later
-            server=${source%%[,/]*}:$port tries=${BOOT_TRIES:-180} client=$root/opt/supercloud/weka-client
-            command -v weka >/dev/null || { again "$tries" curl -sSf "http://$server/dist/v1/install" -o "$client" &&
-                sh "$client" </dev/null; } || die "the client of $server cannot be installed: $said"
-            ;;
-        *) die "mounting storage of kind $kind is not supported" ;;
-        esac
-        again "$tries" mount -t "$type" -o "$options" "$source" "$root$place" || die "$source cannot be mounted at $place: $said"
-    done <"$root/opt/supercloud/settings/mounts.txt"
-}
-
-step_users() { # users get cloud credentials from a program that identifies them, not from the machine's role
-    local rule=$root/etc/sudoers.d/supercloud program=/opt/supercloud/boot/credentials.sh
-    [ -n "${USERS:-}" ] || { log "users get no credentials on this cloud"; return; }
-    command -v visudo >/dev/null || { log "this image has no sudo: users get no cloud credentials"; return; }
-    mkdir -p "$root/etc/sudoers.d" "$root/etc/profile.d"
-    (umask 337 && printf 'Defaults!%s env_reset, !env_keep, !requiretty\nALL ALL=(root:root) NOPASSWD: %s\n' "$program" "$program" >"$rule.fresh")
-    visudo -cqf "$rule.fresh" || die "sudo rejects $rule.fresh"
-    mv -f "$rule.fresh" "$rule"
-    cloud_users "$program"
-}
-
-step_devices() { # an instance that lacks an accelerator must not join
-    local pool prefix digits count devices first _adapters number missing=()
-    while read -r pool prefix digits count devices first _adapters; do [ "$pool" = "$POOL" ] && break; done <"$etc/node-facts.txt"
-    [ "$pool" = "$POOL" ] || die "node-facts.txt has no pool $POOL"
-    log "host names are ${prefix} and $digits digits"
-    if [ "$devices" = /dev/nvidia ] && command -v nvidia-smi >/dev/null; then nvidia-smi >/dev/null || true; fi   # creates the device files
-    for ((number = first; number < first + count; number++)); do
-        [ -e "$root$devices$number" ] || missing+=("$devices$number")
-    done
-    [ -z "${missing[*]}" ] || die "missing devices of $count accelerators: ${missing[*]}"
-}
-
-# by default, the module admits everyone if it cannot find out which jobs run on the node
-adopt_rule='account required pam_slurm_adopt.so action_generic_failure=deny'
-
-name_adopting_node() { # NODE: the module finds only names of slurm.conf, which dynamic nodes have not; until then it admits nobody
-    local pam=$root/etc/pam.d/sshd
-    [ ! -e "$pam" ] || sed -i "s|^$adopt_rule.*# supercloud\$|$adopt_rule nodename=$1 # supercloud|" "$pam"
-}
-
-step_ssh() { # users can log in only to nodes where one of their jobs runs; without the module for that, only administrators can
-    local module='' directory before pam=$root/etc/pam.d/sshd conf=$root/etc/ssh/sshd_config.d/00-supercloud.conf setting
-    local settings
-    command -v sshd >/dev/null || { log "this image has no sshd"; return; }
-    mkdir -p "$root/run/sshd"   # sshd -T needs it, and sshd may not have started yet
-    before=$(cat "$conf" 2>/dev/null || true)
-    for directory in "$root"/{lib,lib64,usr/lib,usr/lib64}/{,*-linux-gnu/}security; do
-        [ ! -e "$directory/pam_slurm_adopt.so" ] || module=$directory/pam_slurm_adopt.so
-    done
-    # read completely before matching: with pipefail, a command whose output `grep -q` no longer reads fails
-    settings=$(sshd -T 2>/dev/null) || settings=''
-    if [ -n "$module" ] && [ -e "$pam" ] && grep -qix 'usepam yes' <<<"$settings"; then
-        log "sshd uses $module"
-        # pam_systemd would move processes out of the job's cgroup
-        if command -v pam-auth-update >/dev/null; then pam-auth-update --package --remove systemd || die "pam_systemd cannot be disabled"; fi
-        [ ! -e "$root/etc/pam.d/password-auth" ] || sed -i '/pam_systemd/d' "$root/etc/pam.d/password-auth"
-        sed -i '/pam_slurm_adopt\|# supercloud/d' "$pam"
-        # the last account rules; these groups may use sudo in Debian and Red Hat
-        printf '%s\n' 'account sufficient pam_succeed_if.so quiet user ingroup sudo # supercloud' \
-            'account sufficient pam_succeed_if.so quiet user ingroup wheel # supercloud' \
-            "$adopt_rule # supercloud" >>"$pam"
-        rm -f "$conf"
-    else
-        log "this image has no pam_slurm_adopt, or sshd does not use PAM: only root and members of sudo and wheel may log in"
-        mkdir -p "$(dirname "$conf")"
-        echo 'AllowGroups root sudo wheel' >"$conf"
-        setting=$(sshd -T 2>/dev/null | grep -i '^allowgroups ') || die "sshd does not read $conf: add an Include of its folder to sshd_config in the image"
-        log "sshd: $setting"
-    fi
-    # the unit has one of these names
-    [ "$before" = "$(cat "$conf" 2>/dev/null || true)" ] || systemctl try-reload-or-restart ssh sshd 2>/dev/null || true
-}
-
 asked() { SLURM_CONF=$root/opt/supercloud/slurm/slurm.conf scontrol "$@"; }
 
 own_name() { # the node that has this instance's address, according to the controller
@@ -618,6 +888,7 @@ step_join() { # wait for a node name, then start slurmd as a dynamic node
     # units of distributions require a slurm.conf, which a node fetches from the controller: systemd would skip them
     printf '[Unit]\nConditionPathExists=\n[Service]\nExecStart=\nExecStart=%s/slurmd.sh\n' "$here" >"$root/etc/systemd/system/slurmd.service.d/supercloud.conf"
     systemctl daemon-reload
+    drain_node "$node"   # while sackd still runs
     # both would listen on the same socket, and stopping sackd would remove its directory
     [ "$AUTH" != slurm ] || systemctl is-active -q slurmd || systemctl stop sackd
     service slurmd
@@ -720,7 +991,7 @@ UNIT
 }
 
 step_settings() { # tables of the cluster: groups of the scaler, recipients of the key, file systems
-    local settings=$root/opt/supercloud/settings fresh=$root/opt/supercloud/settings.published path
+    local fresh=$settings.published path
     fetch_folder settings "$fresh" || die "settings/settings.tar.gz cannot be fetched"
     mkdir -p "$settings"
     # file by file: the scaler and the key service may read them at any time
@@ -751,7 +1022,7 @@ WantedBy=timers.target
 UNIT
     systemctl daemon-reload
     systemctl enable -q --now supercloud-update.timer
-    cat "$root/opt/supercloud/settings/SHA256SUMS" "$root/opt/supercloud/slurm/SHA256SUMS" >"$root/var/lib/supercloud/applied"
+    cat "$settings/SHA256SUMS" "$root/opt/supercloud/slurm/SHA256SUMS" >"$root/var/lib/supercloud/applied"
 }
 
 step_reconfigure() { # nodes fetch the files that have changed from the controller
@@ -795,11 +1066,15 @@ again() { # TRIES COMMAND...: repeat with pauses until it succeeds; $said has it
     done
 }
 
-install_packages() { # PACKAGE...: new machines have no lists, and another program may hold the lock; $said has the output
+install_packages() { # PACKAGE...: new machines have no lists, and another program may hold the lock; $said has the output; LEAN: only
+    # what they require
+    local lean=()
     if command -v apt-get >/dev/null; then
+        [ -z "${LEAN:-}" ] || lean=(--no-install-recommends)
         again 5 apt-get update -q &&
-            again 3 env DEBIAN_FRONTEND=noninteractive apt-get install -y -q -o DPkg::Lock::Timeout=600 "$@"
+            again 3 env DEBIAN_FRONTEND=noninteractive apt-get install -y -q -o DPkg::Lock::Timeout=600 "${lean[@]}" "$@"
     else
-        again 3 dnf install -y -q "$@"
+        [ -z "${LEAN:-}" ] || lean=(--setopt=install_weak_deps=False)
+        again 3 dnf install -y -q "${lean[@]}" "$@"
     fi
 }

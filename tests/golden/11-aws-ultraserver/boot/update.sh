@@ -22,7 +22,15 @@ for name in settings slurm; do
     cloud_fetch "$name/$name.tar.gz" "$work/$name.tar.gz" >&2 || { echo "$name/$name.tar.gz cannot be fetched" >&2; exit 1; }
     tar -xzOf "$work/$name.tar.gz" SHA256SUMS
 done >"$work/sums"
-mkdir -p "$state"
+mkdir -p "$state" "$root/var/log/supercloud"
+
+if [ "${DATABASE:-no}" = managed ]; then   # the cloud changes its password from time to time
+    before=$(sha256sum "$root/etc/slurm/slurmdbd.conf")
+    "$here/boot.sh" database >"$work/log" 2>&1 || problem=yes
+    if [ -n "${problem:-}" ] || [ "$before" != "$(sha256sum "$root/etc/slurm/slurmdbd.conf")" ]; then
+        tee -a "$root/var/log/supercloud/boot.log" <"$work/log"
+    fi
+fi
 if cmp -s "$work/sums" "$state/applied"; then exit 0; fi
 if cmp -s "$work/sums" "$state/rejected" && [ -n "$(find "$state/rejected" -mmin -30)" ]; then exit 0; fi
 

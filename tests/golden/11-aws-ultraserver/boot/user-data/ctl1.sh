@@ -8,7 +8,10 @@ set -euo pipefail
 umask 022
 root=${BOOT_ROOT:-}
 mkdir -p "$root/etc/supercloud" "$root/opt/supercloud" "$root/var/log/supercloud"
-exec > >(tee -a "$root/var/log/supercloud/boot.log") 2>&1
+log=$root/var/log/supercloud/boot.log
+# for administrators: messages of failed commands may have anything in them
+[ -e "$log" ] || (umask 077 && : >"$log")
+exec > >(tee -a "$log") 2>&1
 
 cat >"$root/etc/supercloud/env" <<'ENV'
 ROLE='controller'
@@ -34,8 +37,9 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
+LOCAL_MOUNT=''
 LOGINS='administrators'
-DIGEST=6beefbfa475fb8d67594c1338786a85fcdfb65d05689037b14b6c8ebf2cd18c0
+DIGEST=879226b5dfc9b31b267e666b76beda989fcda5bb4a02a62a0fbf16b3db191c9a
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
