@@ -122,8 +122,9 @@ def _build_facility_rows(plan: Plan, hall: FacilityPlan) -> list[Row]:
     result += _build_power_rows(hall) + _build_cooling_rows(hall)
     year = [f"{_format_total(hall.annual_energy, hall)} of IT energy" if hall.annual_energy else "IT energy unknown"]
     reason = "" if hall.energy_plan and hall.energy_plan.price else " (no energy price)"
-    year.append(_format_total(hall.annual_cost, hall) if hall.annual_cost is not None else f"cost unknown{reason}")
-    year.append(_format_total(hall.annual_carbon, hall) if hall.annual_carbon is not None else "carbon unknown")
+    cost, carbon = (hall.annual_cost, hall.annual_carbon) if hall.annual_energy else (None, None)
+    year.append(_format_total(cost, hall) if cost is not None else f"cost unknown{reason}")
+    year.append(_format_total(carbon, hall) if carbon is not None else "carbon unknown")
     result.append(("year", "", ", ".join(year) + ", at full power"))
     return result
 

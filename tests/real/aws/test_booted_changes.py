@@ -23,6 +23,18 @@ def find_urn(engine: Engine, name: str, kind: str) -> str:
     return found
 
 
+def hide_object(region: EmulatedRegion, key: str) -> Callable[[], object]:
+    """Remove an object of the cluster's bucket; the returned function restores it."""
+    (bucket,) = (item["Name"] for item in region.call("s3.list_buckets")["Buckets"] if "state" in item["Name"])
+
+    def copy(source: str, target: str) -> None:
+        region.call("s3.copy_object", Bucket=bucket, CopySource=f"{bucket}/{source}", Key=target)
+        region.call("s3.delete_object", Bucket=bucket, Key=source)
+
+    copy(key, f"hidden/{key}")
+    return lambda: copy(f"hidden/{key}", key)
+
+
 def test_a_cluster_survives_losses_and_changes(region: EmulatedRegion, start: Start, tmp_path: Path) -> None:
     people = {"llm": [Person.create("ada", 2001, tmp_path / "ada")]}
     engine = start(build_spec(region, people), write_catalog)
@@ -38,12 +50,17 @@ def test_a_cluster_survives_losses_and_changes(region: EmulatedRegion, start: St
     controller.wait(f"sacct -n -X -D -j {job} -o state | grep -q NODE_FAIL", timeout=300)
     controller.wait(f"sacct -n -X -j {job} -o state | grep -q COMPLETED", timeout=600)
 
-    # the controller is replaced: its state disk is attached to the new one
+    # the controller is replaced and gets the state disk; its boot is repeated until a file is there
     before = controller
+    restore = hide_object(region, "slurm/slurm.tar.gz")
     engine.run("up", "--yes", "--skip-preview", "--replace", find_urn(engine, "lab-ctl1", "aws:ec2/instance:Instance"))
     controller = wait_for(
         "another controller", lambda: [new for new in region.find("ctl1") if new is not before], seconds=300
     )[0]
+    controller.wait(
+        "grep -q 'FAILED bundle: slurm/slurm.tar.gz cannot be fetched' /var/log/supercloud/boot.log", timeout=300
+    )
+    restore()
     wait_until_ready(controller)
     assert job in controller.run("sacct -n -X -o jobid").stdout.split()
 

@@ -101,7 +101,7 @@ def assert_submits_from_outside(engine: Engine, person: Person, login: Machine, 
         command = [sys.executable, "-m", "supercloud", *words]
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stdout + done.stderr
-    assert person.ssh(login, "sacct -X -n -o user%20,state%20 | tail -n 1").stdout.split() == [person.name, "COMPLETED"]
+    login.wait(f"sacct -X -n -a --name hello -o user%20,state%20 | grep -q '{person.name} *COMPLETED'")
 
 
 def assert_changes_apply(

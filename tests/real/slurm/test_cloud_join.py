@@ -335,6 +335,7 @@ def test_the_log_has_every_step(lab: CloudLab) -> None:
     steps = [
         "identity",
         "names",
+        "restart",
         "slurm_user",
         "settings",
         "logins",
@@ -351,7 +352,6 @@ def test_the_log_has_every_step(lab: CloudLab) -> None:
         "scaler",
         "accounts",
         "renewal",
-        "restart",
         "update",
     ]
     said = lab.run("cat /var/log/supercloud/boot.log").stdout

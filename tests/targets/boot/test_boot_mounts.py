@@ -104,7 +104,7 @@ def test_a_controller_starts_without_a_file_system_and_tries_again(tmp_path: Pat
     assert f"FAILED mounts: /fsx: {why}" in log and f"this machine is ready, but mount /fsx: {why}" in log
     assert "enable -q --now supercloud-mounts.timer" in machine.calls("systemctl")
     unit = (machine.root / "etc/systemd/system/supercloud-mounts.service").read_text()
-    assert f"ExecStart={machine.root}/opt/supercloud/boot/boot.sh disks mounts\n" in unit
+    assert f"ExecStart={machine.root}/opt/supercloud/boot/boot.sh disks mounts homes\n" in unit
     # the timer logs only changes
     again = machine.steps("disks", "mounts", BOOT_REPEATED="yes")
     assert again.returncode == 0 and again.stdout + again.stderr == ""

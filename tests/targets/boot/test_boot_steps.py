@@ -335,6 +335,18 @@ def test_failures_are_logged_with_their_reason(compute: BootMachine, spoil: str,
     assert why in log.read_text() and log.stat().st_mode & 0o077 == 0
 
 
+def test_a_start_that_fails_is_repeated(compute: BootMachine) -> None:
+    """By the unit of later starts, which is enabled before steps that can fail."""
+    compute.fake("slurmd", "echo slurm 19.05.1")
+    assert compute.begin().returncode == 1
+    unit = (compute.root / "etc/systemd/system/supercloud-boot.service").read_text()
+    assert "Restart=on-failure" in unit and "Environment=BOOT_UNIT=yes" in unit
+    assert compute.calls("systemctl")[-1] == "start --no-block supercloud-boot"
+    compute.said.write_text("")
+    assert compute.begin(BOOT_UNIT="yes").returncode == 1
+    assert "start --no-block supercloud-boot" not in compute.calls("systemctl"), "systemd repeats it"
+
+
 def test_a_changed_script_is_not_run(compute: BootMachine) -> None:
     compute.boot = Bundle({**compute.boot.files, "boot.sh": "#!/bin/bash\necho evil\n"})
     compute.publish()

@@ -6,8 +6,9 @@
 #
 # Reads /etc/supercloud/env (role, group, names of secrets) and the provider's functions in /opt/supercloud/cloud.sh. Each
 # step logs its name to /var/log/supercloud/boot.log; a failed step ends the run with "FAILED <step>: <reason>" and a nonzero
-# status. A file system that cannot be mounted is reported with FAILED too, but does not end the run: a timer tries it again, and
-# a node takes no jobs before. The run is idempotent. BOOT_ROOT: alternative root of files, for tests.
+# status, and is repeated every two minutes. A file system that cannot be mounted is reported with FAILED too, but does not end
+# the run: a timer tries it again, and a node takes no jobs before. The run is idempotent. BOOT_ROOT: alternative root of files,
+# for tests.
 set -euo pipefail
 umask 022
 PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -30,21 +31,24 @@ report() { echo "$(date -u +%FT%TZ) $*"; }
 log() { [ -n "${BOOT_REPEATED:-}" ] || report "$step: $*"; }   # a timer repeats steps: only changes are logged
 die() { died=yes; echo "$(date -u +%FT%TZ) FAILED $step: $*" >&2; exit 1; }
 trap 'die "line $LINENO: $BASH_COMMAND exited with $?"' ERR
-died='' secret_folder=''
+died='' secret_folder='' whole=''
 ended() { # errors of the shell itself, such as an unset variable, do not trigger ERR
     local code=$?
     [ -z "$secret_folder" ] || rm -rf "$secret_folder"
-    [ "$code" -eq 0 ] || [ -n "$died" ] || echo "$(date -u +%FT%TZ) FAILED $step: exited with $code, see the line above" >&2
+    [ "$code" -ne 0 ] || return 0
+    [ -n "$died" ] || echo "$(date -u +%FT%TZ) FAILED $step: exited with $code, see the line above" >&2
+    # cloud-init runs this program once, the unit repeats it
+    [ -z "$whole" ] || [ -n "${BOOT_UNIT:-}" ] || systemctl start --no-block supercloud-boot || true
 }
 trap ended EXIT
 set -E
 run() { step=$1; log started; "step_$1"; log finished; }
 
 case $ROLE in
-compute)    steps=(identity names slurm_user settings logins release auth bundle sackd disks mounts homes users devices renewal ssh join place restart update) ;;
-controller) steps=(identity names slurm_user settings logins state release auth keys bundle database mounts homes accounts control scaler accounts renewal restart update) ;;
-database)   steps=(identity names slurm_user settings state release auth bundle database restart update) ;;
-login)      steps=(identity names slurm_user settings logins release auth bundle sackd mounts homes users renewal restart update) ;;
+compute)    steps=(identity names restart slurm_user settings logins release auth bundle sackd disks mounts homes users devices renewal ssh join place update) ;;
+controller) steps=(identity names restart slurm_user settings logins state release auth keys bundle database mounts homes accounts control scaler accounts renewal update) ;;
+database)   steps=(identity names restart slurm_user settings state release auth bundle database update) ;;
+login)      steps=(identity names restart slurm_user settings logins release auth bundle sackd mounts homes users renewal update) ;;
 storage)    steps=(identity names restart install) ;;   # the program runs again if it failed or restarted the machine
 system)     steps=(identity names restart) ;;
 *)          die "unknown role '$ROLE'" ;;
@@ -58,7 +62,7 @@ login)      apply=(settings changes bundle sackd mounts homes) ;;
 esac
 
 log "role $ROLE of $CLUSTER${GROUP:+, group $GROUP}"
-[ $# -eq 0 ] || steps=("$@")
+if [ $# -eq 0 ]; then whole=yes; else steps=("$@"); fi
 [ "$*" != apply ] || steps=("${apply[@]}")
 for name in "${steps[@]}"; do run "$name"; done
 step=end

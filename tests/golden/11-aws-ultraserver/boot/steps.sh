@@ -973,16 +973,20 @@ step_accounts() { # tenants and limits, before and after the start of the contro
     [ ! -x "$etc/accounts.sh" ] || "$etc/accounts.sh" || die "accounts.sh failed"
 }
 
-step_restart() { # run boot.sh at every later start
+step_restart() { # run boot.sh at every later start, and again after a failure
     mkdir -p "$root/etc/systemd/system"
     cat >"$root/etc/systemd/system/supercloud-boot.service" <<UNIT
 [Unit]
 Description=Makes a machine of the cluster out of this instance
 Wants=network-online.target
 After=network-online.target
+StartLimitIntervalSec=0
 [Service]
 Type=oneshot
+Environment=BOOT_UNIT=yes
 ExecStart=/opt/supercloud/start.sh
+Restart=on-failure
+RestartSec=2min
 [Install]
 WantedBy=multi-user.target
 UNIT

@@ -2,14 +2,13 @@
 # made by supercloud VERSION from the spec ultra; edits are lost
 #
 # First program at every start of a machine: blocks the metadata service for users, fetches boot/ from the bucket unless this
-# version is present, verifies the digest below, and executes boot.sh. "guard" stops after the first of these, for clouds
-# that can run a program before logins are possible.
+# version is present, verifies the digest below, and executes boot.sh. "guard": only the first of these, for clouds that run
+# a program before logins are possible.
 set -euo pipefail
 umask 022
 root=${BOOT_ROOT:-}
 mkdir -p "$root/etc/supercloud" "$root/opt/supercloud" "$root/var/log/supercloud"
 log=$root/var/log/supercloud/boot.log
-# for administrators: messages of failed commands may have anything in them
 [ -e "$log" ] || (umask 077 && : >"$log")
 exec > >(tee -a "$log") 2>&1
 
@@ -39,7 +38,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 LOCAL_MOUNT=''
 LOGINS='administrators'
-DIGEST=879226b5dfc9b31b267e666b76beda989fcda5bb4a02a62a0fbf16b3db191c9a
+DIGEST=b98ce0fda79d268e6336a7ac7b4faedf3119c3b91ebdd4c6119e62af7f2580f7
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
@@ -256,7 +255,7 @@ METADATA
 
 chmod 755 "$root/opt/supercloud/metadata.sh"
 if ! "$root/opt/supercloud/metadata.sh" install; then
-    echo "$(date -u +%FT%TZ) FAILED start: users can reach the metadata service of the cloud, and with it the permissions of this machine's role"
+    echo "$(date -u +%FT%TZ) FAILED start: users can reach the metadata service of the cloud, and the permissions of this machine's role"
     exit 1
 fi
 [ "${1:-}" != guard ] || exit 0
@@ -264,8 +263,7 @@ fi
 source "$root/etc/supercloud/env"
 # shellcheck source=/dev/null
 source "$root/opt/supercloud/cloud.sh"
-# keep this program for later starts
-self=$root/opt/supercloud/start.sh
+self=$root/opt/supercloud/start.sh   # for later starts
 [ "$0" -ef "$self" ] || install -m 755 "$0" "$self"
 here=$root/opt/supercloud/boot
 
