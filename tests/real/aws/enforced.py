@@ -1,6 +1,7 @@
 """Calls with the temporary keys of roles, at an emulator that enforces policies.
 
-It compares actions with the policies of the caller's role, and neither resources nor conditions.
+Except for S3 it does not know the resource of a request nor the condition keys, and refuses what a statement restricts
+to resources: the statements of the roles are widened to all resources before, so that actions are what is compared.
 """
 
 from __future__ import annotations
@@ -17,8 +18,16 @@ config = botocore.config.Config(retries={"total_max_attempts": 1})
 def connect(service, keys):
     return boto3.client(service, region, endpoint_url=endpoint, config=config, **keys)
 owner = {"aws_access_key_id": "a", "aws_secret_access_key": "b"}
-roles = {}
+iam, roles = connect("iam", owner), {}
+def widen(statement):
+    is_known = all(action.startswith("s3:") for action in statement["Action"])
+    return statement if is_known else {"Effect": statement["Effect"], "Action": statement["Action"], "Resource": "*"}
 for role in {row[0] for row in calls}:
+    own = names[f"Role {role}-role"].split("/")[-1]
+    for policy in iam.list_role_policies(RoleName=own)["PolicyNames"]:
+        found = iam.get_role_policy(RoleName=own, PolicyName=policy)["PolicyDocument"]
+        wide = json.dumps({**found, "Statement": [widen(row) for row in found["Statement"]]})
+        iam.put_role_policy(RoleName=own, PolicyName=policy, PolicyDocument=wide)
     given = connect("sts", owner).assume_role(RoleArn=names[f"Role {role}-role"], RoleSessionName="test")["Credentials"]
     roles[role] = dict(
         aws_access_key_id=given["AccessKeyId"],
@@ -34,7 +43,8 @@ for role, call, parameters in calls:
         getattr(connect(service, roles[role]), name)(**parameters)
         said.append("done")
     except botocore.exceptions.ClientError as error:
-        said.append(error.response["Error"]["Code"])
+        is_refused = error.response["ResponseMetadata"]["HTTPStatusCode"] == 403
+        said.append("refused" if is_refused else error.response["Error"]["Code"])
 print(json.dumps(said))
 """
 
@@ -52,6 +62,7 @@ def _list_needed(account: Account) -> list[Row]:
     return [
         ("controller", "autoscaling.describe_auto_scaling_groups", {"Filters": tags}),
         ("controller", "autoscaling.set_desired_capacity", {"AutoScalingGroupName": group, "DesiredCapacity": 2}),
+        ("controller", "autoscaling.describe_scaling_activities", {"AutoScalingGroupName": group}),
         ("controller", "ec2.describe_instances", {"Filters": tags}),
         (
             "controller",
@@ -84,15 +95,15 @@ def _list_forbidden(account: Account) -> list[Row]:
         ("login", "ec2.describe_instances", {}),
         ("controller", "ec2.terminate_instances", {"InstanceIds": [instance]}),
         ("controller", "ec2.run_instances", {"ImageId": "ami-1", "MinCount": 1, "MaxCount": 1}),
-        ("controller", "s3.put_object", {"Bucket": bucket, "Key": "boot/boot.tar.gz", "Body": b"".decode()}),
+        ("controller", "s3.put_object", {"Bucket": bucket, "Key": "boot/boot.tar.gz", "Body": ""}),
         ("controller", "secretsmanager.delete_secret", {"SecretId": secret}),
         ("controller", "iam.list_roles", {}),
-        ("controller", "sts.assume_role", {"RoleArn": names["Role users-role"], "RoleSessionName": "x"}),
+        ("controller", "sts.assume_role", {"RoleArn": names["Role users-role"], "RoleSessionName": "job"}),
     ]
 
 
 def try_calls(account: Account) -> dict[str, dict[str, str]]:
-    """``done`` or the code of the error, by call, of needed and of forbidden calls."""
+    """``done``, ``refused`` or the code of another error, by call, of needed and of forbidden calls."""
     parts = {"needed": _list_needed(account), "forbidden": _list_forbidden(account)}
     rows = [row for part in parts.values() for row in part]
     emulator = account.emulator

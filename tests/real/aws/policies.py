@@ -1,10 +1,10 @@
 """The policies of an account of the emulator, and their evaluation by a simulator of IAM that is not of this project.
 
-The simulator is ``@cloud-copilot/iam-simulate`` (npm). Of those that run without an account of AWS it is the one that is
-kept: releases of this year follow AWS's own list of actions, resources and condition keys, against which it validates
+The simulator is ``@cloud-copilot/iam-simulate`` (npm). Of those that run without an account of AWS it is the one that
+is maintained: its releases follow AWS's own list of actions, resources and condition keys, against which it validates
 each request, and it evaluates trust and bucket policies, session tags and policy variables. Of the alternatives in
-Python, Principal Mapper and IAMSpy were last published years ago, and the emulator's own check leaves out resources and
-conditions.
+Python, Principal Mapper and IAMSpy have had no release on PyPI since 2022, and the emulator's own check leaves out
+resources and conditions.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Call:
 
 
 class Account:
-    """The roles of a stack, as the emulator has them, its bucket policies, and its resources by type and logical name."""
+    """The roles of a stack, as the emulator has them, its bucket policies, and its resources by logical name."""
 
     def __init__(self, engine: Engine, emulator: Emulator, region: str):
         command = [str(emulator.python), "-c", _READ, emulator.endpoint, region]

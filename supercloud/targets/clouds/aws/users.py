@@ -39,8 +39,8 @@ def create_user_role(
     """Create the role, and allow the roles of ``machines`` (by key) to assume it for a user.
 
     With tenants, the session tag ``tenant`` is the prefix in every data bucket that can be read and written; an
-    untagged session does not exist, nor one with further tags, which policies of the account outside of the cluster might
-    grant rights to. Without tenants, all users have access to the complete data buckets, and sessions have no tags.
+    untagged session does not exist, nor one with further tags, to which other policies of the account might grant
+    rights. Without tenants, all users have access to the complete data buckets, and sessions have no tags.
     """
     data = [bucket for name, bucket in buckets.items() if name != context.cloud.state_bucket]
     takers: list[pulumi.Input[str]] = [role.arn for role in machines.values()]
