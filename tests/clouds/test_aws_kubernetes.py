@@ -84,6 +84,9 @@ def test_pods_have_separate_roles() -> None:
     trust = read_statements(found.one("aws:iam/role:Role", "prod-s3-csi-role"), "assumeRolePolicy")
     assert trust[0]["Principal"] == {"Service": "pods.eks.amazonaws.com"}
     assert set(trust[0]["Action"]) == {"sts:AssumeRole", "sts:TagSession"}
+    caller = trust[0]["Condition"]["StringEquals"]  # not other clusters of the account, nor pods of other accounts
+    assert caller["aws:RequestTag/kubernetes-service-account"] == "s3-csi-driver-sa"
+    assert caller["aws:RequestTag/eks-cluster-arn"] == "prod-cluster-arn"
 
 
 def test_administrators_have_access_entries() -> None:

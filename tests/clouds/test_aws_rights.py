@@ -105,7 +105,7 @@ def test_only_machines_with_users_can_assume_the_role_of_users() -> None:
     found = record_small_spec(storage=DATA, scheduler={"kind": "slurm", "version": "25.11", "login": {"count": 1}})
     trust: list[dict[str, Any]] = read_statements(found.one(ROLE, "prod-users-role"), "assumeRolePolicy")
     assert trust[0]["Principal"] == {"AWS": ["prod-login-role-arn", "prod-node-role-arn"]}
-    assert trust[0]["Action"] == ["sts:AssumeRole", "sts:TagSession"]
+    assert trust[0]["Action"] == ["sts:AssumeRole"]
     assert read_permissions(found, "node")["sts:AssumeRole"] == ["prod-users-role-arn"]
     assert "sts:AssumeRole" not in read_permissions(found, "controller")
     given = record_node_role()
@@ -113,6 +113,18 @@ def test_only_machines_with_users_can_assume_the_role_of_users() -> None:
         "arn:aws:iam::1:role/own"
         in read_statements(given.one(ROLE, "prod-users-role"), "assumeRolePolicy")[0]["Principal"]["AWS"]
     )
+
+
+@pytest.mark.slow
+def test_sessions_of_users_have_the_tag_of_a_tenant_and_no_other() -> None:
+    """Other policies of the account may grant rights by tags of sessions."""
+    found = record_small_spec(storage=DATA, tenants=TENANTS)
+    trust = read_statements(found.one(ROLE, "prod-users-role"), "assumeRolePolicy")
+    assert trust[0]["Action"] == ["sts:AssumeRole", "sts:TagSession"]
+    assert trust[0]["Condition"] == {
+        "StringLike": {"aws:RequestTag/tenant": "?*"},
+        "ForAllValues:StringEquals": {"aws:TagKeys": ["tenant"]},
+    }
 
 
 def record_node_role() -> Graph:

@@ -44,7 +44,7 @@ def _create_addon(
         cluster_name=cluster.name,
         addon_name=addon.name,
         configuration_values=json.dumps(addon.settings, sort_keys=True) if addon.settings else None,
-        pod_identity_associations=_create_pod_identities(context, addon, buckets) or None,
+        pod_identity_associations=_create_pod_identities(context, cluster, addon, buckets) or None,
         resolve_conflicts_on_create="OVERWRITE",
         resolve_conflicts_on_update="PRESERVE",
         tags=context.build_tags(addon.name),
@@ -53,12 +53,17 @@ def _create_addon(
 
 
 def _create_pod_identities(
-    context: BuildContext, addon: Addon, buckets: Mapping[str, s3.Bucket]
+    context: BuildContext, cluster: eks.Cluster, addon: Addon, buckets: Mapping[str, s3.Bucket]
 ) -> list[eks.AddonPodIdentityAssociationArgs]:
-    """Create a role for the pods of the add-on's service account; none if they need no permissions."""
+    """Create a role for the pods of the add-on's service account; none if they need no permissions.
+
+    EKS requests a session with tags that name the cluster and the service account, which the role requires: it is of no
+    use to another cluster of the account (docs.aws.amazon.com/eks/latest/userguide/pod-id-role.html).
+    """
     if addon.account is None:
         return []
     data = [bucket for name, bucket in buckets.items() if name != context.cloud.state_bucket]
+    caller = {"eks-cluster-arn": cluster.arn, "kubernetes-service-account": addon.account}
     role = create_role(
         context,
         addon.role or addon.name,
@@ -66,5 +71,6 @@ def _create_pod_identities(
         [allow_bucket_data(data)] if addon.data and data else [],
         addon.policies,
         assume_actions=("sts:AssumeRole", "sts:TagSession"),
+        conditions={"StringEquals": {f"aws:RequestTag/{name}": value for name, value in caller.items()}},
     )
     return [eks.AddonPodIdentityAssociationArgs(role_arn=role.arn, service_account=addon.account)]

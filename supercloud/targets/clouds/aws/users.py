@@ -20,7 +20,9 @@ __all__ = ["create_user_role"]
 
 _CONTAINER_POLICIES = ("AmazonEC2ContainerRegistryPullOnly",)
 """Actions to pull container images of jobs."""
-_TENANT_VARIABLE = "${aws:PrincipalTag/tenant}"
+_TENANT_TAG = "tenant"
+"""The session tag that selects the data; ``cloud_credentials`` of the boot scripts sets it."""
+_TENANT_VARIABLE = f"${{aws:PrincipalTag/{_TENANT_TAG}}}"
 _OBJECT_ACTIONS = [
     "s3:GetObject",
     "s3:PutObject",
@@ -37,15 +39,27 @@ def create_user_role(
     """Create the role, and allow the roles of ``machines`` (by key) to assume it for a user.
 
     With tenants, the session tag ``tenant`` is the prefix in every data bucket that can be read and written; an
-    untagged session has no access. Without tenants, all users have access to the complete data buckets.
+    untagged session does not exist, nor one with further tags, to which other policies of the account might grant
+    rights. Without tenants, all users have access to the complete data buckets, and sessions have no tags.
     """
     data = [bucket for name, bucket in buckets.items() if name != context.cloud.state_bucket]
     takers: list[pulumi.Input[str]] = [role.arn for role in machines.values()]
-    assume = ("sts:AssumeRole", "sts:TagSession")
+    has_tenants = bool(context.plan.tenants)
+    assume = ("sts:AssumeRole", "sts:TagSession") if has_tenants else ("sts:AssumeRole",)
+    own_tag = {
+        "StringLike": {f"aws:RequestTag/{_TENANT_TAG}": "?*"},
+        "ForAllValues:StringEquals": {"aws:TagKeys": [_TENANT_TAG]},
+    }
     if context.existing.node_role is not None:
         takers.append(context.existing.node_role)
     role = create_role(
-        context, "users", takers, _allow_tenant_data(data, bool(context.plan.tenants)), _CONTAINER_POLICIES, assume
+        context,
+        "users",
+        takers,
+        _allow_tenant_data(data, has_tenants),
+        _CONTAINER_POLICIES,
+        assume,
+        own_tag if has_tenants else None,
     )
     granted = [
         grant(context, f"{key}-users", machine.name, [allow(assume, [role.arn])]) for key, machine in machines.items()
