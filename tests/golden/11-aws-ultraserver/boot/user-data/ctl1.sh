@@ -260,9 +260,7 @@ if ! "$root/opt/supercloud/metadata.sh" install; then
 fi
 [ "${1:-}" != guard ] || exit 0
 # shellcheck source=/dev/null
-source "$root/etc/supercloud/env"
-# shellcheck source=/dev/null
-source "$root/opt/supercloud/cloud.sh"
+for file in etc/supercloud/env opt/supercloud/cloud.sh; do source "$root/$file"; done
 self=$root/opt/supercloud/start.sh   # for later starts
 [ "$0" -ef "$self" ] || install -m 755 "$0" "$self"
 here=$root/opt/supercloud/boot
