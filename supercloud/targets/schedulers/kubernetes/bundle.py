@@ -48,6 +48,8 @@ def render(plan: Plan) -> Bundle:
     files["install.sh"] = File(_render_file(plan, "install.sh.j2", folders), executable=True)
     if plan.site.kind == "onprem":
         files |= {f"control-plane/{name}": text for name, text in control_plane.render_files(plan).items()}
+        join = _render_file(plan, "join-control-plane.sh.j2", folders)
+        files["control-plane/join-control-plane.sh"] = File(join, executable=True)
         files |= {
             f"hosts/rail-names-{pool}.sh": File(_render_file(plan, "rail-names.sh.j2", folders, pairs=pairs), True)
             for pool, pairs in fabrics.build_rail_names(plan).items()
