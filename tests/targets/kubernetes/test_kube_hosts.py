@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
-from kube_specs import ONPREM, build_plan
+from kube_specs import build_plan
 
 from supercloud.targets import render
 
@@ -57,3 +56,39 @@ def test_a_wrong_certificate_key_is_refused(host: Path, key: str) -> None:
     done = _join(host, key)
     assert done.returncode == 1 and "64 hexadecimal digits" in done.stderr
     assert not (host / "used.yaml").exists()
+
+
+@pytest.mark.parametrize("present", [8, 7])
+def test_rails_keep_their_names_when_the_driver_is_loaded_again(tmp_path: Path, present: int) -> None:
+    """The driver container loads the driver after the names were given; udev gives them to the new interfaces."""
+    plan = build_plan()
+    devices = plan.pools[0].machine.adapters[0].devices
+    for index, device in enumerate(devices[:present]):
+        port = tmp_path / f"pci/0000:{index:02x}:00.0"
+        (port / f"net/ibs{index}").mkdir(parents=True)
+        (port / f"net/ibs{index}.8001").mkdir()
+        (port / f"net/ibs{index}.8001/parent").write_text(f"ibs{index}")
+        (tmp_path / f"infiniband/{device}").mkdir(parents=True)
+        (tmp_path / f"infiniband/{device}/device").symlink_to(port)
+    for name in ("ip", "udevadm"):
+        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@"\n')
+        (tmp_path / name).chmod(0o755)
+    text = str(render(plan, "kubernetes")["hosts/rail-names-train.sh"])
+    text = text.replace("/sys/class/infiniband", f"{tmp_path}/infiniband").replace("/etc/udev/rules.d", str(tmp_path))
+    script = tmp_path / "names.sh"
+    script.write_text(text)
+    done = subprocess.run(
+        ["bash", str(script)], capture_output=True, text=True, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=False
+    )
+    assert done.returncode == (0 if present == 8 else 1), done.stderr
+    assert ("rail7 is missing" in done.stderr) == (present == 7)
+    assert (tmp_path / "70-rail-names.rules").read_text().splitlines() == [
+        f'ACTION=="add", SUBSYSTEM=="net", DRIVERS=="?*", KERNELS=="0000:{index:02x}:00.0", TEST!="parent", '
+        f'NAME="rail{index}"'
+        for index in range(present)
+    ]
+    calls = done.stdout.splitlines()
+    assert calls[0] == "udevadm control --reload"
+    assert [call for call in calls if " name " in call] == [
+        f"ip link set ibs{index} name rail{index}" for index in range(present)
+    ]
