@@ -107,11 +107,11 @@ def test_dashboards_query_only_known_metrics(plan: Plan, bundle: Bundle) -> None
     for board in map(json.loads, boards):
         assert board["panels"]
         for target in [target for panel in board["panels"] for target in panel["targets"]]:
-            asked = set(re.findall(r"\b(?:DCGM_FI|node|kueue)_[A-Za-z0-9_]+", target["expr"]))
+            asked = set(re.findall(r"\b(?:DCGM_FI|DCGM_EXP|node|kueue)_[A-Za-z0-9_]+", target["expr"]))
             assert asked and asked <= known
     [rules] = select_kind(list_bundle_objects(bundle), "PrometheusRule").values()
     for rule in [rule for group in rules["spec"]["groups"] for rule in group["rules"]]:
-        asked = set(re.findall(r"\b(?:DCGM_FI|node|kueue)_[A-Za-z0-9_]+", rule["expr"]))
+        asked = set(re.findall(r"\b(?:DCGM_FI|DCGM_EXP|node|kueue)_[A-Za-z0-9_]+", rule["expr"]))
         assert asked - {"node"} <= known, rule["alert"]
 
 
@@ -120,7 +120,7 @@ def test_metrics_of_alerts_are_exported() -> None:
     counters = maps["gpu-operator/dcgm-counters"]["data"]["dcgm-metrics.csv"]
     exported = {line.split(",")[0] for line in counters.splitlines() if not line.startswith("#")}
     rules = json.dumps(select_kind(list_bundle_objects(BUNDLES["onprem"][1]), "PrometheusRule"))
-    assert set(re.findall(r"DCGM_FI_[A-Z_]+", rules)) <= exported
+    assert set(re.findall(r"DCGM_(?:FI|EXP)_[A-Z_]+", rules)) <= exported
     assert "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL" in exported, "it is off by default"
     values = yaml.safe_load(BUNDLES["onprem"][1]["charts/gpu-operator.yaml"])
     assert values["dcgmExporter"]["config"]["name"] == "dcgm-counters"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from kube_specs import build_plan
+from kube_specs import build_plan, list_bundle_objects, select_kind
 
 from supercloud.targets import render
 
@@ -92,3 +92,14 @@ def test_rails_keep_their_names_when_the_driver_is_loaded_again(tmp_path: Path, 
     assert [call for call in calls if " name " in call] == [
         f"ip link set ibs{index} name rail{index}" for index in range(present)
     ]
+
+
+def test_volumes_do_not_create_directories_of_hosts() -> None:
+    """On a node that has not mounted the file system, checkpoints were written to its root disk."""
+    bundle = render(build_plan(), "kubernetes")
+    volumes = select_kind(list_bundle_objects(bundle), "PersistentVolume").values()
+    assert [item["spec"]["hostPath"] for item in volumes] == [
+        {"path": f"/scratch/{tenant}", "type": "Directory"} for tenant in ("llm", "vision")
+    ]
+    for tenant in ("llm", "vision"):
+        assert f"install -d -m 1777 /scratch/{tenant}" in bundle["INSTALL.md"]

@@ -40,3 +40,10 @@ def test_amd_gpus_use_the_driver_of_the_host_and_are_monitored() -> None:
     assert config["spec"]["metricsExporter"]["prometheus"]["serviceMonitor"]["enable"] is True
     assert "need the driver (amdgpu) before they join" in bundle["INSTALL.md"]
     assert "AmdGpuMemoryError" in json.dumps(select_kind(objects, "PrometheusRule"))
+
+
+def test_parts_that_cannot_be_scraped_have_no_alerts() -> None:
+    """The chart's alerts on them (KubeProxyDown …) fired from the first day."""
+    values = yaml.safe_load(render(build_plan(), "kubernetes")["charts/kube-prometheus-stack.yaml"])
+    for name in ("kubeControllerManager", "kubeEtcd", "kubeProxy", "kubeScheduler"):
+        assert values[name] == {"enabled": False}
