@@ -42,7 +42,11 @@ _NVIDIA, _AMD = "nvidia.com/gpu", "amd.com/gpu"
 _MIG, _SHARING = "mig-parted", "device-plugin"
 _UNPRIVILEGED = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
 # Charts that include node feature discovery, in the order of preference -> the key of their values that installs it.
-_FEATURE_DISCOVERY_KEYS = {"gpu-operator": "nfd", "amd-gpu-operator": "node-feature-discovery", "network-operator": "nfd"}
+_FEATURE_DISCOVERY_KEYS = {
+    "gpu-operator": "nfd",
+    "amd-gpu-operator": "node-feature-discovery",
+    "network-operator": "nfd",
+}
 COUNTERS_CONFIG_MAP = "dcgm-counters"
 """The ConfigMap with the metrics of the exporter."""
 
