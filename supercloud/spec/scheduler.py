@@ -26,7 +26,16 @@ from .base import (
     find_duplicates,
 )
 
-__all__ = ["Host", "KubernetesScheduler", "ServiceHosts", "Partition", "Scheduler", "SlurmScheduler", "TopologyKind"]
+__all__ = [
+    "GitOps",
+    "Host",
+    "KubernetesScheduler",
+    "ServiceHosts",
+    "Partition",
+    "Scheduler",
+    "SlurmScheduler",
+    "TopologyKind",
+]
 
 TopologyKind = Literal["tree", "block", "torus3d", "ring", "flat"]
 
@@ -156,6 +165,23 @@ class SlurmScheduler(Model):
         return self
 
 
+class GitOps(Model):
+    """A GitOps controller and the repository with the rendered Kubernetes tree."""
+
+    kind: Literal["flux", "argocd"]
+    """The controller: Flux or Argo CD."""
+    url: Annotated[
+        str,
+        Field(pattern=r"^(https://[A-Za-z0-9.-]+(:\d+)?|ssh://([A-Za-z0-9._-]+@)?[A-Za-z0-9.-]+(:\d+)?)/[^\s@?#]+$"),
+    ]
+    """Address of the repository, without a password or token: the controller reads them from a Secret. Example:
+    ``https://git.example.com/clusters.git``."""
+    branch: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$")] = "main"
+    """Branch that the controller applies. Example: ``production``."""
+    path: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$")] | None = None
+    """Folder of the tree in the repository; empty means its top. Example: ``pod1/kubernetes``."""
+
+
 class KubernetesScheduler(Model):
     """Kubernetes with a batch queue: Kueue, or Volcano."""
 
@@ -187,8 +213,9 @@ class KubernetesScheduler(Model):
     system: ServiceHosts | None = None
     """Clouds only: machines for system pods; empty means two of the provider's default. Example: ``{machine:
     m7g.xlarge, count: 3}``."""
-    gitops: Literal["none", "flux", "argocd"] = "none"
-    """GitOps controller for which wrappers of the bundle are rendered."""
+    gitops: Literal["none", "flux", "argocd"] | GitOps = "none"
+    """GitOps controller for which wrappers of the bundle are rendered, and its repository; without one, the address in
+    the wrappers is a placeholder. Example: ``{kind: flux, url: https://git.example.com/clusters.git, path: pod1}``."""
 
     @model_validator(mode="after")
     def _check_names(self) -> KubernetesScheduler:

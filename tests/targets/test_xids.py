@@ -59,7 +59,7 @@ def list_alerts(bundle: Any) -> dict[int, str]:
             for item in yaml.safe_load_all(text):
                 if item["kind"] == "PrometheusRule":
                     for rule in (rule for group in item["spec"]["groups"] for rule in group["rules"]):
-                        if match := re.fullmatch(r"DCGM_FI_DEV_XID_ERRORS == (\d+)", rule["expr"]):
+                        if match := re.fullmatch(r'DCGM_EXP_XID_ERRORS_COUNT\{xid="(\d+)"\} > 0', rule["expr"]):
                             found[int(match[1])] = rule["labels"]["severity"]
     return found
 

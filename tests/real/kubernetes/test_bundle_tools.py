@@ -87,18 +87,28 @@ def format_port_series(metric: str) -> str:
     return metric + '{instance="train-0001",device="mlx5_0",port="1"}'
 
 
+def _format_xid_series(code: str) -> str:
+    return format_gpu_series("DCGM_EXP_XID_ERRORS_COUNT", gpu="4", xid=code)
+
+
 BUSY = [
     (format_gpu_series("DCGM_FI_DEV_GPU_UTIL"), "98x60"),
     (format_gpu_series("DCGM_FI_DEV_FB_USED"), "70000x60"),
     (format_gpu_series("DCGM_FI_DEV_GPU_TEMP"), "61x60"),
-    (format_gpu_series("DCGM_FI_DEV_XID_ERRORS"), "0x60"),
+    (format_gpu_series("DCGM_EXP_XID_ERRORS_COUNT"), "0x60"),
     (format_gpu_series("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"), "0x60"),
 ]
 SAMPLES: list[tuple[str, list[tuple[str, str]], list[str]]] = [
     ("a busy GPU", [], []),
-    ("an error of the bus", [(format_gpu_series("DCGM_FI_DEV_XID_ERRORS", gpu="4"), "79x60")], ["GpuXid79"]),
-    ("an application's fault", [(format_gpu_series("DCGM_FI_DEV_XID_ERRORS", gpu="4"), "43x60")], ["GpuXid43"]),
-    ("an error of NVLink", [(format_gpu_series("DCGM_FI_DEV_XID_ERRORS", gpu="4"), "149x60")], ["GpuXid149"]),
+    ("an error of the bus", [(_format_xid_series("79"), "1x60")], ["GpuXid79"]),
+    ("an application's fault", [(_format_xid_series("43"), "1x60")], ["GpuXid43"]),
+    ("an error of NVLink", [(_format_xid_series("149"), "1x60")], ["GpuXid149"]),
+    (
+        "an error of the bus before an application's fault",
+        [(_format_xid_series("79"), "1x60"), (_format_xid_series("43"), "0x20 1x39")],
+        ["GpuXid43", "GpuXid79"],
+    ),
+    ("an error that is past", [(_format_xid_series("79"), "1x5 _x54")], []),
     ("hot", [(format_gpu_series("DCGM_FI_DEV_GPU_TEMP", gpu="4"), "86x60")], ["GpuHot"]),
     ("too hot", [(format_gpu_series("DCGM_FI_DEV_GPU_TEMP", gpu="4"), "93x60")], ["GpuHot", "GpuTooHot"]),
     (
@@ -216,9 +226,7 @@ def test_every_rule_has_a_sample_that_fires_it(tmp_path: Path) -> None:
     numbers = sorted(name for name in rules if name.startswith("GpuXid"))
     assert len(numbers) > 30
     assert rules - set(numbers) == {name for _, _, wanted in SAMPLES for name in wanted if name not in numbers}
-    series = [
-        (format_gpu_series("DCGM_FI_DEV_XID_ERRORS", gpu=name), f"{name.removeprefix('GpuXid')}x60") for name in numbers
-    ]
+    series = [(_format_xid_series(name.removeprefix("GpuXid")), "1x60") for name in numbers]
     check_alerts(tmp_path, bundle, BUSY + series, "30m", numbers)
 
 

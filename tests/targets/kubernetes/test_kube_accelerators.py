@@ -69,4 +69,4 @@ def test_a_rack_has_its_own_limit() -> None:
     found = {rule["alert"]: rule["expr"] for group in rules["spec"]["groups"] for rule in group["rules"]}
     assert found["RackPowerTrain"].endswith("> 45000") and "+ 4600" in found["RackPowerTrain"]
     assert found["SitePower"].endswith("> 2e+06")
-    assert found["GpuXid79"] == "DCGM_FI_DEV_XID_ERRORS == 79"
+    assert found["GpuXid79"] == 'DCGM_EXP_XID_ERRORS_COUNT{xid="79"} > 0'

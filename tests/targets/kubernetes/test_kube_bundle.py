@@ -107,11 +107,11 @@ def test_dashboards_query_only_known_metrics(plan: Plan, bundle: Bundle) -> None
     for board in map(json.loads, boards):
         assert board["panels"]
         for target in [target for panel in board["panels"] for target in panel["targets"]]:
-            asked = set(re.findall(r"\b(?:DCGM_FI|node|kueue)_[A-Za-z0-9_]+", target["expr"]))
+            asked = set(re.findall(r"\b(?:DCGM_FI|DCGM_EXP|node|kueue)_[A-Za-z0-9_]+", target["expr"]))
             assert asked and asked <= known
     [rules] = select_kind(list_bundle_objects(bundle), "PrometheusRule").values()
     for rule in [rule for group in rules["spec"]["groups"] for rule in group["rules"]]:
-        asked = set(re.findall(r"\b(?:DCGM_FI|node|kueue)_[A-Za-z0-9_]+", rule["expr"]))
+        asked = set(re.findall(r"\b(?:DCGM_FI|DCGM_EXP|node|kueue)_[A-Za-z0-9_]+", rule["expr"]))
         assert asked - {"node"} <= known, rule["alert"]
 
 
@@ -120,7 +120,7 @@ def test_metrics_of_alerts_are_exported() -> None:
     counters = maps["gpu-operator/dcgm-counters"]["data"]["dcgm-metrics.csv"]
     exported = {line.split(",")[0] for line in counters.splitlines() if not line.startswith("#")}
     rules = json.dumps(select_kind(list_bundle_objects(BUNDLES["onprem"][1]), "PrometheusRule"))
-    assert set(re.findall(r"DCGM_FI_[A-Z_]+", rules)) <= exported
+    assert set(re.findall(r"DCGM_(?:FI|EXP)_[A-Z_]+", rules)) <= exported
     assert "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL" in exported, "it is off by default"
     values = yaml.safe_load(BUNDLES["onprem"][1]["charts/gpu-operator.yaml"])
     assert values["dcgmExporter"]["config"]["name"] == "dcgm-counters"
@@ -152,6 +152,7 @@ def test_releases_differ_by_data() -> None:
 def test_gitops_follows_the_same_order() -> None:
     plan, bundle = BUNDLES["flux"]
     stages = [item for item in read_gitops(bundle) if item["kind"] == "Kustomization"]
+    stages = [item for item in stages if item["metadata"]["name"] != plan.name]
     order = [item["spec"]["path"].removeprefix("./") for item in stages]
     assert order == ["namespaces", *yaml.safe_load(bundle["kustomization.yaml"])["resources"]]
     assert [item["spec"].get("dependsOn", [{}])[0].get("name") for item in stages[1:]] == [
@@ -167,7 +168,7 @@ def test_argocd_has_all_applications_and_retries_them() -> None:
     applications = {item["metadata"]["name"]: item for item in read_gitops(bundle)}
     charts = {chart.name for chart in plan.scheduler.kubernetes.charts}  # type: ignore[union-attr]
     folders = {"namespaces", *yaml.safe_load(bundle["kustomization.yaml"])["resources"]}
-    assert applications.keys() == charts | {f"{plan.name}-{folder}" for folder in folders}
+    assert applications.keys() == {plan.name} | charts | {f"{plan.name}-{folder}" for folder in folders}
     for item in applications.values():
         assert "annotations" not in item["metadata"]
         retry = item["spec"]["syncPolicy"]["retry"]

@@ -32,6 +32,7 @@ __all__ = [
     "COUNTERS_CONFIG_MAP",
     "build_amd_values",
     "build_dra_values",
+    "build_feature_discovery_values",
     "build_neuron_values",
     "build_nvidia_values",
     "build_objects",
@@ -40,6 +41,12 @@ __all__ = [
 _NVIDIA, _AMD = "nvidia.com/gpu", "amd.com/gpu"
 _MIG, _SHARING = "mig-parted", "device-plugin"
 _UNPRIVILEGED = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
+# Charts that include node feature discovery, in the order of preference -> the key of their values that installs it.
+_FEATURE_DISCOVERY_KEYS = {
+    "gpu-operator": "nfd",
+    "amd-gpu-operator": "node-feature-discovery",
+    "network-operator": "nfd",
+}
 COUNTERS_CONFIG_MAP = "dcgm-counters"
 """The ConfigMap with the metrics of the exporter."""
 
@@ -90,6 +97,7 @@ def build_nvidia_values(plan: Plan) -> Object:
             "serviceMonitor": {"enabled": True, "interval": "15s"},
         },
         "mig": {"strategy": "mixed" if _list_mig_pools(pools) else "none"},
+        **build_feature_discovery_values(plan, "gpu-operator"),
     }
     if path := _get_device_stack(plan, _NVIDIA).driver_path.get(plan.site.kind):
         found["hostPaths"] = {"driverInstallDir": path}
@@ -122,7 +130,19 @@ def _build_tolerations(plan: Plan, pool: PoolPlan) -> list[Object]:
 
 def build_amd_values(plan: Plan) -> Object:
     """Build the values of AMD's operator: separate DeviceConfigs specify what it installs on nodes."""
-    return {"crds": {"defaultCR": {"install": False}}}
+    return {"crds": {"defaultCR": {"install": False}}, **build_feature_discovery_values(plan, "amd-gpu-operator")}
+
+
+def build_feature_discovery_values(plan: Plan, name: str) -> Object:
+    """Build the values of a chart that includes node feature discovery: one chart installs it, for all nodes.
+
+    Two would overwrite each other's labels, and nodes whose taints its workers do not tolerate would get none.
+    """
+    installed = {chart.name for chart in require_kubernetes_plan(plan).charts}
+    enabled = next(chart for chart in _FEATURE_DISCOVERY_KEYS if chart in installed) == name
+    switch = {_FEATURE_DISCOVERY_KEYS[name]: {"enabled": enabled}}
+    worker = {"node-feature-discovery": {"worker": {"tolerations": [{"operator": "Exists"}]}}} if enabled else {}
+    return {key: worker.get(key, {}) | switch.get(key, {}) for key in sorted({*switch, *worker})}
 
 
 def build_neuron_values(plan: Plan) -> Object:
@@ -286,7 +306,10 @@ def _build_compute_domains(plan: Plan, pools: tuple[PoolPlan, ...]) -> Iterator[
 
 
 def _build_amd_configs(plan: Plan) -> Iterator[Object]:
-    """AMD: which nodes get driver, plugin, labels and exporter."""
+    """AMD: which nodes get plugin, labels and exporter.
+
+    Hosts have the driver: the operator installs one only from an image in a registry of the administrator.
+    """
     chart = require_kubernetes_plan(plan).find_chart("amd-gpu-operator")
     assert chart is not None
     for pool in list_accelerator_pools(plan, _AMD):
@@ -298,7 +321,7 @@ def _build_amd_configs(plan: Plan) -> Iterator[Object]:
             chart.namespace,
             spec={
                 "selector": {POOL_LABEL: pool.name},
-                "driver": {"enable": "driver" not in _list_provided_parts(plan, _AMD)},
+                "driver": {"enable": False},
                 "devicePlugin": {
                     "enableNodeLabeller": True,
                     "devicePluginTolerations": tolerations,
@@ -308,6 +331,7 @@ def _build_amd_configs(plan: Plan) -> Iterator[Object]:
                     "enable": True,
                     "serviceType": "ClusterIP",
                     "port": 5000,
+                    "prometheus": {"serviceMonitor": {"enable": True, "interval": "15s"}},
                     "tolerations": tolerations,
                 },
             },

@@ -41,19 +41,21 @@ def render(plan: Plan) -> Bundle:
             plan.name, [f"{name}.yaml" for name in parts], filled
         )
         for name, objects in parts.items():
-            files[f"{folder}/{name}.yaml"] = render_documents(plan.name, objects)
+            files[f"{folder}/{name}.yaml"] = render_documents(plan.name, gitops.protect_data(plan, objects))
     for name, values in charts.build_values_files(plan).items():
         files[f"charts/{name}.yaml"] = f"{format_header(plan.name)}\n{format_yaml(values)}"
     files["charts.lock.yaml"] = f"{format_header(plan.name)}\n{format_yaml(charts.build_lock(plan))}"
     files["install.sh"] = File(_render_file(plan, "install.sh.j2", folders), executable=True)
     if plan.site.kind == "onprem":
         files |= {f"control-plane/{name}": text for name, text in control_plane.render_files(plan).items()}
+        join = _render_file(plan, "join-control-plane.sh.j2", folders)
+        files["control-plane/join-control-plane.sh"] = File(join, executable=True)
         files |= {
             f"hosts/rail-names-{pool}.sh": File(_render_file(plan, "rail-names.sh.j2", folders, pairs=pairs), True)
             for pool, pairs in fabrics.build_rail_names(plan).items()
         }
-    wrapper = {"flux": gitops.render_flux, "argocd": gitops.render_argocd}.get(require_kubernetes_spec(plan).gitops)
-    if wrapper:
+    if repository := gitops.find_repository(plan):
+        wrapper = {"flux": gitops.render_flux, "argocd": gitops.render_argocd}[repository.kind]
         files |= {f"gitops/{name}": text for name, text in wrapper(plan, list(folders)).items()}
     files["INSTALL.md"] = _render_file(plan, "INSTALL.md.j2", folders)
     return Bundle(files)
@@ -113,6 +115,8 @@ def _render_file(plan: Plan, template: str, folders: Iterable[str], **values: ob
         facts=require_kubernetes_plan(plan),
         declared=require_kubernetes_spec(plan),
         folders=list(folders),
+        repository=gitops.find_repository(plan),
+        network=require_kubernetes_plan(plan).find_chart(gitops.NETWORK_CHART),
         host_driven=fabrics.list_host_driver_pools(plan),
         partly_mounted=storage.list_partly_mounted(plan),
         mounted=storage.list_mounted_storage(plan),

@@ -103,9 +103,8 @@ def _build_efa_values(plan: Plan) -> Object:
 
 
 def _build_network_operator_values(plan: Plan) -> Object:
-    """The GPU operator, if present, already includes node feature discovery."""
     return {
-        "nfd": {"enabled": "gpu-operator" not in {chart.name for chart in require_kubernetes_plan(plan).charts}},
+        **accelerators.build_feature_discovery_values(plan, "network-operator"),
         "sriovNetworkOperator": {"enabled": True},
     }
 

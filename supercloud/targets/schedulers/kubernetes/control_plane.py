@@ -156,7 +156,8 @@ def _build_join_configuration(plan: Plan, api: str, pool: PoolPlan | None) -> Ob
         "discovery": {"file": {"kubeConfigPath": DISCOVERY_FILE}},
     }
     if pool is None:
-        found["controlPlane"] = {"localAPIEndpoint": {"bindPort": _API_PORT}}
+        # join-control-plane.sh fills in the key
+        found["controlPlane"] = {"localAPIEndpoint": {"bindPort": _API_PORT}, "certificateKey": ""}
         return found
     labels = ",".join(f"{key}={value}" for key, value in build_pool_labels(plan, pool).items())
     args = {"node-labels": labels}

@@ -22,7 +22,11 @@ def _get_namespace(plan: Plan) -> str:
 def build_values(plan: Plan) -> Object:
     """Build the values: rules and monitors of all namespaces are used, and node labels are exported."""
     every = {f"{kind}SelectorNilUsesHelmValues": False for kind in ("rule", "serviceMonitor", "podMonitor", "probe")}
+    # kube-proxy is not installed on-prem, the others listen on the loopback address there, and clouds have all of their
+    # own: without targets, the chart's alerts on them would always fire
+    absent = {f"kube{name}": {"enabled": False} for name in ("ControllerManager", "Etcd", "Proxy", "Scheduler")}
     return {
+        **absent,
         "prometheus": {"prometheusSpec": {**every, "retention": "30d"}},
         "grafana": {
             "sidecar": {

@@ -14,7 +14,7 @@ __all__ = ["build_rule_groups", "compute_power_limit"]
 
 _GPU_RESOURCE = "nvidia.com/gpu"
 _POWER_METRIC = "DCGM_FI_DEV_POWER_USAGE"
-_XID_METRIC = "DCGM_FI_DEV_XID_ERRORS"
+_XID_METRIC = "DCGM_EXP_XID_ERRORS_COUNT"
 # Names of node labels in kube-state-metrics.
 _POOL, _RACK = "label_supercloud_dev_pool", "label_supercloud_dev_rack"
 
@@ -52,14 +52,16 @@ def _build_alert(
 
 
 def _build_xid_alerts(plan: Plan) -> Iterator[Object]:
-    """Yield one rule per error: the exporter reports the number of the last error, which each rule compares."""
+    """Yield one rule per error: the exporter counts each within its window, so that a later error hides no earlier one,
+    and the alert ends after the window.
+    """
     xids = plan.scheduler.xids
     assert xids is not None
     for item in xids.classes:
         for code in item.codes:
             yield _build_alert(
                 f"GpuXid{code}",
-                f"{_XID_METRIC} == {code}",
+                f'{_XID_METRIC}{{xid="{code}"}} > 0',
                 "0m",
                 item.severity,
                 f"A GPU reported XID {code}",

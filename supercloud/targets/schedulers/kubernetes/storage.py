@@ -95,7 +95,8 @@ def _build_volume(storage: StoragePlan, tenant: str | None) -> Iterator[Object]:
             "persistentVolumeReclaimPolicy": "Retain",
             "storageClassName": claim,
             "claimRef": {"namespace": namespace, "name": claim},
-            "hostPath": {"path": path, "type": "DirectoryOrCreate"},
+            # the kubelet must not create it: where the file system is not mounted, pods would write to the root disk
+            "hostPath": {"path": path, "type": "Directory"},
         }
         | _build_node_affinity(storage),
     )
