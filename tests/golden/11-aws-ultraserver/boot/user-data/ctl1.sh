@@ -2,8 +2,8 @@
 # made by supercloud VERSION from the spec ultra; edits are lost
 #
 # First program at every start of a machine: blocks the metadata service for users, fetches boot/ from the bucket unless this
-# version is present, verifies the digest below, and executes boot.sh. "guard": only the first of these, for clouds that run
-# a program before logins are possible.
+# version is present, verifies the digest below, and executes boot.sh. "guard": only the first of these, before
+# logins are possible.
 set -euo pipefail
 umask 022
 root=${BOOT_ROOT:-}
