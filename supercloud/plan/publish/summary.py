@@ -103,6 +103,16 @@ def _list_consumers(plan: Plan, hall: FacilityPlan) -> list[tuple[str, Power]]:
     return found
 
 
+def _describe_year(hall: FacilityPlan) -> str:
+    """Energy, cost and carbon of a year; what depends on unknown power is unknown."""
+    year = [f"{_format_total(hall.annual_energy, hall)} of IT energy" if hall.annual_energy else "IT energy unknown"]
+    reason = "" if hall.energy_plan and hall.energy_plan.price else " (no energy price)"
+    cost, carbon = (hall.annual_cost, hall.annual_carbon) if hall.annual_energy else (None, None)
+    year.append(_format_total(cost, hall) if cost is not None else f"cost unknown{reason}")
+    year.append(_format_total(carbon, hall) if carbon is not None else "carbon unknown")
+    return ", ".join(year) + ", at full power"
+
+
 def _build_facility_rows(plan: Plan, hall: FacilityPlan) -> list[Row]:
     result = []
     for group in hall.racks:
@@ -120,12 +130,7 @@ def _build_facility_rows(plan: Plan, hall: FacilityPlan) -> list[Row]:
     parts = ", ".join(f"{what} {power or 'unknown'}" for what, power in _list_consumers(plan, hall))
     result.append(("power", "", f"{_format_total(hall.it_power, hall)}{over} ({parts}), {hall.cooling} cooling"))
     result += _build_power_rows(hall) + _build_cooling_rows(hall)
-    year = [f"{_format_total(hall.annual_energy, hall)} of IT energy" if hall.annual_energy else "IT energy unknown"]
-    reason = "" if hall.energy_plan and hall.energy_plan.price else " (no energy price)"
-    cost, carbon = (hall.annual_cost, hall.annual_carbon) if hall.annual_energy else (None, None)
-    year.append(_format_total(cost, hall) if cost is not None else f"cost unknown{reason}")
-    year.append(_format_total(carbon, hall) if carbon is not None else "carbon unknown")
-    result.append(("year", "", ", ".join(year) + ", at full power"))
+    result.append(("year", "", _describe_year(hall)))
     return result
 
 
