@@ -26,7 +26,7 @@ CREATE = """
 import pulumi
 from supercloud.pulumi import Cluster
 
-made = {}
+made, hosts = {}, {}
 
 class Mocks(pulumi.runtime.Mocks):
     def new_resource(self, args):
@@ -36,17 +36,15 @@ class Mocks(pulumi.runtime.Mocks):
     def call(self, args):
         raise AssertionError(args.token)
 
-def show(hosts):
-    print(*sorted(hosts), *sorted({kind.split(":")[2] for kind, _ in made.values()}))
-    print(int(made["prod-train-on-demand"][1]["size"]))
-
 pulumi.runtime.set_mocks(Mocks(), "project", "stack")
 
 @pulumi.runtime.test
 def create():
-    return Cluster("prod", {"spec": "cluster.yaml"}).hosts.apply(show)
+    return Cluster("prod", {"spec": "cluster.yaml"}).hosts.apply(hosts.update)
 
-create()
+create()  # returns when all resources are registered
+print(*sorted(hosts), *sorted({kind.split(":")[2] for kind, _ in made.values()}))
+print(int(made["prod-train-on-demand"][1]["size"]))
 """
 
 

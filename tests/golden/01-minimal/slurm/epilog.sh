@@ -63,7 +63,7 @@ clean_disks() {
     place=$(sed -n '1{s/ .*//;s,/$,,;p}' "$root/etc/supercloud/places-disks" 2>/dev/null)
     [ -n "$place" ] && awk -v place="$place" '$2 == place { found = 1 } END { exit !found }' "$root/proc/mounts" || return 0
     ! other_jobs -t RUNNING,SUSPENDED,CONFIGURING,STOPPED || return 0
-    find "${root}$place" -xdev -mindepth 1 -depth -uid "$user" -delete 2>/dev/null
+    find "${root}$place" -xdev -mindepth 1 -uid "$user" -delete 2>/dev/null
 }
 
 case $job in
