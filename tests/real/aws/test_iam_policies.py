@@ -18,6 +18,8 @@ from real.pulumi.engine import Engine
 
 Start = Callable[..., Engine]
 
+pytestmark = pytest.mark.extended
+
 DATA = yaml.safe_load((HERE / "policies.yaml").read_text())
 FEWEST = 30
 """Needed and forbidden calls, at least."""

@@ -41,12 +41,13 @@ class Site:
     """Public keys by the name of their file on the machine."""
 
     def publish(self, machine: Machine, users: list[dict[str, Any]], mount: str = "/fsx") -> None:
-        """Both bundles as the boot script expects them."""
+        """The bundles as the boot script expects them."""
         plan = resolve(ClusterSpec.model_validate(build_spec(users, mount)))
         assert not plan.errors, plan.errors
-        for target in ("boot", "users"):
+        for target in ("boot", "settings", "users"):
             render(plan, target).write(self.folder / machine.name / target, force=True)
         machine.copy_in(self.folder / machine.name / "boot", "/opt/supercloud/boot")
+        machine.copy_in(self.folder / machine.name / "settings", "/opt/supercloud/settings")
         machine.run("rm -rf /bucket/users; mkdir -p /bucket/users")
         machine.copy_in(self.folder / machine.name / "users", "/bucket/fresh")
         machine.run("tar -czf /bucket/users/users.tar.gz -C /bucket/fresh . && rm -rf /bucket/fresh")
