@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 
 from ..errors import OperationError, OutputError
 
-__all__ = ["MANIFEST", "Bundle", "File"]
+__all__ = ["MANIFEST", "Bundle", "File", "render_sums"]
 
 MANIFEST = ".supercloud-bundle.json"
 
@@ -165,6 +165,11 @@ def _copy_unselected(target: Path, fresh: Path, subfolders: Collection[str]) -> 
         shutil.copytree(target, fresh, symlinks=True, ignore=list_ignored, dirs_exist_ok=True)
     except shutil.Error as error:  # a list of (from, to, why)
         raise OSError(str(error.args[0][0][2])) from None
+
+
+def render_sums(files: Mapping[str, File | str]) -> str:
+    """The digests of files, in the format of ``sha256sum``."""
+    return "".join(f"{_compute_digest(text.encode())}  {path}\n" for path, text in Bundle(files).items())
 
 
 def _compute_digest(content: bytes) -> str:

@@ -7,28 +7,26 @@ minutes.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 
-from .._version import __version__
 from ..plan.model.plan import Plan
 from ..plan.model.users import UserPlan
-from ..primitives.bundle import Bundle
+from ..primitives.bundle import Bundle, render_sums
 from ..primitives.ssh_keys import normalize_key
+from .header import format_header
 
 __all__ = ["render"]
 
 
 def render(plan: Plan) -> Bundle:
     """Render accounts, groups and keys, and the sums by which machines verify them."""
-    head = f"# made by supercloud {__version__} from the spec {plan.name}; edits are lost"
+    head = format_header(plan.name)
     files = {
         "users.txt": _format_table(head, "name, UID, GID, shell, administrator", map(_format_user, plan.users)),
         "groups.txt": _format_table(head, "GID, name if a machine has none with this number", _list_groups(plan)),
         **{f"keys/{user.name}": "".join(f"{normalize_key(key)}\n" for key in user.keys) for user in plan.users},
     }
-    sums = [f"{hashlib.sha256(text.encode()).hexdigest()}  {path}\n" for path, text in Bundle(files).items()]
-    return Bundle({**files, "SHA256SUMS": "".join(sums)})
+    return Bundle({**files, "SHA256SUMS": render_sums(files)})
 
 
 def _format_table(head: str, columns: str, rows: Iterable[str]) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 
-from ..._version import __version__
 from ...plan.model.plan import Plan
-from ...primitives.bundle import Bundle, File
+from ...primitives.bundle import Bundle, File, render_sums
 from ...primitives.templates import Quoted, render_template
+from ..header import format_header
 from .environment import build_environments
 from .tables import (
     render_client_lines,
@@ -22,7 +21,7 @@ from .tables import (
     render_scaler_settings,
 )
 
-__all__ = ["render_boot_bundle", "render", "render_settings", "render_sums"]
+__all__ = ["render_boot_bundle", "render", "render_settings"]
 
 _SOURCED_SCRIPTS = ("steps.sh", "install.sh")
 _SCALER = Path(__file__).parent / "scaler"
@@ -51,7 +50,7 @@ def render_boot_bundle(plan: Plan, provider_functions: str) -> Bundle:
     cloud.
     """
     assert plan.cloud is not None, "a plan without a cloud"
-    head = _format_head(plan)
+    head = format_header(plan.name)
     cloud = f"# shellcheck shell=bash\n{head}\n{provider_functions.strip()}\n"
     files: dict[str, File | str] = {
         name: File(
@@ -68,7 +67,7 @@ def render_boot_bundle(plan: Plan, provider_functions: str) -> Bundle:
     files |= {f"scaler/{path.name}": path.read_text(encoding="utf-8") for path in sorted(_SCALER.glob("*.py"))}
     files["SHA256SUMS"] = sums = render_sums(files)
     for key, environment in build_environments(plan).items():
-        text = "\n".join([*environment, f"DIGEST={_compute_digest(sums)}"])
+        text = "\n".join([*environment, f"DIGEST={hashlib.sha256(sums.encode()).hexdigest()}"])
         files[f"user-data/{key}.sh"] = File(
             render_template(
                 "boot/user-data.sh.j2",
@@ -87,7 +86,7 @@ def render_settings(plan: Plan) -> Bundle:
 
     They are not part of the boot bundle, whose digest is in the user data: a change of a group would replace machines.
     """
-    head = _format_head(plan)
+    head = format_header(plan.name)
     files = {
         "scale.json": render_scaler_settings(plan, head),
         "members.txt": "\n".join([head, *render_key_recipient_lines(plan)]) + "\n",
@@ -97,16 +96,3 @@ def render_settings(plan: Plan) -> Bundle:
         "fabrics.txt": "\n".join([head, *render_fabric_lines(plan)]) + "\n",
     }
     return Bundle({**files, "SHA256SUMS": render_sums(files)})
-
-
-def _format_head(plan: Plan) -> str:
-    return f"# made by supercloud {__version__} from the spec {plan.name}; edits are lost"
-
-
-def render_sums(files: Mapping[str, File | str]) -> str:
-    """Return the digests in the format of ``sha256sum``."""
-    return "".join(f"{_compute_digest(text)}  {path}\n" for path, text in Bundle(files).items())
-
-
-def _compute_digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

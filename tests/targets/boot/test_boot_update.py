@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from boot_machines import SYSTEMCTL, BootMachine, build_plan
 
-from supercloud.primitives.bundle import Bundle
-from supercloud.targets.boot.bundle import render_sums
+from supercloud.primitives.bundle import Bundle, render_sums
 
 CONTROL = """case $* in
 ping) echo "Slurmctld(primary) at ctl1 is UP" ;;

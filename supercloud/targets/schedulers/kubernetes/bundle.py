@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from ....plan.model.plan import Plan
 from ....primitives.bundle import Bundle, File
 from ....primitives.templates import render_template
+from ...header import format_header
 from . import (
     accelerators,
     admission,
@@ -26,7 +27,7 @@ from . import (
     volcano,
 )
 from .accessors import require_kubernetes_plan, require_kubernetes_spec
-from .manifest import Object, build_object, format_header, format_yaml, render_documents, render_kustomization
+from .manifest import Object, build_object, format_yaml, render_documents, render_kustomization
 
 __all__ = ["render", "build_stages"]
 

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...._version import __version__
 from ....plan.build.kubernetes.names import MANAGED_BY_LABEL, MANAGER_NAME
+from ...header import format_header
 
-__all__ = ["Object", "render_documents", "format_header", "render_kustomization", "build_object", "format_yaml"]
+__all__ = ["Object", "render_documents", "render_kustomization", "build_object", "format_yaml"]
 
 Object = dict[str, Any]
 
@@ -43,11 +43,6 @@ def build_object(
     if annotations:
         metadata["annotations"] = dict(annotations)
     return {"apiVersion": api, "kind": kind, "metadata": metadata, **fields}
-
-
-def format_header(plan_name: str) -> str:
-    """Return the first line of every rendered file."""
-    return f"# made by supercloud {__version__} from the spec {plan_name}; edits are lost"
 
 
 def render_documents(plan_name: str, objects: Iterable[Any]) -> str:

@@ -24,9 +24,10 @@ from ....plan.build.kubernetes.releases import build_release_sort_key
 from ....plan.model.plan import Plan
 from ....primitives.bundle import Bundle
 from ....primitives.templates import render_template
+from ...header import format_header
 from . import charts
 from .accessors import list_channel_classes, list_tenant_names, require_kubernetes_plan
-from .manifest import Object, build_object, format_header, format_yaml, render_documents, render_kustomization
+from .manifest import Object, build_object, format_yaml, render_documents, render_kustomization
 from .queues import PRIORITY_VALUES, build_device_class_mappings, build_settings, list_uncounted_prefixes
 
 __all__ = ["render_fleet"]

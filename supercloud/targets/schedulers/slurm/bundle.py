@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 
 from ....plan.model.plan import Plan
-from ....primitives.bundle import Bundle, File
+from ....primitives.bundle import Bundle, File, render_sums
+from ...header import format_header
 from .accessors import has_dynamic_nodes, require_slurm_release
 from .accounting import build_slurmdbd_settings
-from .conf import ConfigWriter, Value, format_header
+from .conf import ConfigWriter, Value
 from .gres import render_gres_lines
 from .imex import render_imex_files
 from .install import render_install_guide
@@ -44,9 +44,7 @@ def render(plan: Plan) -> Bundle:
         files["slurmdbd.conf"] = File(text, secret=True)  # slurmdbd requires restricted permissions
     files["INSTALL.md"] = render_install_guide(plan, [*files, "INSTALL.md"])
     if has_dynamic_nodes(plan):  # machines fetch only the files that it lists, and verify them
-        files["SHA256SUMS"] = "".join(
-            f"{hashlib.sha256(text.encode()).hexdigest()}  {path}\n" for path, text in Bundle(files).items()
-        )
+        files["SHA256SUMS"] = render_sums(files)
     return Bundle(files)
 
 

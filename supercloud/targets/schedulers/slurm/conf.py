@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from ...._version import __version__
 from ....catalog import SlurmRelease
 from ....primitives.quantity import Duration
 
@@ -19,7 +18,6 @@ __all__ = [
     "Settings",
     "UnknownKeyError",
     "Value",
-    "format_header",
     "join_items",
     "format_duration",
 ]
@@ -81,11 +79,6 @@ def _format_value(value: str | int) -> str:
     # an unescaped # starts a comment, an unescaped \ is dropped; at the end of a line it continues the line
     text = str(value).replace("\\", r"\\").replace("#", r"\#")
     return f'"{text}"' if not text or " " in text else text
-
-
-def format_header(plan_name: str) -> str:
-    """Return the first line of every rendered file."""
-    return f"# made by supercloud {__version__} from the spec {plan_name}; edits are lost"
 
 
 def join_items(items: Iterable[str]) -> str | None:

@@ -10,8 +10,8 @@ from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.addresses import AddressRun
 from ....primitives.bundle import File
 from ....primitives.templates import render_template
+from ...header import format_header
 from .accessors import require_slurm_release
-from .conf import format_header
 
 __all__ = ["render_imex_files", "list_imex_pools"]
 

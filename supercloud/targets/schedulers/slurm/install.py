@@ -10,8 +10,8 @@ from ....plan.build.network.nccl import find_collectives_file
 from ....plan.build.storage.clients import has_service_hosts, list_client_pools
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.templates import render_template
+from ...header import format_header
 from .accessors import has_dynamic_nodes, require_slurm_release, require_slurm_spec
-from .conf import format_header
 from .gres import count_accelerator_units
 from .imex import list_imex_pools
 from .settings import build_token_settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....plan.build.network.nccl import build_nccl_settings, find_collectives_file, list_collective_fabrics
 from ....plan.model.plan import Plan
-from .conf import format_header
+from ...header import format_header
 
 __all__ = ["render_nccl_files"]
 

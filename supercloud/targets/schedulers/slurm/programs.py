@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.bundle import File
 from ....primitives.templates import render_template
+from ...header import format_header
 from .accessors import has_dynamic_nodes
 from .accounting import build_accounts, build_qos_levels
-from .conf import format_header
 from .gres import count_accelerator_units, select_sliced_devices
 from .imex import list_imex_pools
 from .settings import SCRATCH_DIRECTORY
