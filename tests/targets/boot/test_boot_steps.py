@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import os
 import re
 from pathlib import Path
@@ -333,6 +334,17 @@ def test_failures_are_logged_with_their_reason(compute: BootMachine, spoil: str,
     assert why in done.stdout + done.stderr
     log = compute.root / "var/log/supercloud/boot.log"
     assert why in log.read_text() and log.stat().st_mode & 0o077 == 0
+
+
+def test_one_run_at_a_time(compute: BootMachine) -> None:
+    """Timers run steps too. A daemon that a step starts does not keep the lock."""
+    compute.fake("hostnamectl", "sleep 10 >/dev/null 2>&1 &")
+    assert compute.begin().returncode == 0 and "set-hostname train-0003" in compute.calls("hostnamectl")
+    with (compute.root / "run/supercloud-boot.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        program = compute.root / "opt/supercloud/boot/boot.sh"
+        assert compute.run("-c", f"timeout 1 {program} identity").returncode == 124
+    assert compute.steps("identity").returncode == 0
 
 
 def test_a_start_that_fails_is_repeated(compute: BootMachine) -> None:

@@ -15,6 +15,9 @@ PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 root=${BOOT_ROOT:-}
 here=$(dirname "$(readlink -f "$0")")
+# timers run steps too: one run at a time. The lock is held by flock alone (-o), not by daemons that steps start
+mkdir -p "$root/run"
+[ -n "${BOOT_LOCKED:-}" ] || BOOT_LOCKED=yes exec flock -o "$root/run/supercloud-boot.lock" "$here/boot.sh" "$@"
 # shellcheck disable=SC2034  # for the steps
 etc=$root/etc/slurm settings=$root/opt/supercloud/settings
 step=begin

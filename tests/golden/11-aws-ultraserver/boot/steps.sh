@@ -289,37 +289,15 @@ note_place() { # STEP PLACE [REASON]: into the new file of the step; a reason is
 }
 
 retry_places() { # a timer repeats the steps until all places are mounted; it survives a restart of the machine
-    local units=$root/etc/systemd/system
     if [ -z "$(missing_places)" ]; then
         systemctl disable -q --now supercloud-mounts.timer 2>/dev/null || true
         release_node
         return
     fi
-    mkdir -p "$units"
-    cat >"$units/supercloud-mounts.service" <<UNIT
-[Unit]
-Description=Mounts the file systems of the cluster that could not be mounted before
-Wants=network-online.target
-After=network-online.target
-[Service]
-Type=oneshot
-Environment=BOOT_REPEATED=yes BOOT_TRIES=1
-ExecStart=$here/boot.sh disks mounts homes
-StandardOutput=append:/var/log/supercloud/boot.log
-StandardError=append:/var/log/supercloud/boot.log
-UNIT
-    cat >"$units/supercloud-mounts.timer" <<UNIT
-[Unit]
-Description=Repeats supercloud-mounts.service until all file systems are mounted
-[Timer]
-OnActiveSec=${BOOT_RETRY:-120}
-OnUnitInactiveSec=${BOOT_RETRY:-120}
-[Install]
-WantedBy=timers.target
-UNIT
-    systemctl daemon-reload
     # without it the next start of the machine tries again
-    systemctl enable -q --now supercloud-mounts.timer || log "the timer supercloud-mounts was not started"
+    repeat_program supercloud-mounts "${BOOT_RETRY:-120}" 'Mounts the file systems of the cluster that could not be mounted before' \
+        "$here/boot.sh disks mounts homes" 'Environment=BOOT_REPEATED=yes BOOT_TRIES=1' \
+        Standard{Output,Error}=append:/var/log/supercloud/boot.log || log "the timer supercloud-mounts was not started"
 }
 
 drain_node() { # NODE: no jobs until all places are mounted; a job that it already has fails in its prolog, and is requeued
@@ -831,29 +809,7 @@ make_home() { # NAME UID GID: prepared aside, since other machines may make the 
 }
 
 step_renewal() { # a changed list of users reaches running machines without a restart
-    local units=$root/etc/systemd/system
-    mkdir -p "$units"
-    cat >"$units/supercloud-users.service" <<UNIT
-[Unit]
-Description=Applies changes of the users of the cluster
-After=supercloud-boot.service
-[Service]
-Type=oneshot
-Nice=19
-ExecStart=$here/boot.sh changes homes
-UNIT
-    cat >"$units/supercloud-users.timer" <<UNIT
-[Unit]
-Description=Applies changes of the users of the cluster every few minutes
-[Timer]
-OnActiveSec=5min
-OnUnitInactiveSec=5min
-RandomizedDelaySec=1min
-[Install]
-WantedBy=timers.target
-UNIT
-    systemctl daemon-reload
-    systemctl enable -q --now supercloud-users.timer
+    repeat_program supercloud-users 300 'Applies changes of the users of the cluster' "$here/boot.sh changes homes" Nice=19
 }
 
 asked() { SLURM_CONF=$root/opt/supercloud/slurm/slurm.conf scontrol "$@"; }
@@ -1004,28 +960,8 @@ step_settings() { # tables of the cluster: groups of the scaler, recipients of t
 }
 
 step_update() { # from now on, apply the published configuration when it changes
-    local units=$root/etc/systemd/system
-    mkdir -p "$units" "$root/var/lib/supercloud"
-    cat >"$units/supercloud-update.service" <<UNIT
-[Unit]
-Description=Applies the published configuration of the cluster if it has changed
-After=network-online.target supercloud-boot.service
-[Service]
-Type=oneshot
-ExecStart=$here/update.sh
-UNIT
-    cat >"$units/supercloud-update.timer" <<UNIT
-[Unit]
-Description=Looks for a changed configuration of the cluster
-[Timer]
-OnActiveSec=2min
-OnUnitInactiveSec=2min
-RandomizedDelaySec=30s
-[Install]
-WantedBy=timers.target
-UNIT
-    systemctl daemon-reload
-    systemctl enable -q --now supercloud-update.timer
+    mkdir -p "$root/var/lib/supercloud"
+    repeat_program supercloud-update 120 'Applies the published configuration of the cluster if it has changed' "$here/update.sh"
     cat "$settings/SHA256SUMS" "$root/opt/supercloud/slurm/SHA256SUMS" >"$root/var/lib/supercloud/applied"
 }
 
@@ -1047,6 +983,17 @@ service() { # NAME: start it, or restart it if its configuration has changed
         { systemctl restart "$unit" && systemctl is-active -q "$unit"; } ||
             die "$name failed to start: $(journalctl -u "$unit" -n 5 --no-pager 2>/dev/null | tail -n 3)"
     fi
+}
+
+repeat_program() { # NAME SECONDS DESCRIPTION COMMAND [LINE...]: by a timer, also after a restart of the machine; LINE: of the service
+    local name=$1 pause=$2 units=$root/etc/systemd/system
+    mkdir -p "$units"
+    printf '%s\n' '[Unit]' "Description=$3" Wants=network-online.target 'After=network-online.target supercloud-boot.service' \
+        '[Service]' Type=oneshot "ExecStart=$4" "${@:5}" >"$units/$name.service"
+    printf '%s\n' '[Unit]' "Description=Repeats $name.service" '[Timer]' "OnActiveSec=$pause" "OnUnitInactiveSec=$pause" \
+        "RandomizedDelaySec=$((pause / 4))" '[Install]' WantedBy=timers.target >"$units/$name.timer"
+    systemctl daemon-reload
+    systemctl enable -q --now "$name.timer"
 }
 
 attempt() { # SECONDS COMMAND...: repeat until it succeeds

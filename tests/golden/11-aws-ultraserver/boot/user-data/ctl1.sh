@@ -38,7 +38,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 LOCAL_MOUNT=''
 LOGINS='administrators'
-DIGEST=b98ce0fda79d268e6336a7ac7b4faedf3119c3b91ebdd4c6119e62af7f2580f7
+DIGEST=12653185b1a233dfe7998b8556d9eada1b99bffda8b58766033fee5d22d0b4be
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
