@@ -82,7 +82,8 @@ def add_cloud(copy: PackageCopy) -> None:
     assert "Own Cloud does not sell unused capacity" in copy.run("check", "spot.yaml", status=2)
     copy.run("render", "cluster.yaml", "--out", "out")
     check_functions(copy.work / "out/boot/clouds/own.sh")
-    assert copy.python(CREATE) == "ctl1 login Bucket Cluster Group Instance Network Object Secret\n16\n"
+    got = copy.python(CREATE)
+    assert got == "ctl1 login Bucket Cluster Group Instance Network Object Secret\n16\n", got
 
     copy.write("cluster.yaml", KUBERNETES)
     copy.run("render", "cluster.yaml", "--target", "kubernetes", "--out", "tree")
