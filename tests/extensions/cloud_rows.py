@@ -23,6 +23,9 @@ catalog: overlay
 """
 KUBERNETES = SPEC.replace('kind: slurm, version: "25.11"', 'kind: kubernetes, version: "1.36"')
 CREATE = """
+import asyncio
+import gc
+
 import pulumi
 from supercloud.pulumi import Cluster
 
@@ -45,6 +48,10 @@ def create():
 create()  # returns when all resources are registered
 print(*sorted(hosts), *sorted({kind.split(":")[2] for kind, _ in made.values()}))
 print(int(made["prod-train-on-demand"][1]["size"]))
+# the SDK leaves event loops open, and Python then sometimes prints an error when it exits
+for item in gc.get_objects():
+    if isinstance(item, asyncio.BaseEventLoop):
+        item.close()
 """
 
 
