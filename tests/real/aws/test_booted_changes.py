@@ -24,15 +24,10 @@ def find_urn(engine: Engine, name: str, kind: str) -> str:
 
 
 def hide_object(region: EmulatedRegion, key: str) -> Callable[[], object]:
-    """Remove an object of the cluster's bucket; the returned function restores it."""
+    """Hide an object of the cluster's bucket behind a delete marker, which the returned function deletes."""
     (bucket,) = (item["Name"] for item in region.call("s3.list_buckets")["Buckets"] if "state" in item["Name"])
-
-    def copy(source: str, target: str) -> None:
-        region.call("s3.copy_object", Bucket=bucket, CopySource=f"{bucket}/{source}", Key=target)
-        region.call("s3.delete_object", Bucket=bucket, Key=source)
-
-    copy(key, f"hidden/{key}")
-    return lambda: copy(f"hidden/{key}", key)
+    marker = region.call("s3.delete_object", Bucket=bucket, Key=key)["VersionId"]
+    return lambda: region.call("s3.delete_object", Bucket=bucket, Key=key, VersionId=marker)
 
 
 def test_a_cluster_survives_losses_and_changes(region: EmulatedRegion, start: Start, tmp_path: Path) -> None:
@@ -61,7 +56,7 @@ def test_a_cluster_survives_losses_and_changes(region: EmulatedRegion, start: St
         "grep -q 'FAILED bundle: slurm/slurm.tar.gz cannot be fetched' /var/log/supercloud/boot.log", timeout=300
     )
     restore()
-    wait_until_ready(controller)
+    controller.wait("grep -q 'end: this machine is ready' /var/log/supercloud/boot.log", timeout=900)
     assert job in controller.run("sacct -n -X -o jobid").stdout.split()
 
     # the pool grows: nodes of the new plan are known to Slurm, and start

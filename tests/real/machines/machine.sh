@@ -71,6 +71,8 @@ plug() {   # the slot's bridge, and its access to other networks
     if ! ip link show "$bridge" >/dev/null 2>&1; then
         ip link add "$bridge" type bridge
         ip addr add "$network.1/$prefix" dev "$bridge"
+        # the host answers ARP for this address only: machines of other groups may have any other address of the host
+        echo 1 >"/proc/sys/net/ipv4/conf/$bridge/arp_ignore"
         ip link set "$bridge" up
     fi
     echo 1 >/proc/sys/net/ipv4/ip_forward
@@ -80,6 +82,12 @@ plug() {   # the slot's bridge, and its access to other networks
 }
 
 unplug() {
+    local rule
+    # rules that a killed run set for the bridge
+    iptables -w -t nat -S PREROUTING 2>/dev/null | grep -e " -i $bridge " | while read -r _ rule; do
+        # shellcheck disable=SC2086  # words of a rule
+        iptables -w -t nat -D $rule
+    done || true
     iptables -w -t nat -D POSTROUTING -s "$cidr" ! -d "$cidr" -j MASQUERADE 2>/dev/null || true
     ip link del "$bridge" 2>/dev/null || true
 }

@@ -170,10 +170,10 @@ class Machines:
         if os.geteuid() != 0:
             raise MachineError("machines need root: they boot in namespaces with their own network")
         get_cache_folder().mkdir(parents=True, exist_ok=True)
+        _remove_remains()
         self.slot, self._lock = _claim_slot(self._get_network)
         try:
             self.network = ipaddress.IPv4Network(self._get_network(self.slot))
-            _run_script(self.slot, "clean")  # remains of a run whose guard was also killed
             self._guard = subprocess.Popen(
                 [SCRIPT, "guard"],
                 env=_build_environment(self.slot),
@@ -281,8 +281,32 @@ def _read_address(text: str) -> ipaddress.IPv4Address:
     return ipaddress.IPv4Address(int(text, 16).to_bytes(4, sys.byteorder))
 
 
+def _remove_remains() -> None:
+    """Clean the slots of runs that were killed with their guards, as by a restart of the host.
+
+    Their bridges keep routes and addresses that other groups need, and their own slots may never be claimed again.
+    """
+    for folder in (get_cache_folder() / "slots").glob("*"):
+        if int(folder.name) < SLOTS and (lock := _lock_slot(int(folder.name))) is not None:
+            try:
+                _run_script(int(folder.name), "clean")
+            finally:
+                os.close(lock)
+
+
+def _lock_slot(slot: int) -> int | None:
+    """The lock of a slot, which is held until it is closed or the process ends; None if another process holds it."""
+    lock = os.open(get_cache_folder() / f"slot-{slot}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    return lock
+
+
 def _claim_slot(get_network: Callable[[int], str]) -> tuple[int, int]:
-    """The first free slot and its lock, which is held until it is closed or the process ends.
+    """The first free slot and its lock.
 
     A slot whose network the host already routes elsewhere is skipped: answers would go there.
     """
@@ -292,13 +316,8 @@ def _claim_slot(get_network: Callable[[int], str]) -> tuple[int, int]:
         # a wider network does not matter: the longest prefix is used
         if any(network.subnet_of(own) for network in foreign):
             continue
-        lock = os.open(get_cache_folder() / f"slot-{slot}.lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            continue
-        return slot, lock
+        if (lock := _lock_slot(slot)) is not None:
+            return slot, lock
     raise MachineError(
         f"all {SLOTS} slots of {get_cache_folder()} are held by running tests, or this machine has their networks"
     )

@@ -95,6 +95,23 @@ def test_machines_reach_each_other_and_run_separate_units(machines: Machines, on
     one.run(["ping", "-c", "1", "-W", "60", two.ip])
 
 
+def test_an_address_that_the_host_has_on_another_bridge_belongs_to_the_machine(
+    machines: Machines, one: Machine
+) -> None:
+    two = machines.machines["two"]
+    bridge = f"other{os.getpid() % 10**6}"
+    subprocess.run(["ip", "link", "add", bridge, "type", "bridge"], check=True)
+    try:
+        subprocess.run(["ip", "addr", "add", "10.231.0.1/24", "dev", bridge], check=True)
+        two.run("ip addr add 10.231.0.1/24 dev host0")
+        one.run("ip addr add 10.231.0.2/24 dev host0")
+        one.run("exec 3<>/dev/tcp/10.231.0.1/1 || true")
+        link = two.run("cat /sys/class/net/host0/address").stdout.strip()
+        assert f"lladdr {link} " in one.run("ip neighbour show 10.231.0.1").stdout
+    finally:
+        subprocess.run(["ip", "link", "del", bridge], check=True)
+
+
 def test_commands_run_as_a_user_with_variables_and_input(one: Machine) -> None:
     one.run("useradd --create-home ada")
     done = one.run('echo "$USER $HOME $PWD $COLOR"; cat', user="ada", env={"COLOR": "blue"}, input="in\n")
@@ -135,6 +152,21 @@ def test_a_killed_run_leaves_no_processes() -> None:
         assert list_remains(slot)
         run.send_signal(signal.SIGKILL)
     wait_for("nothing remains", lambda: not list_remains(slot), show=lambda: list_remains(slot))
+
+
+def test_remains_of_a_run_whose_guard_was_killed_are_removed_by_the_next() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout is not None
+        slot = int(run.stdout.readline())
+        guard = subprocess.run(["pgrep", "-P", str(run.pid), "-f", "guard"], capture_output=True, text=True, check=True)
+        os.killpg(int(guard.stdout), signal.SIGKILL)
+        run.kill()
+    assert list_remains(slot)
+    with Machines():
+        assert not list_remains(slot)
 
 
 @pytest.mark.extended
