@@ -107,7 +107,7 @@ def test_an_address_that_the_host_has_on_another_bridge_belongs_to_the_machine(
         one.run("ip addr add 10.231.0.2/24 dev host0")
         one.run("exec 3<>/dev/tcp/10.231.0.1/1 || true")
         link = two.run("cat /sys/class/net/host0/address").stdout.strip()
-        assert f"lladdr {link} " in one.run("ip neighbour show 10.231.0.1").stdout
+        assert f"lladdr {link} " in one.run("ip neigh show 10.231.0.1").stdout
     finally:
         subprocess.run(["ip", "link", "del", bridge], check=True)
 
