@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ..primitives.quantity import Flow, Length, Mass, Power, Rate, Size, Temperature
+from ..primitives.rdma_names import is_kernel_name
 from ..spec.base import Count, DeviceName, Natural, Ratio, Text
 from ..spec.fabric import FabricKind
 from ..spec.site import SiteKind
@@ -189,7 +190,9 @@ class Machine(CatalogEntry):
     memory: Size | None = None
     accelerators: InstalledAccelerators | None = None
     adapters: tuple[Adapter, ...] = ()
-    """Two adapters can be alternative modes of the same ports: ``Adapter.same_ports``."""
+    """Two adapters can be alternative modes of the same ports: ``Adapter.same_ports``. The names of all RDMA devices
+    follow one scheme: that of the kernel (``mlx5_0``), or the persistent names of rdma-core (``ibp24s0``).
+    """
     disks: tuple[LocalDisk, ...] = ()
     domain_nodes: Count = 1
     """Machines that share one scale-up domain (18 trays of an NVL72 rack)."""
@@ -207,3 +210,15 @@ class Machine(CatalogEntry):
     """Clouds: kinds of capacity in which it is sold."""
     instance: Instance | None = None
     """Clouds only."""
+
+    @model_validator(mode="after")
+    def _has_one_naming_scheme(self) -> Machine:
+        devices = [device for adapter in self.adapters for device in adapter.devices]
+        kernel = [device for device in devices if is_kernel_name(device)]
+        if kernel and len(kernel) < len(devices):
+            other = next(device for device in devices if device not in kernel)
+            raise ValueError(
+                f"adapters: {kernel[0]} is a name of the kernel, {other} one of rdma-core's rule for persistent names; "
+                "a host has names of one kind: use one for all devices"
+            )
+        return self

@@ -44,7 +44,13 @@ class SlurmPackages(CatalogEntry):
     names: SlurmPackageNames
     suites: dict[_Release, _Suite] = {}
     """Release of Slurm -> suite of the distribution that contains it."""
+    unreleased: tuple[_Suite, ...] = ()
+    """Those of the suites that the distribution has not released."""
     built_from: tuple[_Release, ...] = ()
     """Releases of Slurm whose source builds these packages, which are in no archive."""
     user: Annotated[int, Field(ge=1, le=65533)] | None = None
     """UID and GID of the user ``slurm`` that the packages create; absent if they create none."""
+
+    def list_released(self) -> list[str]:
+        """Releases of Slurm in suites that the distribution has released, in order."""
+        return sorted(release for release, suite in self.suites.items() if suite not in self.unreleased)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 import typer
 
 from ..catalog import Machine, Prices, Provider, Rack, Region, Switch
+from ..catalog.slurm_packages import SlurmPackages
 from ..errors import InputError, OutputError, UnknownNameError
 from .output import print_note, print_result
 
@@ -80,11 +81,18 @@ def init(
 
 
 def _select_version(catalog: Catalog, scheduler: str, site: str) -> str:
-    """The newest release; under Slurm in a cloud the one that the provider's images have in their package archive."""
-    if scheduler == "slurm" and site in catalog.list_names("providers"):
-        found = [image.slurm for image in catalog.get(Provider, site).images if image.slurm]
+    """The newest release. Of Slurm: in a cloud the one that the provider's images have in their package archive, on-prem
+    the newest one in a released distribution.
+    """
+    if scheduler == "slurm":
+        images = catalog.get(Provider, site).images if site in catalog.list_names("providers") else ()
+        found = [image.slurm for image in images if image.slurm]
         if found:
             return min(found)
+        packages = [catalog.get(SlurmPackages, name) for name in catalog.list_names("slurm-packages")]
+        released = [release for item in packages for release in item.list_released()]
+        if released:
+            return max(released)
     return str(catalog.list_names(scheduler)[-1])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..plan.build.fabric.partitions import find_manager_node, list_manager_hosts
+from ..plan.build.fabric.rdma_devices import list_rdma_hosts
 from ..plan.build.fabric.roles import is_routed
 from ..plan.build.network.address_servers import list_address_servers
 from ..plan.build.network.bonds import find_bond_groups
@@ -33,6 +34,7 @@ def render_order(plan: Plan) -> Bundle:
         drivers=[pool for pool in plan.pools if pool.accelerator],
         schedulers=schedulers,
         others=[name for name in others if name not in served],
+        rdma=list_rdma_hosts(plan) if plan.networks else [],
         is_switched=_is_switched,
         outside=[(item, _describe_clients(plan, index)) for index, item in enumerate(plan.storage) if not item.servers],
         **_group_fabrics(plan),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ....plan.build.fabric.rdma_devices import list_rdma_hosts
 from ....plan.model.plan import Plan
 from ....primitives.bundle import Bundle, File
 from ....primitives.templates import render_template
@@ -122,5 +123,6 @@ def _render_file(plan: Plan, template: str, folders: Iterable[str], **values: ob
         partly_mounted=storage.list_partly_mounted(plan),
         mounted=storage.list_mounted_storage(plan),
         rails=fabrics.build_rail_names(plan) if plan.site.kind == "onprem" else {},
+        rdma=[item for item in list_rdma_hosts(plan) if item.has_kernel_names] if plan.site.kind == "onprem" else [],
         **values,
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ....catalog.slurm_packages import SlurmPackageNames
+from ....plan.build.fabric.rdma_devices import list_rdma_hosts
 from ....plan.build.network.nccl import find_collectives_file
 from ....plan.build.storage.clients import has_service_hosts, list_client_pools
 from ....plan.model.plan import Plan, PoolPlan
@@ -50,6 +51,7 @@ def render_install_guide(plan: Plan, files: list[str]) -> str:
         onprem=plan.site.kind == "onprem",
         drivers=[pool for pool in plan.pools if _needs_driver(pool)],
         links=_list_compute_links(plan),
+        rdma=list_rdma_hosts(plan) if plan.networks else [],
         mounts=list(_iter_mounts(plan)),
         unnamed=[tenant.name for tenant in plan.tenants if not tenant.users],
     )
@@ -96,6 +98,7 @@ class _PackageSource:
     release: str
     suite: str | None
     """The release of the distribution that includes the Slurm release."""
+    is_suite_released: bool
     is_built: bool
     """Whether they are built from the source of the Slurm release."""
 
@@ -104,7 +107,8 @@ class _PackageSource:
         """The family of packages and the release that the plan has decided."""
         family, release = plan.scheduler.packages, require_slurm_release(plan).name
         assert family is not None, "the catalog has package names of a distribution"
-        return cls(family.names, release, family.suites.get(release), release in family.built_from)
+        suite, is_released = family.suites.get(release), release in family.list_released()
+        return cls(family.names, release, suite, is_released, release in family.built_from)
 
     def list_packages(self, parts: Sequence[str]) -> list[str]:
         """Return the arguments of apt for these parts, without duplicates: names, or files of built packages."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ....plan.build.fabric.roles import find_adapter
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.bundle import File
 from ....primitives.templates import render_template
@@ -52,9 +53,7 @@ def _render_node_facts(plan: Plan) -> Iterator[str]:
     for pool in plan.pools:
         devices = pool.accelerator.devices if pool.accelerator else None
         count = pool.accelerators_per_node if devices else 0
-        adapters = [
-            device for adapter in pool.machine.adapters if adapter.role == "compute" for device in adapter.devices
-        ]
+        adapters = _list_compute_devices(plan, pool)
         row = (
             pool.name,
             pool.hosts.prefix,
@@ -63,10 +62,17 @@ def _render_node_facts(plan: Plan) -> Iterator[str]:
             devices.path if devices else "-",
             devices.first if devices else 0,
             devices.step if devices else 1,
-            ",".join(adapters) if adapters and pool.fabrics else "-",
+            ",".join(adapters) or "-",
             "imex" if pool.name in imex else "-",
         )
         yield " ".join(map(str, row))
+
+
+def _list_compute_devices(plan: Plan, pool: PoolPlan) -> list[str]:
+    """List the RDMA devices of a pool's nodes on its fabrics between accelerators, if the catalog has them."""
+    fabrics = [item for item in plan.fabrics if item.name in pool.fabrics and item.role == "compute"]
+    adapters = [find_adapter(pool.machine, item.role, item.kind) for item in fabrics]
+    return list(dict.fromkeys(device for adapter in adapters if adapter for device in adapter.devices))
 
 
 def _iter_spare_reservations(plan: Plan) -> Iterator[tuple[str, str, int, str]]:

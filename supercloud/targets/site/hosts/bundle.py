@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from ...._version import __version__
+from ....plan.build.fabric.rdma_devices import list_rdma_hosts
 from ....plan.build.fabric.roles import is_routed
 from ....plan.build.network.address_servers import list_address_servers
 from ....plan.model.plan import FabricPlan, Plan
@@ -14,6 +15,7 @@ from ....primitives.tables import format_csv
 from ....primitives.templates import render_template
 from .inventory import render_inventory
 from .names import iter_dhcp_reservations, iter_named_addresses, list_dhcp_subnets
+from .rdma import render_rdma_files
 
 __all__ = ["render"]
 
@@ -39,7 +41,9 @@ def render(plan: Plan) -> Bundle:
             networks=networks,
             bridged=_list_bridged_fabrics(plan),
             servers=list_address_servers(plan),
+            rdma=list_rdma_hosts(plan),
         ),
+        **render_rdma_files(plan),
     }
     if networks.macs:
         files["kea-dhcp4.json"] = _render_kea(plan)

@@ -38,7 +38,12 @@ def render(plan: Plan) -> Bundle:
         if fabric.kind == "infiniband" and fabric.tiers:
             declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
             files |= {f"{fabric.name}/{path}": text for path, text in _render_files(plan, fabric, declared)}
-            if _list_addressed_hosts(plan, fabric):
+            addressed = _list_addressed_hosts(plan, fabric)
+            if addressed or declared.subnet_manager != "nvidia":
+                files[f"{fabric.name}/modules.conf"] = render_template(
+                    "infiniband/modules.conf.j2", name=plan.name, fabric=fabric.name
+                )
+            if addressed:
                 files[f"{fabric.name}/ipoib.sh"] = render_ipoib_script(plan, fabric)
                 files[f"{fabric.name}/ipoib-{fabric.name}.service"] = render_template(
                     "infiniband/ipoib.service.j2",

@@ -46,7 +46,7 @@ def list_findings(plan: sc.Plan) -> list[tuple[str, str]]:
 
 def test_ufm_has_its_own_files_and_starts_no_other_manager() -> None:
     files = render_files("subnet_manager: nvidia")
-    own = {"compute/GUIDE.md", "compute/ipoib.sh", "compute/ipoib-compute.service"}
+    own = {"compute/GUIDE.md", "compute/modules.conf", "compute/ipoib.sh", "compute/ipoib-compute.service"}
     assert {path for path in files if not path.startswith("compute/ufm/")} == own
     guide = files["compute/GUIDE.md"]
     assert "UFM runs the only subnet manager" in guide and "start-opensm" not in guide
