@@ -21,6 +21,8 @@ class StorageProduct(CatalogEntry):
     provider: SiteKind
     min_servers: Count | None = None
     max_clients: Count | None = None
+    client_cores: Count | None = None
+    """Processor cores that a client uses all the time, in addition to those of its programs."""
     max_targets: Count | None = None
     """Maximum number of storage targets: OSTs, NSDs or drives, depending on the product."""
     targets_per_server_to: Count | None = None

@@ -81,8 +81,8 @@ def init(
 
 
 def _select_version(catalog: Catalog, scheduler: str, site: str) -> str:
-    """The newest release. Of Slurm: in a cloud the one that the provider's images have in their package archive, on-prem
-    the newest one in a released distribution.
+    """The newest release. Of Slurm: in a cloud the one in the package archive of the provider's images, on-prem the
+    newest one in a released distribution.
     """
     if scheduler == "slurm":
         images = catalog.get(Provider, site).images if site in catalog.list_names("providers") else ()

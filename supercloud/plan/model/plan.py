@@ -212,6 +212,8 @@ class StoragePlan:
     """Layout on these servers."""
     checkpoint: CheckpointRequirement | None = None
     """Requirements of checkpoints."""
+    client_cores: int = 0
+    """Processor cores of each client that the product uses all the time."""
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,6 @@ from .store import StorageSystem
 
 __all__ = ["render_files"]
 
-# Cores of a client that the mount reserves (NVIDIA's GPUDirect Storage guide shows 2).
-_CLIENT_CORES = 2
 # Maximum cores of one container (resources_generator.py of WEKA's tools, --max-cores-per-container).
 _MAX_CONTAINER_CORES = 19
 
@@ -28,11 +26,11 @@ def render_files(storage: StorageSystem) -> dict[str, File | str]:
         "backends": backends,
         "first": [storage.format_host("backend", index) for index in range(min(2, backends.count))],
         "suffix": storage.host_suffix,
-        "client_cores": _CLIENT_CORES,
+        "client_cores": storage.storage_plan.client_cores,
         "most": _MAX_CONTAINER_CORES,
     }
     found: dict[str, File | str] = {
-        "fstab": storage.render_template("weka-fstab.j2", **values),
+        **_render_mount(storage, values),
         "sysctl.conf": storage.render_template("weka-sysctl.conf.j2", **values),
     }
     if design:
@@ -41,3 +39,12 @@ def render_files(storage: StorageSystem) -> dict[str, File | str]:
         if storage.plan.scheduler.kind == "kubernetes":
             found["operator.yaml"] = storage.render_template("weka-operator.yaml.j2", **values)
     return found
+
+
+def _render_mount(storage: StorageSystem, values: dict[str, Any]) -> dict[str, File | str]:
+    """Render the line of clients for /etc/fstab; under Slurm a script that prints it, with the cores reserved there."""
+    if storage.plan.scheduler.kind == "slurm" and storage.interfaces.clients:
+        skipped = sum(item.client_cores for item in storage.plan.storage[: storage.index])  # those of other clients
+        script = storage.render_template("weka-client-fstab.sh.j2", executable=True, skipped=skipped, **values)
+        return {"client-fstab.sh": script}
+    return {"fstab": storage.render_template("weka-fstab.j2", **values)}

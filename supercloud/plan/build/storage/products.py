@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import cast, get_args
 
-from ....catalog import Catalog, StorageTiers
+from ....catalog import Catalog, StorageProduct, StorageTiers
 from ....catalog.storage import Tier, TierRate
 from ....errors import UnknownNameError
 from ....primitives.quantity import Rate
@@ -44,7 +44,16 @@ def build_storage(
         if checkpoint and not item.throughput and (write is None or checkpoint.write > write):
             write, basis = checkpoint.write, ", ".join(filter(None, (basis, "write by checkpoints")))
         plan = StoragePlan(
-            item.name, item.kind, item.capacity, read, write, item.mount, item.fabric, basis, checkpoint=checkpoint
+            item.name,
+            item.kind,
+            item.capacity,
+            read,
+            write,
+            item.mount,
+            item.fabric,
+            basis,
+            checkpoint=checkpoint,
+            client_cores=_find_client_cores(item, catalog),
         )
         if spec.site.kind == "onprem" and item.kind != "managed":
             floor = (read, write)
@@ -53,6 +62,12 @@ def build_storage(
             plan = with_servers(plan, item, path, floor, find_client_fabric(spec, item.fabric), free, inputs)
         plans.append(plan)
     return tuple(plans)
+
+
+def _find_client_cores(storage: Storage, catalog: Catalog) -> int:
+    """Processor cores that a client of the product uses; 0 if it uses none, or if the product has no entry."""
+    name = storage.product or storage.kind
+    return (catalog.get(StorageProduct, name).client_cores or 0) if name in catalog.list_names("storage") else 0
 
 
 def _compute_throughput(
