@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from supercloud.catalog import Catalog, Machine
+from supercloud.catalog.slurm_packages import SlurmPackages
 from supercloud.cli.init import list_spec_options, render_best_spec
 from supercloud.errors import InputError
 from supercloud.plan.build.cabling.unknown import count_unknown_links
 from supercloud.plan.build.network.adapter_qos import find_adapter_qos
 from supercloud.plan.resolve import resolve
-from supercloud.spec.loader import loads
+from supercloud.spec.loader import load, loads
+from supercloud.targets import render
 
 pytestmark = pytest.mark.slow
 
@@ -150,3 +152,15 @@ def test_a_subnet_manager_has_ports_if_they_need_no_further_switch(
     said = "".join(map(str, cli("plan", file)))
     assert ("subnet-manager-port" in said) is not has_ports
     assert has_ports or "requires" in said and "switches instead of" in said, "the price of the ports is told"
+
+
+def test_the_release_of_slurm_is_in_a_released_distribution(cli: Cli, tmp_path: Path) -> None:
+    """The newest release of the catalog was only in Debian's unstable archive, whose packages no cluster should run."""
+    file = tmp_path / "cluster.yaml"
+    cli("init", str(file), "--machine", "dgx-h100", "--nodes", "4")
+    version = load(file).model.scheduler.version
+    packages = FACTS.get(SlurmPackages, "debian")
+    assert version == max(set(packages.suites) - {"26.05"}) and packages.suites[version] not in packages.unreleased
+    assert "which Debian has not released" not in render(resolve(load(file)), "slurm")["INSTALL.md"]
+    file.write_text(file.read_text().replace(f'"{version}"', '"26.05"'))
+    assert "which Debian has not released" in render(resolve(load(file)), "slurm")["INSTALL.md"]

@@ -155,6 +155,15 @@ def test_a_link_that_is_down_is_reported(node: Host) -> None:
     assert _get_reason(node) == "adapter mlx5_1: link is DOWN"
 
 
+def test_devices_that_udev_has_renamed_are_reported_once(node: Host) -> None:
+    folder = node.folder / "root/sys/class/infiniband"
+    for number, device in enumerate(sorted(folder.iterdir())):
+        device.rename(folder / f"ibp{number + 24}s0")
+    assert node.run("health-check.sh").returncode == 1
+    reason = _get_reason(node)
+    assert reason.startswith("missing adapters: mlx5_") and "udev has renamed ibp" in reason and ";" in reason
+
+
 def test_a_full_disk_drains_the_node(node: Host) -> None:
     node.fake("df", 'echo head; echo "disk 100 99 1 99% /"; echo "disk 100 99 1 99% /"')
     node.run("health-check.sh")

@@ -27,7 +27,10 @@ def test_servers_on_a_fabric_have_names_of_that_fabric(catalog: Catalog) -> None
     made = render(build_plan(catalog, own, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
     assert 'networks="o2ib0(ibs3)"' in made["scratch/lnet.conf"]
     weka = render(build_plan(catalog, EVERY[1] | over, pools=pools, fabrics=[STORAGE_FABRIC]), "storage")
-    assert ",net=storage0,net=storage1," in weka["fast/fstab"] and "--net storage0 storage1 " in weka["fast/backend.sh"]
+    assert (
+        "net=storage0,net=storage1," in weka["fast/client-fstab.sh"]
+        and "--net storage0 storage1 " in weka["fast/backend.sh"]
+    )
 
 
 BRIDGED = {
@@ -58,7 +61,7 @@ def test_storage_over_bridged_ethernet_uses_the_bond(catalog: Catalog) -> None:
     scripts = [text for path, text in render(plan, "ethernet").items() if path.endswith("/bond.sh")]
     (bond,) = {line.partition("=")[2] for text in scripts for line in text.splitlines() if line.startswith("bond=")}
     assert f'networks="tcp0({bond})"' in made["scratch/lnet.conf"]
-    assert f",net={bond},_netdev" in made["fast/fstab"] and f" --net {bond} " in made["fast/backend.sh"]
+    assert f"net={bond},_netdev" in made["fast/client-fstab.sh"] and f" --net {bond} " in made["fast/backend.sh"]
     assert "eth0" not in "".join(made.values())
 
 
@@ -82,7 +85,7 @@ def test_hosts_with_fewer_ports_are_given_no_interfaces_that_they_lack(catalog: 
     for path, prefix in files.items():
         (names,) = re.findall(r'networks="o2ib0\((.*)\)"', made[path])
         assert set(names.split(",")) == defined[prefix], path
-    assert ",net=storage0,_netdev" in made["fast/fstab"]
+    assert "net=storage0,_netdev" in made["fast/client-fstab.sh"]
     assert " --net storage0 storage1 --" in made["fast/backend.sh"], "WEKA's servers use both of their ports"
     assert "copy `lnet-mds.conf` on `scratch-mds-[0001-0002]`, `lnet-oss.conf` on" in made["INSTALL.md"]
 
@@ -103,7 +106,10 @@ def test_the_operator_of_weka_uses_ports_of_the_fabric(catalog: Catalog, fabric:
 def test_servers_use_all_routed_ports_if_nodes_have_fewer(catalog: Catalog) -> None:
     """Half of the servers' network was unused: their files had only the interfaces of nodes."""
     _, made = render_over(catalog, ROCE | {"rails": 1}, fabric="storage")
-    assert " --net storage0 storage1 --" in made["fast/backend.sh"] and ",net=storage0,_netdev" in made["fast/fstab"]
+    assert (
+        " --net storage0 storage1 --" in made["fast/backend.sh"]
+        and "net=storage0,_netdev" in made["fast/client-fstab.sh"]
+    )
     assert 'o2ib0(storage0)"' in made["scratch/lnet.conf"]
     assert 'o2ib0(storage0,storage1)"' in made["scratch/lnet-oss.conf"]
 
@@ -134,7 +140,8 @@ def test_storage_over_roce_uses_the_interface_names_of_the_devices(catalog: Cata
     plan, made = render_over(catalog, ROCE, fabric="storage")
     assert 'networks="o2ib0(storage0,storage1)"' in made["scratch/lnet.conf"]
     assert (
-        " --net storage0 storage1 " in made["fast/backend.sh"] and ",net=storage0,net=storage1," in made["fast/fstab"]
+        " --net storage0 storage1 " in made["fast/backend.sh"]
+        and "net=storage0,net=storage1," in made["fast/client-fstab.sh"]
     )
     (note,) = {item.problem for item in plan.findings if item.check == "storage-interfaces"}
     assert "flash-24" in note and "dgx-h100" not in note and "roce-rails.sh" in note

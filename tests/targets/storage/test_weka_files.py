@@ -33,6 +33,34 @@ def test_drives_of_a_backend_are_divided_among_its_containers(bundle: Bundle, tm
     assert sorted(given["1"] + given["3"]) == sorted(f"/dev/nvme{number}n1" for number in range(24))
 
 
+LSCPU = {
+    # two sockets of four cores of two threads, numbered as the systems of most vendors do: threads last
+    "threads last": ([(cpu, cpu % 8, cpu % 8 // 4) for cpu in range(16)], ["7", "3"]),
+    # cores of both sockets alternate
+    "interleaved": ([(cpu, cpu, cpu % 2) for cpu in range(8)], ["7", "6"]),
+    # one socket: the last two cores
+    "one socket": ([(cpu, cpu, 0) for cpu in range(4)], ["3", "2"]),
+}
+
+
+@pytest.mark.parametrize("system", LSCPU)
+def test_clients_of_weka_use_the_cores_that_slurm_reserves(bundle: Bundle, tmp_path: Path, system: str) -> None:
+    """slurm.schedmd.com/core_spec.html: the last core of the last socket first, then the last cores of others."""
+    rows, cores = LSCPU[system]
+    text = "# CPU,Core,Socket\n" + "".join(f"{cpu},{core},{socket}\n" for cpu, core, socket in rows)
+    (tmp_path / "lscpu").write_text(f"#!/bin/sh\ncat <<'E'\n{text}E\n")
+    (tmp_path / "lscpu").chmod(0o755)
+    (tmp_path / "client-fstab.sh").write_text(bundle["fast/client-fstab.sh"])
+    made = subprocess.run(
+        ["bash", tmp_path / "client-fstab.sh"],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert re.findall(r"core=(\d+)", made.stdout) == cores
+
+
 # -- WEKA: docs.weka.io (mount), weka-operator doc/cluster-provisioning.md and doc/api_dump ---------------------------
 
 CLUSTER = {
@@ -68,8 +96,8 @@ CLIENT = {
 
 
 def test_weka_clusters_and_mounts_are_rendered(bundle: Bundle, catalog: Catalog) -> None:
-    (line,) = [line for line in bundle["fast/fstab"].splitlines() if not line.startswith("#")]
-    assert re.fullmatch(r"[\w.,-]+/fast /fast wekafs num_cores=\d+(,net=\w+)+,_netdev 0 0", line)
+    line = bundle["fast/client-fstab.sh"].splitlines()[-1]
+    assert re.fullmatch(r'echo "[\w.,-]+/fast /fast wekafs \${options}(net=\w+,)+_netdev 0 0"', line)
     design = build_plan(catalog, EVERY[1]).storage[0].design
     assert isinstance(design, WekaDesign)
     script = bundle["fast/cluster.sh"]

@@ -87,16 +87,21 @@ check_xids() {
 }
 
 check_links() {
-    local device state
+    local device state found missing=() hint=
     [ "$adapters" != - ] && [ -d "$root/sys/class/infiniband" ] || return
     for device in ${adapters//,/ }; do
         state=$(cat "$root/sys/class/infiniband/$device/ports/1/state" 2>/dev/null)
         case $state in
         *ACTIVE*) ;;
-        "") problem "adapter $device is missing" ;;
+        "") missing+=("$device") ;;
         *) problem "adapter $device: link is ${state##*: }" ;;
         esac
     done
+    [ -n "${missing[*]}" ] || return
+    for found in "$root"/sys/class/infiniband/{ib,roce}[Ppsox][0-9a-f]*; do # persistent names of rdma-core
+        [ ! -e "$found" ] || [[ ,$adapters, == *,${found##*/},* ]] || hint="; udev has renamed ${found##*/}: see hosts/INSTALL.md"
+    done
+    problem "missing adapters: ${missing[*]}$hint"
 }
 
 # Programs that share memory over NVLink between nodes fail without this service; Slurm assigns its channels.

@@ -88,12 +88,12 @@ def test_the_guide_names_the_hosts_and_has_every_line_that_installs(tmp_path: Pa
     assert "such as train-0001" in guide and "On train-[0001-" in guide
     # masked before it is installed, or the package starts one on every port
     assert guide.index("mask opensm.service") < guide.index("apt-get install -y opensm") < guide.index("enable --now")
-    for name in ("ipoib.sh", "ipoib-compute.service"):
+    for name in ("ipoib.sh", "ipoib-compute.service", "modules.conf"):
         (tmp_path / name).write_text(render_files()[f"compute/{name}"])
     lines = [
         line.strip() for line in guide.partition("## The hosts")[2].splitlines() if line.startswith("    install ")
     ]
-    for folder in ("etc/systemd/system", "copy"):
+    for folder in ("etc/systemd/system", "etc/modules-load.d", "copy"):
         (tmp_path / folder).mkdir(parents=True)
     subprocess.run(["sh", "-ec", "\n".join(lines).replace(" /etc", f" {tmp_path}/etc")], cwd=tmp_path, check=True)
     unit = (tmp_path / "etc/systemd/system/ipoib-compute.service").read_text()

@@ -13,7 +13,7 @@ while read -r device name; do
     if [ -d "$port" ]; then
         found+=("$name $(readlink -f "$port")")
     else
-        echo "$device does not exist: $name is missing" >&2
+        echo "$device does not exist: $name is missing (see RDMA devices in INSTALL.md of the target hosts)" >&2
         missing=1
     fi
 done <<'RAILS'
