@@ -38,6 +38,16 @@ def kubernetes() -> Any:
     return render(resolve(ClusterSpec.model_validate(spec)), "kubernetes")
 
 
+def list_crash_lines(code: int) -> list[str]:
+    """What the kernel writes when a process crashes whose name and file name were chosen to look like the driver's."""
+    crash = "segfault at 0 ip 0000560f sp 00007ffe error 6 in"
+    return [
+        f"NVRM: Xid ([18772]: {crash} x): {code}, a[115b,55f6+1000] likely on CPU 1 (core 1, socket 0)",
+        f"NVRM: Xid (PCI:[18772]: {crash} NVRM: Xid (PCI:0000:3b:00): {code}, a[115b,55f6+1000]",
+        f"demo[18772]: {crash} x\\x0aNVRM: Xid (PCI:0000:3b:00): {code}, a[115b,55f6+1000]",
+    ]
+
+
 def list_monitor_codes(bundle: Any, kind: str) -> set[int]:
     """Codes for which the node problem detector sets its condition (permanent), or writes an event (temporary)."""
     values = yaml.safe_load(bundle["charts/node-problem-detector.yaml"])
@@ -48,6 +58,7 @@ def list_monitor_codes(bundle: Any, kind: str) -> set[int]:
     lines = {code: [f"NVRM: Xid ({device}): {code}, pid=1, x" for device in devices] for code in range(1, 300)}
     found = {code: [bool(re.fullmatch(rule["pattern"], line)) for line in lines[code]] for code in lines}
     assert all(whole == part for whole, part in found.values())
+    assert not [line for line in list_crash_lines(max(found)) if re.search(rule["pattern"] + r"\Z", line)]
     return {code for code in found if all(found[code])}
 
 

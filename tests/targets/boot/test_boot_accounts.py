@@ -89,3 +89,46 @@ def test_without_the_list_accounts_stay_as_they_are(tmp_path: Path) -> None:
     done = machine.steps("logins", "changes", "homes")
     assert done.returncode == 0 and "accounts stay as they are" in done.stdout
     assert not machine.calls("useradd") and not machine.calls("usermod")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("other", ["j-doe", "k.doe"])
+def test_a_removed_user_is_locked_whatever_the_names_of_others(tmp_path: Path, other: str) -> None:
+    """A dot in a name matched any character of another name: the account, its key and its membership in sudo stayed."""
+    removed = UserPlan("j.doe", 2001, 2001, "j.doe", (KEY,), "/bin/bash", True)
+    machine = build_machine(tmp_path, "login", removed)
+    (machine.cloud / "group").write_text("sudo:x:27:\nj.doe:x:2001:\nother:x:2002:\n")
+    assert machine.steps("logins").returncode == 0
+    (machine.cloud / "passwd").write_text("j.doe:x:2001:2001::/home/j.doe:/bin/bash\n")
+    machine.fake("id", "echo sudo")
+    publish(machine, UserPlan(other, 2002, 2002, "other", (KEY,), "/bin/bash", False))
+    assert machine.steps("changes").returncode == 0
+    assert "--lock --expiredate 1 j.doe" in machine.calls("usermod") and "--delete j.doe sudo" in machine.calls(
+        "gpasswd"
+    )
+    assert [path.name for path in (machine.root / "etc/ssh/authorized_keys.d").iterdir()] == [other]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has_module", [False, True])
+def test_a_node_that_does_not_join_admits_no_users(tmp_path: Path, has_module: bool) -> None:
+    """Users had accounts and keys on a node before it restricted SSH: for ever if a step between the two failed."""
+    machine = build_machine(tmp_path, "train-spot", ADA, OPS)
+    (machine.cloud / "group").write_text("sudo:x:27:\nada:x:2001:\ngroup-3000:x:3000:\nslurm:x:64030:\n")
+    (machine.cloud / "passwd").write_text("slurm:x:64030:64030::/n:/n\n")
+    pam = machine.root / "etc/pam.d/sshd"
+    pam.parent.mkdir(parents=True)
+    pam.write_text("@include common-account\n")
+    conf = machine.root / "etc/ssh/sshd_config.d/00-supercloud.conf"
+    machine.fake("sshd", f'echo "usepam yes"; cat {conf} 2>/dev/null; true')
+    if has_module:
+        module = machine.root / "usr/lib/x86_64-linux-gnu/security/pam_slurm_adopt.so"
+        module.parent.mkdir(parents=True)
+        module.touch()
+    done = machine.begin(BOOT_WAIT="1")  # it has no accelerators
+    assert done.returncode and "FAILED" in done.stdout + done.stderr
+    assert (machine.root / "etc/ssh/authorized_keys.d/ada").exists(), "it failed after the accounts were made"
+    if has_module:
+        assert "pam_slurm_adopt.so action_generic_failure=deny" in pam.read_text()
+    else:
+        assert conf.read_text() == "AllowGroups root sudo wheel\n"

@@ -55,7 +55,7 @@ def test_pods_on_infiniband_use_index_0_and_functions_are_left_to_nccl() -> None
 
 def test_a_fabric_can_have_the_name_of_a_device() -> None:
     fabric = {"name": "gpu", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-q3400-ra"}
-    pools = [{"name": "train", "machine": "dgx-gb300", "nodes": 36, "fabrics": ["gpu"]}]
+    pools = [{"name": "train", "machine": "dgx-b300", "nodes": 36, "fabrics": ["gpu"]}]
     policy = select_kind(render_objects({"pools": pools, "fabrics": [fabric]}), "NicClusterPolicy")[
         "nic-cluster-policy"
     ]

@@ -66,6 +66,20 @@ def test_udev_keeps_the_names_that_other_files_use() -> None:
     assert table and named == set(table[1].split(", "))
 
 
+def test_the_page_installs_the_rule(tmp_path: Path) -> None:
+    bundle = render(build_plan(), "hosts")
+    (block,) = re.findall(r"```sh\n(.*?)```", str(bundle["INSTALL.md"]).partition("## RDMA devices")[2], re.S)
+    for path in ("rdma/60-rdma-persistent-naming.rules", "bin/update-initramfs"):
+        (tmp_path / path).parent.mkdir()
+        (tmp_path / path).write_text(str(bundle.get(path, f"#!/bin/sh\ntouch {tmp_path}/updated\n")))
+        (tmp_path / path).chmod(0o755)
+    env = {"PATH": f"{tmp_path}/bin:/usr/bin:/bin"}
+    subprocess.run(["sh", "-ec", block.replace("/etc/", f"{tmp_path}/etc/")], cwd=tmp_path, env=env, check=True)
+    installed = tmp_path / "etc/udev/rules.d/60-rdma-persistent-naming.rules"
+    assert installed.read_text() == str(bundle["rdma/60-rdma-persistent-naming.rules"])
+    assert (tmp_path / "updated").exists()
+
+
 def test_names_of_rdma_core_need_no_rule_but_the_package() -> None:
     bundle = render(build_plan("dgx-gb300", "nvidia-q3400-ra"), "hosts")
     assert "rdma/60-rdma-persistent-naming.rules" not in bundle

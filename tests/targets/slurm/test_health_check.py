@@ -155,6 +155,21 @@ def test_a_link_that_is_down_is_reported(node: Host) -> None:
     assert _get_reason(node) == "adapter mlx5_1: link is DOWN"
 
 
+def test_users_cannot_write_errors_of_the_driver(node: Host) -> None:
+    """The kernel reports a crash with the names of the process and of its file, which a user chooses."""
+    crash = "segfault at 0 ip 0000560f sp 00007ffe error 6 in"
+    lines = [
+        f"[74658.053657] NVRM: Xid ([18772]: {crash} x): 79[115b,560f+1000]",
+        f"[76306.360111] NVRM: Xid (PCI:[22590]: {crash} NVRM: Xid (PCI:0000:3b:00): 79, b[115b,55f6+1000]",
+        f"[76306.360112] demo[22590]: {crash} x",
+        "               [ 200.5] NVRM: Xid (PCI:0000:3b:00): 79, a[115b,559f+1000]",
+    ]
+    node.fake("dmesg", "cat <<'E'\n" + "\n".join(lines) + "\nE")
+    assert node.run("health-check.sh").returncode == 0
+    node.fake("dmesg", "echo '[ 200.5] NVRM: Xid (PCI:0000:3b:00 GPU-I:05): 79, x'")
+    assert node.run("health-check.sh").returncode == 1
+
+
 def test_devices_that_udev_has_renamed_are_reported_once(node: Host) -> None:
     folder = node.folder / "root/sys/class/infiniband"
     for number, device in enumerate(sorted(folder.iterdir())):

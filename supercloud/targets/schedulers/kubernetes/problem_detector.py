@@ -52,5 +52,6 @@ def _build_monitor(plan: Plan) -> Object:
 
 
 def _build_pattern(codes: tuple[int, ...]) -> str:
-    # the device is in parentheses, with MIG also the instance: PCI:0000:3b:00 GPU-I:05
-    return rf"NVRM: Xid \([^)]*\): ({'|'.join(map(str, codes))}),.*"
+    # the device is in parentheses, with MIG also the instance: PCI:0000:3b:00 GPU-I:05. Users can write other parts of
+    # the log: the kernel reports a crash with the name of the process (15 characters) first, and that of its file later
+    return rf"(?m)^NVRM: Xid \(PCI:[0-9A-Fa-f][0-9A-Fa-f:.]*( GPU-I:[0-9]+)?\): ({'|'.join(map(str, codes))}),.*"

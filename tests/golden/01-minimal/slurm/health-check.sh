@@ -71,7 +71,8 @@ check_nvidia_smi() {
 }
 
 # Errors of NVIDIA's driver (Xid) after which a device is unusable until it is reset or inspected. Each is reported
-# once, so that a node resumed by hand stays resumed.
+# once, so that a node resumed by hand stays resumed. Only the driver can write its device at the start of a line: a user can
+# give a process that crashes a name, of at most 15 characters, and any name to its file.
 fatal_xids=" 46 48 54 62 64 79 95 109 110 119 120 136 140 142 143 151 155 156 158 "
 xid_seen=$root/run/supercloud-xid-seen
 xid_latest=
@@ -83,7 +84,7 @@ check_xids() {
         xid_latest=$stamp
         [[ $fatal_xids == *" $code "* ]] && problem "the driver reported Xid $code"
     done < <(timeout 5 dmesg 2>/dev/null |
-        sed -n 's/^\[ *\([0-9]*\)\.[0-9]*\] NVRM: Xid ([^)]*): \([0-9]*\).*/\1 \2/p')
+        sed -n 's/^\[ *\([0-9]*\)\.[0-9]*\] NVRM: Xid (PCI:[0-9A-Fa-f][0-9A-Fa-f:.]*\( GPU-I:[0-9]*\)\{0,1\}): \([0-9]*\).*/\1 \3/p')
 }
 
 check_links() {

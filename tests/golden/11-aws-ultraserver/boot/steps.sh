@@ -282,7 +282,7 @@ note_place() { # STEP PLACE [REASON]: into the new file of the step; a reason is
     local line="$2${3:+ ${3//[$'\n\t\'\"']/ }}"
     echo "$line" >>"$places-$1.fresh"
     if [ -z "${3:-}" ]; then
-        ! grep -q "^$2 " "$places-$1" 2>/dev/null || report "$2 is mounted now"
+        ! has_row "$2" "$places-$1" 2>/dev/null || report "$2 is mounted now"
     elif [ -z "${BOOT_REPEATED:-}" ] || ! grep -qxF "$line" "$places-$1" 2>/dev/null; then
         report "FAILED $step: ${line/ /: }; it is tried again every two minutes" >&2
     fi
@@ -646,7 +646,7 @@ apply_people() {
         set_keys "$name" "$is_administrator"
     done <"$people/users.txt"
     while read -r name uid; do
-        grep -q "^$name " "$people/users.txt" || lock_login "$name" "$uid"
+        has_row "$name" "$people/users.txt" || lock_login "$name" "$uid"
     done <"$accounts_made"
     write_sudo_rules "${administrators[@]}"
     write_sshd_rules "${others[@]}"
@@ -693,7 +693,7 @@ make_login() { # NAME UID GID SHELL: create or change the account; returns 1 if 
             usermod --unlock --expiredate '' "$name" || die "$name cannot be unlocked"
         fi
     fi
-    grep -qx "$name $uid" "$accounts_made" || echo "$name $uid" >>"$accounts_made"
+    grep -qxF "$name $uid" "$accounts_made" || echo "$name $uid" >>"$accounts_made"
 }
 
 is_locked() { [ "$(getent shadow "$1" | cut -d: -f8 || true)" = 1 ]; }
@@ -1005,6 +1005,8 @@ attempt() { # SECONDS COMMAND...: repeat until it succeeds
         sleep 1
     done
 }
+
+has_row() { awk -v first="$1" '$1 == first && NF > 1 { found = 1; exit } END { exit !found }' "$2"; } # FIRST FILE: a line with this word and others
 
 again() { # TRIES COMMAND...: repeat with pauses until it succeeds; $said has its last output
     local left=$1

@@ -38,7 +38,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 LOCAL_MOUNT=''
 LOGINS='administrators'
-DIGEST=12653185b1a233dfe7998b8556d9eada1b99bffda8b58766033fee5d22d0b4be
+DIGEST=d0205a17e488a0c524c4d142f8630d0c294b244a1b044b8329962e298856b2c7
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
