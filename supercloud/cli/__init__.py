@@ -7,8 +7,10 @@ The module of a subcommand has a function of the same name with typer annotation
 from __future__ import annotations
 
 import gc
+import signal
 import sys
 from importlib import import_module
+from types import FrameType
 
 import typer
 
@@ -73,6 +75,17 @@ for _verb, _panel in COMMANDS.items():
     app.command(name=_verb, cls=_class, rich_help_panel=_panel, epilog=_module.EPILOG)(getattr(_module, _name))
 
 
+def _end_by_signals() -> None:
+    """Let SIGTERM and SIGHUP end the program as an exception does, so that its temporary files are removed."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
+            signal.signal(number, end)
+
+
 def main() -> None:
     """Run the command line; errors of this package and of the system become a message and an exit code, never a
     traceback.
@@ -82,6 +95,7 @@ def main() -> None:
     # large specs and plans are millions of objects without cycles, which the garbage collector would traverse
     # repeatedly
     gc.set_threshold(100_000, 50, 50)
+    _end_by_signals()
     output.prepare_streams()
     output.prepare_logging()
     code: str | int | None = 0

@@ -104,12 +104,22 @@ def fall_back_to_stderr(text: str) -> Iterator[None]:
 
 def print_result(text: str) -> None:
     """Print a line of the result."""
-    print(escape_controls(text))
+    _print_on_stdout(escape_controls(text))
 
 
 def print_json(value: Any) -> None:
     """Print the result as JSON."""
-    print(escape_json_controls(json.dumps(value, indent=1, ensure_ascii=False, default=str)))
+    _print_on_stdout(escape_json_controls(json.dumps(value, indent=1, ensure_ascii=False, default=str)))
+
+
+def _print_on_stdout(text: str) -> None:
+    """Print a text; an error of an unbuffered stdout (PYTHONUNBUFFERED) names it, as one of the final flush does."""
+    try:
+        print(text)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, f"the result could not be written: {error.strerror}", "standard output") from None
 
 
 def print_note(text: str) -> None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from ..errors import OperationError, OutputError
+from .exchange import exchange_paths
 
 __all__ = ["MANIFEST", "Bundle", "File", "render_sums"]
 
@@ -181,11 +182,13 @@ def _replace_folder(fresh: Path, target: Path) -> None:
     if not target.exists():
         fresh.rename(target)
         return
+    if exchange_paths(fresh, target):
+        return
     old = fresh.with_name(fresh.name + ".old")
     target.rename(old)
     try:
         fresh.rename(target)
-    except OSError:
+    except BaseException:  # also when the program is to end
         old.rename(target)
         raise
     shutil.rmtree(old, ignore_errors=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -83,6 +84,21 @@ def test_unwritable_output_is_an_error_and_the_job_id_is_not_lost(tmp_path: Path
     done = run(tmp_path, ["schema"], "> /dev/full")
     assert done.returncode == 1 and "No space left on device" in done.stderr, done.stderr
     assert run(tmp_path, ["jobs"], "> /dev/full 2> /dev/full").returncode == 1
+    done = run(tmp_path, ["plan", MINIMAL], "> /dev/full", PYTHONUNBUFFERED="1")
+    assert done.returncode == 1 and "standard output: the result could not be written: No space" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_no_temporary_files(tmp_path: Path, number: int) -> None:
+    """Python ends at once at these signals: a CI job that was stopped left a hidden file beside the report."""
+    program = (
+        f"import os, supercloud.cli as cli\nos.fsync = lambda handle: os.kill(os.getpid(), {int(number)})\ncli.main()\n"
+    )
+    command = [sys.executable, "-c", program, "report", str(MINIMAL), "-o", "report.html"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 128 + number and not done.stderr.count("Traceback"), done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow

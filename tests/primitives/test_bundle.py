@@ -7,6 +7,7 @@ import pytest
 
 from supercloud.errors import OperationError, OutputError
 from supercloud.primitives.bundle import MANIFEST, Bundle, File
+from supercloud.primitives.exchange import exchange_paths
 
 
 def names(folder: Path) -> set[str]:
@@ -112,6 +113,7 @@ def test_a_failure_during_writing_keeps_the_old_folder(
         return real(self, *args, **kwargs)
 
     with monkeypatch.context() as patch:
+        patch.setattr("supercloud.primitives.bundle.exchange_paths", lambda first, second: False)
         patch.setattr(Path, step, fail)
         with pytest.raises(OperationError, match="No space left"):
             Bundle({"c": "2", "d": "2"}).write(out)
@@ -135,3 +137,30 @@ def test_force_never_replaces_more_than_an_output_folder(
     with pytest.raises(OutputError, match=f"contains {held}.*never replaced"):
         Bundle({"a": "1"}).write(place, force=True, source=spec if held == "the spec" else None)
     assert spec.read_text() == "name: a"
+
+
+def test_two_folders_are_exchanged_in_one_step(tmp_path: Path) -> None:
+    """A program that is killed between two renames would leave no output folder."""
+    for name in ("first", "second"):
+        Bundle({name: name}).write(tmp_path / name)
+    assert exchange_paths(tmp_path / "first", tmp_path / "second")
+    assert names(tmp_path / "first") == {"second"} and names(tmp_path / "second") == {"first"}
+    assert not exchange_paths(tmp_path / "first", tmp_path / "missing")
+
+
+def test_an_interrupted_write_keeps_the_old_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On file systems that cannot exchange folders."""
+    out = tmp_path / "out"
+    Bundle({"old": "1"}).write(out)
+    rename = Path.rename
+
+    def interrupt(self: Path, target: Path) -> Path:
+        if target == out and not self.name.endswith(".old"):
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr("supercloud.primitives.bundle.exchange_paths", lambda first, second: False)
+    monkeypatch.setattr(Path, "rename", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        Bundle({"new": "2"}).write(out)
+    assert names(out) == {"old"} and os.listdir(tmp_path) == ["out"]
