@@ -207,3 +207,8 @@ class Machine(CatalogEntry):
     """Clouds: kinds of capacity in which it is sold."""
     instance: Instance | None = None
     """Clouds only."""
+
+    @property
+    def kind_of_site(self) -> str:
+        """Where it is used, for messages."""
+        return "an on-prem machine" if self.provider == "onprem" else f"a machine of {self.provider}"
