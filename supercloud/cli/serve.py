@@ -36,7 +36,9 @@ def serve(
             help="Seconds without an answer after which the jobs of a cluster are restarted elsewhere. Default: never.",
         ),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Run one cycle and exit, with code 1 if a cluster did not respond.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Run one cycle and exit, with code 1 if a cluster did not respond.")
+    ] = False,
     as_unit: Annotated[
         bool, typer.Option("--unit", help="Only print a systemd unit that runs serve with these options.")
     ] = False,

@@ -15,7 +15,15 @@ from pydantic.fields import FieldInfo
 from ..errors import SpecError, suggest_nearest
 from ..primitives.ssh_keys import is_private_key
 from .document import DocumentPath, parse_yaml
-from .hints import find_field_hint, find_mapping_hint, find_pattern_hint, is_valid, iter_rewrites, list_models, suggest_times
+from .hints import (
+    find_field_hint,
+    find_mapping_hint,
+    find_pattern_hint,
+    is_valid,
+    iter_rewrites,
+    list_models,
+    suggest_times,
+)
 
 __all__ = ["Problem", "explain_problem", "format_value"]
 

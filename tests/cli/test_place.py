@@ -66,8 +66,15 @@ def test_place_explains_its_decision(folder: Path) -> None:
     assert "price    2560.00 USD/h, and 6000.00 USD to move corpus" in lines
     assert any(line.startswith("memory   ") for line in lines)
     assert any(line.startswith("save     every ") for line in lines)
+    assert any(line.startswith("other    north/train: 64 nodes of pool train") and "price" in line for line in lines)
     alone = run(folder, "place", "job.yaml", "--on", "south.yaml")
     assert alone.returncode == 2 and "'corpus' is not a storage of south" in alone.stdout
+
+
+def test_place_explains_why_other_pools_do_not_fit(folder: Path) -> None:
+    (folder / "large.yaml").write_text(JOB.replace("data: 16", "data: 40"))
+    said = run(folder, "place", "large.yaml", "--on", "fleet.yaml", "--explain")
+    assert "other    north/train: 1280 accelerators are 160 nodes, the pool has 127" in said.stdout.splitlines()
 
 
 def test_place_prints_json(folder: Path) -> None:
