@@ -39,6 +39,7 @@ class Mocks(pulumi.runtime.Mocks):
     def call(self, args):
         raise AssertionError(args.token)
 
+asyncio.set_event_loop(asyncio.new_event_loop())  # from 3.14 on, Python creates none by itself
 pulumi.runtime.set_mocks(Mocks(), "project", "stack")
 
 @pulumi.runtime.test
