@@ -55,7 +55,7 @@ def iter_functions(path: Path, root: Path = ROOT) -> Iterator[tuple[str, str]]:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name.startswith("__"):
             continue
         decorators = {ast.unparse(item).rpartition(".")[2] for item in node.decorator_list}
-        if not decorators & {"property", "cached_property", "setter", "contextmanager"}:
+        if not decorators & {"property", "cached_property", "LockedProperty", "setter", "contextmanager"}:
             yield f"{path.relative_to(root)}:{node.lineno}", node.name
 
 

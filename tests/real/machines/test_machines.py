@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -142,25 +143,26 @@ def test_two_groups_of_machines_are_isolated(machines: Machines, one: Machine) -
     one.run("true")
 
 
-def test_a_killed_run_leaves_no_processes() -> None:
+@contextmanager
+def start_other_run() -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """Another process with a group of machines, and its slot."""
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     with subprocess.Popen(
         [sys.executable, "-c", KILLED], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as run:
         assert run.stdout is not None
-        slot = int(run.stdout.readline())
+        yield run, int(run.stdout.readline())
+
+
+def test_a_killed_run_leaves_no_processes() -> None:
+    with start_other_run() as (run, slot):
         assert list_remains(slot)
         run.send_signal(signal.SIGKILL)
     wait_for("nothing remains", lambda: not list_remains(slot), show=lambda: list_remains(slot))
 
 
 def test_remains_of_a_run_whose_guard_was_killed_are_removed_by_the_next() -> None:
-    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
-    with subprocess.Popen(
-        [sys.executable, "-c", KILLED], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as run:
-        assert run.stdout is not None
-        slot = int(run.stdout.readline())
+    with start_other_run() as (run, slot):
         guard = subprocess.run(["pgrep", "-P", str(run.pid), "-f", "guard"], capture_output=True, text=True, check=True)
         os.killpg(int(guard.stdout), signal.SIGKILL)
         run.kill()

@@ -8,12 +8,12 @@ import json
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from ....errors import EngineConfigurationError, EngineError
+from ....primitives.locked_property import LockedProperty
 from ....primitives.responses import Shape, parse_json, parse_response, replace_surrogates
 from ...transport import http as web
 from ..base import SubmissionUnknownError
@@ -101,7 +101,7 @@ class ClusterTransport:
         url = f"{client.configuration.host}{path}"
         return connection.send(client.rest_client.pool_manager, method, url, body, headers)
 
-    @cached_property
+    @LockedProperty
     def _client(self) -> Any:
         client, kubeconfig = _import_kubernetes()
         # the client itself reads the variable only once

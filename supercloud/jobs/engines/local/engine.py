@@ -7,11 +7,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ....errors import EngineError
+from ....primitives.locked_property import LockedProperty
 from ...runtime import checkpoint_helper as helper
 from ...store import private_files as private
 from ...store.states import State
@@ -73,7 +73,7 @@ class LocalEngine:
             raise EngineError("the local engine requires Linux (it uses /proc to find processes)")
         self.folder = folder / "local"
 
-    @cached_property
+    @LockedProperty
     def _queue(self) -> Queue:  # opened on first use: a dry run creates no files
         return Queue(self.folder)
 

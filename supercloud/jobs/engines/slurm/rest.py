@@ -15,11 +15,11 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ....errors import EngineConfigurationError, EngineError
+from ....primitives.locked_property import LockedProperty
 from ....primitives.responses import Shape, parse_json, parse_response, require_shape
 from ...fleet.observations import NodeState, WaitingJobs
 from ...runtime import checkpoint_helper as helper
@@ -66,7 +66,7 @@ class RestController:
         """The user specified this address: tokens without a host are for it."""
         bind_tokens(self.address, self.folder)
 
-    @cached_property
+    @LockedProperty
     def data_format(self) -> str:
         """The newest data format that both sides support.
 
