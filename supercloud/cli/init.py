@@ -36,9 +36,8 @@ _EMPTY_VALUES = dict.fromkeys(
         "manager",
     )
 )
-
-
 _NODES = 16
+"""Default number of nodes."""
 
 
 def init(

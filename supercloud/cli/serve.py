@@ -37,7 +37,10 @@ def serve(
         ),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Run one cycle and exit, with code 1 if a cluster did not respond.")
+        bool,
+        typer.Option(
+            "--once", help="Run one cycle and exit, with code 1 if a cluster did not respond or refused a job."
+        ),
     ] = False,
     as_unit: Annotated[
         bool, typer.Option("--unit", help="Only print a systemd unit that runs serve with these options.")
@@ -82,7 +85,7 @@ def serve(
             if once:
                 plain = loop.PlainReporter(print_note)
                 Broker(store, fleet, settings, reporter=plain).step()
-                if plain.warnings:
+                if plain.has_warned:
                     raise typer.Exit(EngineError.exit_code)
                 return
             broker = Broker(store, fleet, settings, reporter=reporter)

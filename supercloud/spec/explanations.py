@@ -183,8 +183,8 @@ def _suggest_rewrite(value: object, expected: str, infos: Sequence[FieldInfo]) -
     """The value rewritten from the form of another system, if the field accepts it."""
     for other in iter_rewrites(value, expected):
         if any(is_valid(info, other) for info in infos):
-            is_time = isinstance(other, str) and not isinstance(value, bool) and suggest_times(value)
-            return suggest_times(value) if is_time else f"write {_format_flow(other)}"
+            times = suggest_times(value) if isinstance(other, str) else ""
+            return times or f"write {_format_flow(other)}"
     return ""
 
 

@@ -229,9 +229,11 @@ def _iter_times(text: str) -> Iterator[str]:
 
 
 def suggest_times(value: object) -> str:
-    """A number without a unit as a time in minutes, as for Slurm, and in seconds, as for most others."""
+    """A number without a unit as a time in minutes, as for Slurm, and in seconds, as for most others; empty for other
+    values and for 0.
+    """
     text = str(value)
-    if not _NUMBER.fullmatch(text):
+    if not _NUMBER.fullmatch(text) or int(text) == 0:
         return ""
     return f"write {_format_time(60 * int(text))} ({text} minutes, as in Slurm), or {_format_time(int(text))} (seconds)"
 
@@ -261,7 +263,7 @@ def suggest_name(text: str) -> str:
 def suggest_connection(text: str) -> str:
     """A connection in valid notation, for a host or an address in another form."""
     for field, prefix in (("stack", ""), ("context", "engine: kubernetes, ")):
-        if name := re.fullmatch(rf"{field}:([\w./-]+)", text):
+        if name := re.fullmatch(rf"{field}:(\w[\w./@:-]*)", text):
             return f"connect: {{{prefix}{field}: {name[1]}}}"
     found = re.fullmatch(r"(?:([a-z0-9+]+)://)?((?:[A-Za-z0-9._-]+@)?[A-Za-z0-9._-]+)(:\d+)?(/.*)?", text)
     if found is None:

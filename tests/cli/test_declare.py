@@ -84,6 +84,11 @@ def test_render_rejects_errors_and_keeps_the_folder(cli: Cli, tmp_path: Path) ->
     assert code == 2 and "mine" in err and (out / "mine").exists()
 
 
+def test_the_output_folder_has_a_short_option(cli: Cli, tmp_path: Path) -> None:
+    assert cli("render", SUPERPOD, "--target", "slurm", "-o", tmp_path / "out")[0] == 0
+    assert (tmp_path / "out/slurm/slurm.conf").is_file()
+
+
 def test_render_prints_what_it_wrote(cli: Cli, tmp_path: Path) -> None:
     code, out, err = cli("render", SUPERPOD, "--target", "slurm", "--out", tmp_path / "out")
     files = out.splitlines()

@@ -14,7 +14,7 @@ from samples import ROOT
 
 from supercloud.catalog.reader import OVERLAY_VARIABLE
 from supercloud.cli import COMMANDS, app, main
-from supercloud.cli.commands import _FOREIGN_COMMANDS
+from supercloud.cli.commands import _FOREIGN_COMMANDS, _RESOURCE_COMMANDS
 from supercloud.jobs.engines import secrets
 from supercloud.jobs.engines.slurm import tokens
 from supercloud.jobs.transport import http as web
@@ -34,6 +34,14 @@ from supercloud.jobs.transport import http as web
         ("catalog gpus", "use: supercloud catalog accelerators"),
         ("squeue", "use: supercloud jobs"),
         ("launch job.yaml", "use: supercloud submit"),
+        ("up cluster.yaml", "for cloud resources use: pulumi up (docs/how-to/aws.md), for files of your own machines:"),
+        (
+            "apply cluster.yaml",
+            "use: pulumi up (docs/how-to/aws.md), for files of your own machines: supercloud render",
+        ),
+        ("apply job.yaml", "supercloud render, for a job: supercloud submit"),
+        ("destroy", "for cloud resources use: pulumi destroy (docs/how-to/aws.md)"),
+        ("down", "for cloud resources use: pulumi destroy (docs/how-to/aws.md)"),
     ],
 )
 def test_commands_and_options_of_other_systems_have_a_hint(
@@ -47,7 +55,8 @@ def test_commands_and_options_of_other_systems_have_a_hint(
 
 
 def test_no_foreign_command_hides_a_command() -> None:
-    others = [word for words in _FOREIGN_COMMANDS.values() for word in words]
+    others = [word for words in (*_FOREIGN_COMMANDS.values(), *_RESOURCE_COMMANDS.values()) for word in words]
+    others += _RESOURCE_COMMANDS
     assert not set(others) & set(COMMANDS) and len(set(others)) == len(others)
     assert {verb.split()[0] for verb in _FOREIGN_COMMANDS} <= set(COMMANDS)
 

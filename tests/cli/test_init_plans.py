@@ -89,6 +89,15 @@ def test_the_switch_model_that_needs_the_fewest_switches_is_selected(machine: st
         assert count_switches(render_best_spec(order, "cluster.yaml", FACTS)[0]) == min(alone)
 
 
+@pytest.mark.parametrize("machine, nodes", [("dgx-h100", 15), ("gaudi3-8", 16), ("p5.48xlarge", 16)])
+def test_leaves_keep_ports_for_hosts_of_a_subnet_manager(machine: str, nodes: int, cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    assert cli("init", file, "--machine", machine)[0] == 0
+    text = file.read_text()
+    assert f"nodes: {nodes}\n" in text and ("manager:" in text) == (nodes == 15)
+    assert "subnet-manager-port" not in {item.check for item in resolve(loads(text, str(file)), FACTS).findings}
+
+
 @pytest.mark.parametrize("machine, switch", [("dgx-a100", "nvidia-qm8700"), ("dgx-h100", "nvidia-qm9700")])
 def test_a_switch_whose_links_have_cables_is_selected(machine: str, switch: str, cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "cluster.yaml"
