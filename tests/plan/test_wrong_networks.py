@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from plan.test_hall_cures import list_findings, list_fixes, set_value
+from plan.test_hall_fixes import list_findings, list_fixes, set_value
 from plan.test_management_addresses import COMPUTE, IN_BAND, MANAGEMENT
 
 from supercloud.plan.checks.network_names import _find_shared_name

@@ -254,7 +254,7 @@ def count_runs(lab: Lab) -> int:
     return int(lab.run("sacct -n -X -a -S now-1hours --name=killed | wc -l").stdout)
 
 
-def test_licences_are_held_while_a_job_runs(jobs: Jobs, lab: Lab) -> None:
+def test_licenses_are_held_while_a_job_runs(jobs: Jobs, lab: Lab) -> None:
     text = "{name: licensed, command: [sleep, '600'], tenant: llm, licenses: {solver: 2}}"
     first, second = submit_each(jobs, text, SLURM).values()
     lab.wait_for("one runs", lambda: jobs.get_record(first)["state"] == "RUNNING", interval=0.5)

@@ -82,7 +82,7 @@ print(sorted(number for number, _ in found), tasks)
     lab.wait_for("the job is in the accounts", is_found, interval=0.5)
 
 
-def test_licences_and_a_deadline_reach_slurm(jobs: Jobs, lab: Lab) -> None:
+def test_licenses_and_a_deadline_reach_slurm(jobs: Jobs, lab: Lab) -> None:
     text = "{name: held, command: [sleep, '600'], tenant: llm, licenses: {solver: 2}, deadline: 2 h, time_limit: 1 h}"
     one, two = jobs.submit(text, *VIA), jobs.submit(text, *VIA)
     lab.wait_for("one waits", lambda: "licenses" in jobs.get_record(two)["reason"], interval=0.5)

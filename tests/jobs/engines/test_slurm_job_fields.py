@@ -1,4 +1,4 @@
-"""What else a job may wish of Slurm, as options, as a script that is good shell, and from what Slurm lists."""
+"""What else a job may request of Slurm: options, a script that is valid shell, and what Slurm lists."""
 
 from __future__ import annotations
 

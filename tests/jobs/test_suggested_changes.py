@@ -1,4 +1,4 @@
-"""What why-not advises is done to the job, and the pool has it: on random jobs for fleets in any state."""
+"""Why-not suggests changes that make a job fit: on random jobs for fleets in any state."""
 
 from __future__ import annotations
 

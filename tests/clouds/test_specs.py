@@ -1,4 +1,4 @@
-"""Three specs unlike the examples, read as an engineer reads a network before putting machines into it."""
+"""Three specs that differ from the examples: each rule of network, storage and permissions is compared with the spec."""
 
 from __future__ import annotations
 
