@@ -1,4 +1,4 @@
-"""Three specs that differ from the examples: each rule of network, storage and permissions is compared with the spec."""
+"""Three specs that differ from the examples: rules of network, storage and permissions are compared with the spec."""
 
 from __future__ import annotations
 
