@@ -21,7 +21,7 @@ from supercloud.jobs.transport import http as web
 
 
 @pytest.mark.parametrize(
-    "words, said",
+    "words, message",
     [
         ("submit job.yaml --on c.yaml --gres gpu:8", "in the job file write accelerators:"),
         ("submit job.yaml --on c.yaml --partition=batch", "in the job file write place:"),
@@ -45,13 +45,13 @@ from supercloud.jobs.transport import http as web
     ],
 )
 def test_commands_and_options_of_other_systems_have_a_hint(
-    words: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(sys, "argv", ["supercloud", *words.split()])
     with pytest.raises(SystemExit) as ended:
         main()
-    assert ended.value.code == 2 and said in " ".join(re.sub("[│\\n]", " ", capsys.readouterr().err).split())
+    assert ended.value.code == 2 and message in " ".join(re.sub("[│\\n]", " ", capsys.readouterr().err).split())
 
 
 def test_no_foreign_command_hides_a_command() -> None:

@@ -156,6 +156,6 @@ def test_a_subnet_manager_has_ports_if_they_need_no_further_switch(
     file = tmp_path / "cluster.yaml"
     assert cli("init", file, "--machine", machine, "--nodes", nodes)[0] == 0
     assert ("manager: {links: 2}" in file.read_text()) is has_ports
-    said = "".join(map(str, cli("plan", file)))
-    assert ("subnet-manager-port" in said) is not has_ports
-    assert has_ports or "requires" in said and "switches instead of" in said, "the price of the ports is told"
+    text = "".join(map(str, cli("plan", file)))
+    assert ("subnet-manager-port" in text) is not has_ports
+    assert has_ports or "requires" in text and "switches instead of" in text, "the price of the ports is told"

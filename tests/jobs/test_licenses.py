@@ -28,7 +28,7 @@ PLAN = resolve(loads(SPEC))
 
 
 @pytest.mark.parametrize(
-    "wanted, said",
+    "wanted, expected",
     [
         ({"solver": 2}, "solver:2"),
         ({"viewer": 7, "mesher": 1}, "mesher:1,viewer:7"),
@@ -36,10 +36,10 @@ PLAN = resolve(loads(SPEC))
         ({}, ""),
     ],
 )
-def test_licenses_of_the_cluster_are_requested(job: Make, wanted: dict[str, int], said: str) -> None:
+def test_licenses_of_the_cluster_are_requested(job: Make, wanted: dict[str, int], expected: str) -> None:
     at = place(job(licenses=wanted), PLAN)
     assert isinstance(at, Placement) and isinstance(at.request, SlurmRequest)
-    assert at.request.licenses == said
+    assert at.request.licenses == expected
     assert Placement.from_json(at.to_json()).request == at.request
 
 

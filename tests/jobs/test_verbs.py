@@ -107,8 +107,10 @@ def test_the_engine_follows_from_the_connection(shell: Shell) -> None:
     assert "sbatch" in shell("submit", job, "--on", "own.yaml", "--via", "ssh:nowhere.example", "--dry-run")
     assert "sbatch" in shell("submit", job, "--on", "own.yaml", "--dry-run"), "the scheduler of the cluster"
     assert "sbatch" not in shell("submit", job, "--on", "own.yaml", "--engine", "local", "--dry-run")
-    said = shell("submit", job, "--on", "fleet.yaml", "--engine", "slurm", code=2)
-    assert "under connect:" in said and "COMPLETED" not in shell("jobs"), "a fleet is never submitted to in another way"
+    output = shell("submit", job, "--on", "fleet.yaml", "--engine", "slurm", code=2)
+    assert "under connect:" in output and "COMPLETED" not in shell("jobs"), (
+        "a fleet is never submitted to in another way"
+    )
 
 
 def test_jobs_are_filtered(shell: Shell) -> None:

@@ -187,15 +187,15 @@ def test_mistakes_in_a_job_are_reported_with_the_correction(tmp_path: Path, line
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, message",
     [
         ("#!/bin/bash\n#SBATCH --gres=gpu:8\nsrun python train.py\n", "a shell script becomes a job"),
         ("apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\n", "is a Kubernetes object, not a job"),
     ],
 )
-def test_files_of_other_systems_are_recognized(tmp_path: Path, text: str, said: str) -> None:
+def test_files_of_other_systems_are_recognized(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "job.yaml").write_text(text)
-    with pytest.raises(SpecError, match=said):
+    with pytest.raises(SpecError, match=message):
         load_job(tmp_path / "job.yaml")
 
 
