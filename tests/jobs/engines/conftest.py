@@ -57,7 +57,7 @@ def made(kubernetes: Plan, tmp_path: Path) -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture
 def address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
-    Scheduler.jobs, Scheduler.objects, Scheduler.responses, Scheduler.seen = [], {}, [], []
+    Scheduler.jobs, Scheduler.objects, Scheduler.next_responses, Scheduler.seen = [], {}, [], []
     Scheduler.refusing, Scheduler.ended = False, []
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Scheduler)
     url = f"http://127.0.0.1:{server.server_port}"

@@ -47,7 +47,7 @@ ODD: list[tuple[int, Any]] = [
 def test_an_object_created_despite_an_error_response_is_found(
     cluster: KubernetesEngine, response: tuple[int, Any]
 ) -> None:
-    Scheduler.responses = [response]
+    Scheduler.next_responses = [response]
     with pytest.raises(SubmissionUnknownError):
         submit(cluster)
     [ref] = cluster.find(["k"], time.time()).values()
@@ -72,7 +72,7 @@ def test_a_refusal_after_a_lost_response_leaves_the_submission_unknown(
 
     kept = Scheduler.do_POST
     monkeypatch.setattr(Scheduler, "do_POST", keep_then_refuse)
-    Scheduler.responses = [first, then]
+    Scheduler.next_responses = [first, then]
     with pytest.raises(SubmissionUnknownError):
         submit(cluster)
     assert cluster.find(["k"], time.time())["k"]
@@ -86,7 +86,7 @@ def test_a_refusal_after_a_lost_response_leaves_the_submission_unknown(
     ],
 )
 def test_a_rejection_by_a_webhook_is_a_refusal(cluster: KubernetesEngine, message: str) -> None:
-    Scheduler.refusing, Scheduler.responses = True, [(500, build_status(500, "InternalError", message))]
+    Scheduler.refusing, Scheduler.next_responses = True, [(500, build_status(500, "InternalError", message))]
     with pytest.raises(EngineError, match="refused the job.*webhook") as caught:
         submit(cluster)
     assert not isinstance(caught.value, SubmissionUnknownError)

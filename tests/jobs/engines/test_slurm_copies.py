@@ -80,7 +80,7 @@ def test_a_job_whose_answer_was_lost_is_not_the_job_of_another_record(
         with store.transaction() as database:
             database.execute("DELETE FROM events")
             database.execute("DELETE FROM jobs")
-    Scheduler.refusing, Scheduler.responses = True, [LOST]
+    Scheduler.refusing, Scheduler.next_responses = True, [LOST]
     with pytest.raises(SubmissionUnknownError):
         api.submit(build_job(), plan, engine=at, key="k", store=store)
     Scheduler.refusing = False
@@ -168,7 +168,7 @@ def test_the_record_of_a_job_whose_submitter_was_killed_has_the_known_status(
 
 def submit_twice(address: str, plan: Plan, store: Store) -> Job:
     """A job whose first submission got no answer, and which was submitted again when its time was up."""
-    Scheduler.refusing, Scheduler.responses = True, [LOST]
+    Scheduler.refusing, Scheduler.next_responses = True, [LOST]
     with pytest.raises(SubmissionUnknownError):
         api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     Scheduler.refusing = False

@@ -97,7 +97,7 @@ REFUSED: list[tuple[int, Any, str]] = [
 def test_a_job_accepted_by_slurmrestd_with_an_error_response_is_found(
     rest: SlurmEngine, response: tuple[int, Any]
 ) -> None:
-    Scheduler.responses = [response]
+    Scheduler.next_responses = [response]
     with pytest.raises(SubmissionUnknownError):
         submit(rest)
     assert rest.find(["k"], time.time()) == {"k": "1"}
@@ -107,7 +107,7 @@ def test_a_job_accepted_by_slurmrestd_with_an_error_response_is_found(
 def test_a_refusal_by_slurmrestd_is_not_an_unknown_submission(
     rest: SlurmEngine, code: int, body: Any, text: str
 ) -> None:
-    Scheduler.refusing, Scheduler.responses = True, [(code, body)]
+    Scheduler.refusing, Scheduler.next_responses = True, [(code, body)]
     with pytest.raises(EngineError, match=text) as caught:
         submit(rest)
     assert not isinstance(caught.value, SubmissionUnknownError)
@@ -117,7 +117,7 @@ def test_an_accepted_job_that_has_to_wait_is_not_refused(rest: SlurmEngine) -> N
     """Slurmctld responds with the job ID and an error with the reason why it cannot start."""
     body = build_slurm_error(2068, "Required node not available (down, drained or reserved)") | {"job_id": 1}
     for code in (200, 500):
-        Scheduler.responses = [(code, body)]
+        Scheduler.next_responses = [(code, body)]
         assert submit(rest) == "1"
 
 
@@ -166,7 +166,7 @@ def test_a_job_submitted_by_a_failing_sbatch_is_found(tmp_path: Path, result: Co
 
 def test_a_job_whose_answer_was_lost_runs_once(address: str, plan: Plan, store: Store) -> None:
     """Through the store: the job is not FAILED, and who looks for it has it under its number."""
-    Scheduler.responses = [(500, build_slurm_error(5004, "Socket timed out on send/recv operation"))]
+    Scheduler.next_responses = [(500, build_slurm_error(5004, "Socket timed out on send/recv operation"))]
     with pytest.raises(SubmissionUnknownError, match="run: supercloud wait 1"):
         api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     assert not reconcile(store)
@@ -177,7 +177,7 @@ def test_a_submission_without_an_answer_is_not_repeated_before_its_time_limit(
     address: str, plan: Plan, store: Store
 ) -> None:
     """The answer is lost, and the queue does not list the job yet: it is looked up, and submitted once, later."""
-    Scheduler.refusing, Scheduler.responses = True, [LOST]
+    Scheduler.refusing, Scheduler.next_responses = True, [LOST]
     with pytest.raises(SubmissionUnknownError):
         api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     Scheduler.refusing = False
@@ -193,7 +193,7 @@ def test_a_job_that_slurm_cannot_look_up_is_not_submitted_again(
     address: str, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without accounts, once the controller may have forgotten it."""
-    Scheduler.refusing, Scheduler.responses = True, [LOST]
+    Scheduler.refusing, Scheduler.next_responses = True, [LOST]
     with pytest.raises(SubmissionUnknownError):
         api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     Scheduler.refusing = False
@@ -207,7 +207,7 @@ def test_a_job_that_slurm_cannot_look_up_is_not_submitted_again(
 
 
 def test_a_job_that_appears_during_the_lookup_runs_once(address: str, plan: Plan, store: Store) -> None:
-    Scheduler.responses = [LOST]
+    Scheduler.next_responses = [LOST]
     with pytest.raises(SubmissionUnknownError):
         api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     late, Scheduler.jobs = Scheduler.jobs, []
