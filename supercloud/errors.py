@@ -107,14 +107,14 @@ class CatalogError(InputError):
 class UnknownNameError(InputError, LookupError):
     """A name is unknown; the nearest names are suggested."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]):
-        self.kind, self.name, self.known = kind, name, tuple(sorted(known))
+    def __init__(self, kind: str, name: str, known: Iterable[str], advice: str = ""):
+        self.kind, self.name, self.known, self.advice = kind, name, tuple(sorted(known)), advice
         super().__init__(f"unknown {kind} {name!r}")
 
     @property
     def hint(self) -> str:
-        """The suggested names; empty if there are none."""
-        return suggest_nearest(self.name, self.known)
+        """The suggested names, else the advice; empty if there is neither."""
+        return suggest_nearest(self.name, self.known) or self.advice
 
     def __str__(self) -> str:
         return f"{self.args[0]}; {self.hint}" if self.hint else str(self.args[0])
@@ -172,6 +172,9 @@ def require_type(value: object, types: type | tuple[type, ...], requirement: str
         raise InputError(f"{requirement}, not the {type(value).__name__}{shown}; {hint}")
 
 
+_MAX_LISTED_CHARACTERS = 200
+
+
 def suggest_nearest(name: str, known_names: Iterable[str]) -> str:
     """A hint with the names nearest to ``name``, or all names if there are few.
 
@@ -195,7 +198,7 @@ def suggest_nearest(name: str, known_names: Iterable[str]) -> str:
         return f"did you mean {' or '.join(close)}?"
     if not names:
         return ""
-    if len(names) <= 12:
+    if len(names) <= 12 or len(", ".join(names)) <= _MAX_LISTED_CHARACTERS:
         return f"known: {', '.join(names)}"
     return f"{len(names)} known names, such as {', '.join(names[:5])} …"
 

@@ -211,6 +211,11 @@ class Machine(CatalogEntry):
     instance: Instance | None = None
     """Clouds only."""
 
+    @property
+    def kind_of_site(self) -> str:
+        """Where it is used, for messages."""
+        return "an on-prem machine" if self.provider == "onprem" else f"a machine of {self.provider}"
+
     @model_validator(mode="after")
     def _has_one_naming_scheme(self) -> Machine:
         devices = [device for adapter in self.adapters for device in adapter.devices]

@@ -14,9 +14,9 @@ __all__ = ["JobCommand", "CommandGroup"]
 _UsageError: Any = typer.BadParameter.__mro__[1]  # of click, which releases of typer bundle in different ways
 
 _FOREIGN_COMMANDS = {
-    "submit": ("sbatch", "srun", "run", "launch", "apply", "create", "exec"),
+    "submit": ("sbatch", "srun", "run", "launch", "exec"),
     "jobs": ("squeue", "sacct", "status", "queue", "ls", "list", "ps", "get", "history"),
-    "cancel": ("scancel", "kill", "stop", "delete", "rm", "down"),
+    "cancel": ("scancel", "kill", "stop", "delete", "rm"),
     "logs": ("log", "tail", "output", "attach"),
     "wait": ("watch",),
     "place JOB --on FLEET --live": ("sinfo", "top", "nodes"),
@@ -28,6 +28,8 @@ _FOREIGN_COMMANDS = {
     "serve": ("broker", "daemon", "server"),
 }
 """Subcommands with the commands of other systems that do the same."""
+_RESOURCE_COMMANDS = {"up": ("apply", "create", "deploy", "provision"), "destroy": ("down", "teardown"), "preview": ()}
+"""Commands of Pulumi with those of other systems that do the same."""
 
 
 class CommandGroup(TyperGroup):
@@ -35,9 +37,21 @@ class CommandGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command; raises a usage error that names the matching subcommand."""
-        verb = next((verb for verb, others in _FOREIGN_COMMANDS.items() if args[0] in others), None)
-        with _with_hint(f"use: supercloud {verb}" if verb else ""):
+        with _with_hint(_find_command_hint(args[0])):
             return super().resolve_command(ctx, args)
+
+
+def _find_command_hint(word: str) -> str:
+    for verb, others in _FOREIGN_COMMANDS.items():
+        if word in others:
+            return f"use: supercloud {verb}"
+    for verb, others in _RESOURCE_COMMANDS.items():
+        if word == verb or word in others:
+            resources = f"for cloud resources use: pulumi {verb} (docs/how-to/aws.md)"
+            files = ", for files of your own machines: supercloud render" if verb == "up" else ""
+            job = ", for a job: supercloud submit" if word in ("apply", "create") else ""
+            return resources + files + job
+    return ""
 
 
 class JobCommand(TyperCommand):

@@ -37,13 +37,22 @@ _EMPTY_VALUES = dict.fromkeys(
         "manager",
     )
 )
+_NODES = 16
+"""Default number of nodes."""
 
 
 def init(
     file: Annotated[Path, typer.Argument(help="File to write.")] = Path("cluster.yaml"),
     name: Annotated[str, typer.Option(help="Name of the cluster.")] = "pod1",
     machine: Annotated[str, typer.Option(help="Machine of the catalog, or of a cloud.")] = "dgx-h100",
-    nodes: Annotated[int, typer.Option(min=1, help="Number of nodes.")] = 16,
+    nodes: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help=f"Number of nodes. Default: {_NODES}; with InfiniBand {_NODES - 1}, so that leaves keep ports for the "
+            "hosts of the subnet manager.",
+        ),
+    ] = None,
     location: Annotated[str | None, typer.Option(help="Location of an on-prem cluster (default: stockholm).")] = None,
     region: Annotated[
         str | None, typer.Option(help="Cloud region (default: the cheapest that offers the machine).")
@@ -60,16 +69,20 @@ def init(
     where = of.provider
     for flag, value, fits in (("--location", location, where == "onprem"), ("--region", region, where != "onprem")):
         if value and not fits:
-            raise InputError(f"{flag} {value} cannot be used with {machine}, which is a machine of {where}")
+            other = "--location PLACE" if where == "onprem" else "--region REGION"
+            raise InputError(
+                f"{flag} {value}: {machine} is {of.kind_of_site}; use {other}, or --machine with "
+                f"{'a machine of a cloud' if where == 'onprem' else 'an on-prem machine'} (supercloud catalog machines)"
+            )
+    ways = list_spec_options(facts, of, location, region)
     fixed = {
         "name": name,
         "machine": machine,
-        "nodes": nodes,
+        "nodes": nodes or (_NODES - 1 if ways[0]["manager"] else _NODES),
         "provider": where,
         "scheduler": scheduler,
         "version": _select_version(facts, scheduler, where),
     }
-    ways = list_spec_options(facts, of, location, region)
     text, open_points = render_best_spec([fixed | way for way in ways], str(file), facts)
     if file.exists() and not force:
         raise OutputError(f"{file} already exists; choose another name, or overwrite it with --force")

@@ -35,7 +35,9 @@ def place(
     job: JobFile,
     on: DestinationOption,
     live: LiveOption = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Show its cost and the layout of its groups.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show its cost, the layout of its groups, and the other pools.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show where a job would run: pool, nodes, locality. Exits 2 if no pool fits."""
@@ -54,7 +56,7 @@ def place(
             print_json(asdict(answer))
         else:
             print_result(f"{answer.cluster}: {answer}" if isinstance(where, Fleet) else str(answer))
-            for line in _explain_placement(answer) if explain else ():
+            for line in (*_explain_placement(answer), *_explain_others(answer, spec, where)) if explain else ():
                 print_result(line)
             _warn_of_missing_dependencies(spec)
             print_note(f"next: supercloud submit {job} --on {on}")
@@ -119,8 +121,6 @@ def _format_domains(domains: tuple[tuple[str, int], ...]) -> Iterator[str]:
 
 def _explain_placement(placement: Placement) -> Iterator[str]:
     """Further decisions, one per line."""
-    from ..primitives.quantity import Carbon
-
     if placement.domains:
         yield "takes    " + ", ".join(_format_domains(placement.domains))
     if placement.shape:
@@ -132,14 +132,36 @@ def _explain_placement(placement: Placement) -> Iterator[str]:
         )
     if placement.memory:
         yield f"memory   {placement.memory}"
-    if not placement.fits_now:
-        yield "wait     " + ("unknown" if placement.wait is None else f"{placement.wait / 3600:.1f} h")
     if placement.begin:
         yield f"begin    in {placement.begin / 3600:.1f} h, when the grid's carbon intensity is lower"
-    if placement.price is not None:
-        moved = f", and {placement.egress:.2f} USD to move {', '.join(placement.moved)}" if placement.moved else ""
-        yield f"price    {placement.price:.2f} USD/h{moved}"
-    if placement.carbon is not None:
-        yield f"carbon   {Carbon(placement.carbon, 'gCO2e')} at full power"
+    yield from (f"{name:<8} {value}" for name, value in _list_terms(placement))
     if placement.checkpoint_every:
         yield f"save     every {placement.checkpoint_every} s, proposed by Daly's formula"
+
+
+def _list_terms(placement: Placement) -> Iterator[tuple[str, str]]:
+    """The terms by which placements are compared, as far as they are known."""
+    from ..primitives.quantity import Carbon
+
+    if not placement.fits_now:
+        yield "wait", "unknown" if placement.wait is None else f"{placement.wait / 3600:.1f} h"
+    if placement.price is not None:
+        moved = f", and {placement.egress:.2f} USD to move {', '.join(placement.moved)}" if placement.moved else ""
+        yield "price", f"{placement.price:.2f} USD/h{moved}"
+    if placement.carbon is not None:
+        yield "carbon", f"{Carbon(placement.carbon, 'gCO2e')} at full power"
+
+
+def _explain_others(chosen: Placement, job: JobSpec, destination: Cluster | Fleet) -> Iterator[str]:
+    """The other pools, one per line: the terms of a placement there, or why none is possible."""
+    from ..jobs import Placement, why_not
+    from ..jobs.fleet.state import Fleet
+
+    own = f"{chosen.cluster}/{chosen.pool}" if isinstance(destination, Fleet) else chosen.pool
+    for name, answer in why_not(job, destination).items():
+        if name == own:
+            continue
+        if isinstance(answer, Placement):
+            yield ", ".join((f"other    {name}: {answer}", *(f"{term} {value}" for term, value in _list_terms(answer))))
+        else:
+            yield f"other    {name}: {answer.reason}"

@@ -35,7 +35,7 @@ def render(
             help="What to render, such as slurm, kubernetes or cabling; may be repeated. Default: all that apply."
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Output folder. Default: out/<cluster name>.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder. Default: out/<cluster name>.")] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace a folder that contains other files, or files of another spec.")
     ] = False,

@@ -36,7 +36,12 @@ def serve(
             help="Seconds without an answer after which the jobs of a cluster are restarted elsewhere. Default: never.",
         ),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Run one cycle and exit.")] = False,
+    once: Annotated[
+        bool,
+        typer.Option(
+            "--once", help="Run one cycle and exit, with code 1 if a cluster did not respond or refused a job."
+        ),
+    ] = False,
     as_unit: Annotated[
         bool, typer.Option("--unit", help="Only print a systemd unit that runs serve with these options.")
     ] = False,
@@ -46,7 +51,7 @@ def serve(
     It continues through outages of engines and of the job store, and reports each of them once. SIGTERM and Ctrl-C
     stop it.
     """
-    from ..errors import InputError
+    from ..errors import EngineError, InputError
     from ..jobs.broker import loop
     from ..jobs.broker.context import BrokerSettings
     from ..jobs.broker.lock import acquire_broker_lock
@@ -76,15 +81,14 @@ def serve(
         if store is None:
             return
         with acquire_broker_lock(store.folder):
-            broker = Broker(
-                store,
-                fleet,
-                BrokerSettings(move_after, lost_after),
-                reporter=loop.PlainReporter(print_note) if once else reporter,
-            )
+            settings = BrokerSettings(move_after, lost_after)
             if once:
-                broker.step()
+                plain = loop.PlainReporter(print_note)
+                Broker(store, fleet, settings, reporter=plain).step()
+                if plain.has_warned:
+                    raise typer.Exit(EngineError.exit_code)
                 return
+            broker = Broker(store, fleet, settings, reporter=reporter)
             reporter.report(f"serving {fleet.spec.name} from {store.folder}")
             loop.run_broker(broker, every, reporter, ended)
         reporter.report("stopped on request")

@@ -18,7 +18,7 @@ def verify_cabling(
     spec: SpecFile,
     output: Annotated[
         Path,
-        typer.Argument(help="Output of ibnetdiscover, or of LLDP: one file per device, or a folder.", metavar="OUTPUT"),
+        typer.Argument(help="Output of ibnetdiscover, or of LLDP: one file per device, or a folder.", metavar="FOUND"),
     ],
     as_json: JsonOption = False,
 ) -> None:

@@ -62,16 +62,18 @@ def build_known_identity(store: Store, record: JobRecord) -> JobIdentity:
 
 def describe_copies(record: JobRecord, copies: JobCopies, is_started_again: bool) -> str:
     """The text on copies in the reason of a job that has ended, and how they are cancelled."""
-    said = []
+    messages = []
     if copies.certain:
         end = "it" if len(copies.certain) == 1 else "them"
         how = (
             f"supercloud serve cancels {end}" if is_started_again else f"to cancel {end}: supercloud cancel {record.id}"
         )
-        said.append(f"{_format_refs(copies.certain)} of the same key; {how}")
+        messages.append(f"{_format_refs(copies.certain)} of the same key; {how}")
     if copies.possible:
-        said.append(f"{_format_refs(copies.possible)} of the same key, not ended by cancel: it may be of another store")
-    return f"when it ended, {record.engine} still had {', and '.join(said)}"
+        messages.append(
+            f"{_format_refs(copies.possible)} of the same key, not ended by cancel: it may be of another store"
+        )
+    return f"when it ended, {record.engine} still had {', and '.join(messages)}"
 
 
 def describe_others(record: JobRecord, refs: Sequence[str]) -> str:

@@ -317,18 +317,18 @@ def _look_for_copies(store: Store, engine: Engine, ended: Sequence[JobRecord], a
     for record in asked:
         is_started_again = can_continue(record, answers[record.id])
         copies = found.get(record.id, JobCopies())
-        said = ""
+        message = ""
         if copies.certain or copies.possible:
-            said = describe_copies(record, copies, is_started_again)
+            message = describe_copies(record, copies, is_started_again)
         elif problem is not None:
             how = "supercloud serve" if is_started_again else f"supercloud cancel {record.id}"
-            said = (
+            message = (
                 f"it is unknown whether {record.engine} has a live copy of it "
                 f"({replace_surrogates(str(problem))[:200]}); {how} checks again and cancels it"
             )
-        if is_started_again and said:
+        if is_started_again and message:
             # the job itself if its copies are unknown: ending it ends them
             store.add_abandoned(record, copies.certain if problem is None else [record.ref or ""])
-        if said:
+        if message:
             why = answers[record.id].reason
-            answers[record.id] = replace(answers[record.id], reason=f"{why}; {said}" if why else said)
+            answers[record.id] = replace(answers[record.id], reason=f"{why}; {message}" if why else message)

@@ -206,7 +206,7 @@ class Quantity:
             return cls(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise QuantityError(f"{value!r} is not a {cls.dimension}; write for example '{cls.example}'")
-        raise QuantityError(f"{value!r} has no unit; write for example '{value} {cls.example.split()[-1]}'")
+        raise QuantityError(f"{value!r} has no unit; write a {cls.dimension} such as '{cls.example}'")
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -15,7 +15,15 @@ from pydantic.fields import FieldInfo
 from ..errors import SpecError, suggest_nearest
 from ..primitives.ssh_keys import is_private_key
 from .document import DocumentPath, parse_yaml
-from .hints import find_field_hint, find_mapping_hint, find_pattern_hint, is_valid, iter_rewrites, list_models
+from .hints import (
+    find_field_hint,
+    find_mapping_hint,
+    find_pattern_hint,
+    is_valid,
+    iter_rewrites,
+    list_models,
+    suggest_times,
+)
 
 __all__ = ["Problem", "explain_problem", "format_value"]
 
@@ -175,7 +183,8 @@ def _suggest_rewrite(value: object, expected: str, infos: Sequence[FieldInfo]) -
     """The value rewritten from the form of another system, if the field accepts it."""
     for other in iter_rewrites(value, expected):
         if any(is_valid(info, other) for info in infos):
-            return f"write {_format_flow(other)}"
+            times = suggest_times(value) if isinstance(other, str) else ""
+            return times or f"write {_format_flow(other)}"
     return ""
 
 

@@ -145,9 +145,9 @@ class SubnetManager(Model):
     """Links between the two appliances of a pair, in addition to the management network: back to back. Example:
     ``1``."""
     product: Text | None = None
-    """Name in the bill of material; empty means the name of the group. Example: ``NVIDIA UFM 3.0 appliance``."""
+    """Name in the bill of materials; empty means the name of the group. Example: ``NVIDIA UFM 3.0 appliance``."""
     part_number: Text | None = None
-    """Part number for the bill of material; empty means none. Example: ``MUA8502H``."""
+    """Part number for the bill of materials; empty means none. Example: ``MUA8502H``."""
 
 
 class Service(Model):
@@ -176,9 +176,9 @@ class Service(Model):
     full: Flag = False
     """Leaves get uplinks for its full bandwidth, as on a storage network for storage."""
     product: Text | None = None
-    """Name in the bill of material; empty means the name of the group. Example: ``storage appliance``."""
+    """Name in the bill of materials; empty means the name of the group. Example: ``storage appliance``."""
     part_number: Text | None = None
-    """Part number for the bill of material; empty means none. Example: ``SA-100``."""
+    """Part number for the bill of materials; empty means none. Example: ``SA-100``."""
     ours: Flag = True
     """False means that the vendor of the machines also delivers their optics and manages them."""
 

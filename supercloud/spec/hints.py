@@ -25,6 +25,7 @@ __all__ = [
     "list_models",
     "iter_rewrites",
     "suggest_name",
+    "suggest_times",
 ]
 
 _ANY_NUMBER = "a number"
@@ -33,6 +34,7 @@ _DAYS = re.compile(r"([0-9]{1,4})-([0-9]{1,4})(?::([0-9]{1,4})(?::([0-9]{1,4}))?
 """A Slurm time that starts with days: days-hours, days-hours:minutes or days-hours:minutes:seconds."""
 _CLOCK = re.compile(r"(?:([0-9]{1,4}):)?([0-9]{1,6})(?::([0-9]{1,4}))")
 """A Slurm time without days: minutes:seconds or hours:minutes:seconds; a number alone is minutes."""
+_NUMBER = re.compile(r"[0-9]{1,7}")
 _CUT = re.compile(r", |; | for | or | and |$")
 """Where the suggested text may end and its explanation start."""
 _RANGE = re.compile(r"(\d{1,6})-(\d{1,6})(?:%\d+)?")
@@ -219,15 +221,27 @@ def _iter_times(text: str) -> Iterator[str]:
         days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
     elif found := _CLOCK.fullmatch(text):
         days, (hours, minutes, seconds) = 0, (int(part or 0) for part in found.groups())
-    elif re.fullmatch(r"[0-9]{1,7}", text):
+    elif _NUMBER.fullmatch(text):
         days, hours, minutes, seconds = 0, 0, int(text), 0
     else:
         return
-    whole = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
-    for unit, size in (("h", 3600), ("min", 60), ("s", 1)):
-        if whole % size == 0:
-            yield f"{whole // size} {unit}"
-            return
+    yield _format_time(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+
+
+def suggest_times(value: object) -> str:
+    """A number without a unit as a time in minutes, as for Slurm, and in seconds, as for most others; empty for other
+    values and for 0.
+    """
+    text = str(value)
+    if not _NUMBER.fullmatch(text) or int(text) == 0:
+        return ""
+    return f"write {_format_time(60 * int(text))} ({text} minutes, as in Slurm), or {_format_time(int(text))} (seconds)"
+
+
+def _format_time(seconds: int) -> str:
+    """In the largest unit with a whole number."""
+    unit, size = next((unit, size) for unit, size in (("h", 3600), ("min", 60), ("s", 1)) if seconds % size == 0)
+    return f"{seconds // size} {unit}"
 
 
 def _is_pair(value: object) -> bool:
@@ -248,6 +262,9 @@ def suggest_name(text: str) -> str:
 
 def suggest_connection(text: str) -> str:
     """A connection in valid notation, for a host or an address in another form."""
+    for field, prefix in (("stack", ""), ("context", "engine: kubernetes, ")):
+        if name := re.fullmatch(rf"{field}:(\w[\w./@:-]*)", text):
+            return f"connect: {{{prefix}{field}: {name[1]}}}"
     found = re.fullmatch(r"(?:([a-z0-9+]+)://)?((?:[A-Za-z0-9._-]+@)?[A-Za-z0-9._-]+)(:\d+)?(/.*)?", text)
     if found is None:
         return ""

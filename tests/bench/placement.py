@@ -116,12 +116,12 @@ def measure_trace(folder: Path, name: str = "default", seeds: int = 1) -> list[R
         published = openb.read_published_results(folder, name, policy)
         for percent in (100, 130):
             mean = sum(run[percent] for run in runs) / seeds
-            beside = f"{mean - published[percent]:+.2f} of {published[percent]:.2f}" if published else ""
+            difference = f"{mean - published[percent]:+.2f} of {published[percent]:.2f}" if published else ""
             table.append(
                 (
                     f"openb {name}, {policy}: in use when {percent} % were asked for",
                     f"{mean:.2f} %",
-                    beside,
+                    difference,
                     f"{seconds:.1f} s a run",
                 )
             )

@@ -8,7 +8,7 @@ import pytest
 
 from supercloud.catalog import Accelerator, Catalog, Machine, Rack, Switch
 from supercloud.catalog.reader import OVERLAY_VARIABLE
-from supercloud.errors import CatalogError, UnknownNameError
+from supercloud.errors import CatalogError, UnknownNameError, suggest_nearest
 from supercloud.primitives.quantity import Power, Size
 
 RACK = "name: mine\ntitle: My rack\nsource: [measured in our hall]\nunits: 50\n"
@@ -120,6 +120,13 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
         Catalog().get(Machine, "dgx-h10")
     with pytest.raises(UnknownNameError, match="unknown switch 'nvidia-qm970'.*nvidia-qm9700"):
         Catalog().get(Switch, "nvidia-qm970")
+
+
+def test_few_or_short_known_names_are_all_listed() -> None:
+    few, short = [f"{letter}{'-long' * 40}" for letter in "abc"], [chr(number) * 4 for number in range(97, 123)]
+    assert suggest_nearest("1", few) == f"known: {', '.join(few)}"
+    assert len(short) > 12 and suggest_nearest("1", short) == f"known: {', '.join(short)}"
+    assert suggest_nearest("1", [f"{name}-{name}" for name in short]).startswith("26 known names, such as aaaa-aaaa, ")
 
 
 def test_an_unknown_kind_is_rejected() -> None:

@@ -19,7 +19,7 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
             main()
         except SystemExit as exit:
             code = exit.code if isinstance(exit.code, int) else 1 if exit.code else 0
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
 
     return run

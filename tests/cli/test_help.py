@@ -14,14 +14,14 @@ from samples import ROOT
 
 from supercloud.catalog.reader import OVERLAY_VARIABLE
 from supercloud.cli import COMMANDS, app, main
-from supercloud.cli.commands import _FOREIGN_COMMANDS
+from supercloud.cli.commands import _FOREIGN_COMMANDS, _RESOURCE_COMMANDS
 from supercloud.jobs.engines import secrets
 from supercloud.jobs.engines.slurm import tokens
 from supercloud.jobs.transport import http as web
 
 
 @pytest.mark.parametrize(
-    "words, said",
+    "words, message",
     [
         ("submit job.yaml --on c.yaml --gres gpu:8", "in the job file write accelerators:"),
         ("submit job.yaml --on c.yaml --partition=batch", "in the job file write place:"),
@@ -34,20 +34,29 @@ from supercloud.jobs.transport import http as web
         ("catalog gpus", "use: supercloud catalog accelerators"),
         ("squeue", "use: supercloud jobs"),
         ("launch job.yaml", "use: supercloud submit"),
+        ("up cluster.yaml", "for cloud resources use: pulumi up (docs/how-to/aws.md), for files of your own machines:"),
+        (
+            "apply cluster.yaml",
+            "use: pulumi up (docs/how-to/aws.md), for files of your own machines: supercloud render",
+        ),
+        ("apply job.yaml", "supercloud render, for a job: supercloud submit"),
+        ("destroy", "for cloud resources use: pulumi destroy (docs/how-to/aws.md)"),
+        ("down", "for cloud resources use: pulumi destroy (docs/how-to/aws.md)"),
     ],
 )
 def test_commands_and_options_of_other_systems_have_a_hint(
-    words: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(sys, "argv", ["supercloud", *words.split()])
     with pytest.raises(SystemExit) as ended:
         main()
-    assert ended.value.code == 2 and said in " ".join(re.sub("[│\\n]", " ", capsys.readouterr().err).split())
+    assert ended.value.code == 2 and message in " ".join(re.sub("[│\\n]", " ", capsys.readouterr().err).split())
 
 
 def test_no_foreign_command_hides_a_command() -> None:
-    others = [word for words in _FOREIGN_COMMANDS.values() for word in words]
+    others = [word for words in (*_FOREIGN_COMMANDS.values(), *_RESOURCE_COMMANDS.values()) for word in words]
+    others += _RESOURCE_COMMANDS
     assert not set(others) & set(COMMANDS) and len(set(others)) == len(others)
     assert {verb.split()[0] for verb in _FOREIGN_COMMANDS} <= set(COMMANDS)
 

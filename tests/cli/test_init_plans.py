@@ -91,6 +91,15 @@ def test_the_switch_model_that_needs_the_fewest_switches_is_selected(machine: st
         assert count_switches(render_best_spec(order, "cluster.yaml", FACTS)[0]) == min(alone)
 
 
+@pytest.mark.parametrize("machine, nodes", [("dgx-h100", 15), ("gaudi3-8", 16), ("p5.48xlarge", 16)])
+def test_leaves_keep_ports_for_hosts_of_a_subnet_manager(machine: str, nodes: int, cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    assert cli("init", file, "--machine", machine)[0] == 0
+    text = file.read_text()
+    assert f"nodes: {nodes}\n" in text and ("manager:" in text) == (nodes == 15)
+    assert "subnet-manager-port" not in {item.check for item in resolve(loads(text, str(file)), FACTS).findings}
+
+
 @pytest.mark.parametrize("machine, switch", [("dgx-a100", "nvidia-qm8700"), ("dgx-h100", "nvidia-qm9700")])
 def test_a_switch_whose_links_have_cables_is_selected(machine: str, switch: str, cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "cluster.yaml"
@@ -149,9 +158,9 @@ def test_a_subnet_manager_has_ports_if_they_need_no_further_switch(
     file = tmp_path / "cluster.yaml"
     assert cli("init", file, "--machine", machine, "--nodes", nodes)[0] == 0
     assert ("manager: {links: 2}" in file.read_text()) is has_ports
-    said = "".join(map(str, cli("plan", file)))
-    assert ("subnet-manager-port" in said) is not has_ports
-    assert has_ports or "requires" in said and "switches instead of" in said, "the price of the ports is told"
+    text = "".join(map(str, cli("plan", file)))
+    assert ("subnet-manager-port" in text) is not has_ports
+    assert has_ports or "requires" in text and "switches instead of" in text, "the price of the ports is told"
 
 
 def test_the_release_of_slurm_is_in_a_released_distribution(cli: Cli, tmp_path: Path) -> None:

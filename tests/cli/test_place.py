@@ -55,9 +55,9 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_place_explains_its_decision(folder: Path) -> None:
-    said = run(folder, "place", "job.yaml", "--on", "fleet.yaml", "--explain")
-    assert said.returncode == 0, said.stderr
-    lines = said.stdout.splitlines()
+    result = run(folder, "place", "job.yaml", "--on", "fleet.yaml", "--explain")
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
     assert lines[0] == "south: 64 nodes of pool train, 8 × h100-sxm each, within one fabric"
     assert "takes    32 of su1, 32 of su2" in lines
     assert "tensor   64 groups of 8, each fits one node, spans 1 at most, 1 on average" in lines
@@ -66,8 +66,15 @@ def test_place_explains_its_decision(folder: Path) -> None:
     assert "price    2560.00 USD/h, and 6000.00 USD to move corpus" in lines
     assert any(line.startswith("memory   ") for line in lines)
     assert any(line.startswith("save     every ") for line in lines)
+    assert any(line.startswith("other    north/train: 64 nodes of pool train") and "price" in line for line in lines)
     alone = run(folder, "place", "job.yaml", "--on", "south.yaml")
     assert alone.returncode == 2 and "'corpus' is not a storage of south" in alone.stdout
+
+
+def test_place_explains_why_other_pools_do_not_fit(folder: Path) -> None:
+    (folder / "large.yaml").write_text(JOB.replace("data: 16", "data: 40"))
+    result = run(folder, "place", "large.yaml", "--on", "fleet.yaml", "--explain")
+    assert "other    north/train: 1280 accelerators are 160 nodes, the pool has 127" in result.stdout.splitlines()
 
 
 def test_place_prints_json(folder: Path) -> None:
@@ -78,8 +85,8 @@ def test_place_prints_json(folder: Path) -> None:
 
 def test_why_not_asks_every_cluster(folder: Path) -> None:
     (folder / "large.yaml").write_text(JOB.replace("data: 16", "data: 40"))
-    said = run(folder, "why-not", "large.yaml", "--on", "fleet.yaml")
-    lines = said.stdout.splitlines()
+    result = run(folder, "why-not", "large.yaml", "--on", "fleet.yaml")
+    lines = result.stdout.splitlines()
     assert "1280 accelerators are 160 nodes, the pool has 127" in lines[0] and lines[0].startswith("north/train")
     assert lines[1].startswith("south/train") and "fits" in lines[1]
     one = run(folder, "why-not", "large.yaml", "--on", "fleet.yaml", "--pool", "north/train", "--json")
@@ -90,9 +97,9 @@ def test_why_not_asks_every_cluster(folder: Path) -> None:
 
 def test_a_job_without_a_placement_is_exit_code_2(folder: Path) -> None:
     (folder / "huge.yaml").write_text(JOB.replace("data: 16", "data: 400"))
-    said = run(folder, "place", "huge.yaml", "--on", "fleet.yaml")
-    assert said.returncode == 2 and "no pool of company fits" in said.stderr
-    assert [line.split(":")[0] for line in said.stdout.splitlines()] == ["north/train", "south/train"]
+    result = run(folder, "place", "huge.yaml", "--on", "fleet.yaml")
+    assert result.returncode == 2 and "no pool of company fits" in result.stderr
+    assert [line.split(":")[0] for line in result.stdout.splitlines()] == ["north/train", "south/train"]
 
 
 def test_many_domains_are_summarized() -> None:

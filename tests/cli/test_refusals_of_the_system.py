@@ -56,12 +56,12 @@ def test_numbers_out_of_range_are_refused_by_option(
     tmp_path: Path, words: list[str], cli: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SUPERCLOUD_STATE", str(tmp_path / "state"))
-    code, _, said = cli(*words)
+    code, _, message = cli(*words)
     assert (
         code == 2
-        and "Traceback" not in said
-        and ("ID" in said or "--" in said or "no job" in said or words[-1] in said)
-    ), said
+        and "Traceback" not in message
+        and ("ID" in message or "--" in message or "no job" in message or words[-1] in message)
+    ), message
 
 
 @pytest.mark.slow

@@ -46,8 +46,10 @@ def read_objects(folder: Path, part: str) -> list[dict[str, Any]]:
 @pytest.mark.slow
 def test_clusters_with_kueue_get_one_queue(cli: Cli, folder: Path) -> None:
     out = folder / "out"
-    code, _, said = cli("render", write_fleet(folder, "north", "south", "west"), "--target", "kubernetes", "--out", out)
-    assert code == 0 and "(no Kueue): west" in said
+    code, _, message = cli(
+        "render", write_fleet(folder, "north", "south", "west"), "--target", "kubernetes", "--out", out
+    )
+    assert code == 0 and "(no Kueue): west" in message
     assert sorted(path.name for path in (out / "clusters").iterdir()) == ["north", "south"]
     assert (out / "clusters/north/kubernetes/INSTALL.md").exists()
     manager = {
@@ -90,8 +92,8 @@ def test_another_target_has_no_queue(cli: Cli, folder: Path) -> None:
 def test_errors_are_reported_before_files_are_written(cli: Cli, folder: Path) -> None:
     (folder / "south.yaml").write_text((folder / "south.yaml").read_text().replace("dgx-h100", "dgx-h1000"))
     (folder / "west.yaml").write_text((folder / "west.yaml").read_text().replace("25.11", "1.2"))
-    code, _, said = cli("render", write_fleet(folder, "north", "south", "west"), "--out", folder / "out")
-    assert code == 2 and "dgx-h1000" in said and "1.2" in said and not (folder / "out").exists()
+    code, _, message = cli("render", write_fleet(folder, "north", "south", "west"), "--out", folder / "out")
+    assert code == 2 and "dgx-h1000" in message and "1.2" in message and not (folder / "out").exists()
 
 
 @pytest.mark.slow
@@ -107,5 +109,5 @@ def test_invalid_fleets_and_targets_are_rejected(
     cli: Cli, folder: Path, names: tuple[str, ...], target: str, problem: str
 ) -> None:
     (folder / "north2.yaml").write_text((folder / "north.yaml").read_text())
-    code, _, said = cli("render", write_fleet(folder, *names), "--target", target, "--out", folder / "out")
-    assert code == 2 and problem in said and not (folder / "out").exists()
+    code, _, message = cli("render", write_fleet(folder, *names), "--target", target, "--out", folder / "out")
+    assert code == 2 and problem in message and not (folder / "out").exists()

@@ -42,6 +42,25 @@ def test_init_refuses_a_region_of_another_provider(cli: Cli, tmp_path: Path) -> 
     assert code == 0 and "mars was not checked: the catalog has no regions of gcp" in err
 
 
+@pytest.mark.parametrize("verb", ["logs", "wait", "cancel"])
+def test_an_unknown_job_refers_to_the_list_of_jobs(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    monkeypatch.setenv("SUPERCLOUD_STATE", str(tmp_path / "state"))
+    Store(tmp_path / "state").close()
+    code, _, err = cli(verb, "7")
+    assert code == 2 and "unknown job '7'; supercloud jobs lists the jobs of this state folder" in err
+
+
+def test_an_unknown_fabric_is_declared_or_renamed(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(CLUSTER.replace("nodes: 1", "nodes: 1, fabrics: [compute]"))
+    _, out, _ = cli("check", file)
+    assert "unknown fabric 'compute'" in out and "declare it: fabrics: [{name: compute, kind: …}]" in out
+    file.write_text(file.read_text() + "fabrics: [{name: computing, kind: infiniband, shape: rail-optimized}]\n")
+    assert "did you mean computing?" in cli("check", file)[1]
+
+
 AWAITING = "{name: train, command: ['true'], nodes: 1, after: [prepared, prepare, '77']}"
 CLUSTER = """
 name: pod

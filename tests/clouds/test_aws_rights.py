@@ -61,8 +61,8 @@ def test_only_the_controller_can_read_the_key_of_the_daemons(name: str) -> None:
     assert able == ["prod-controller-policy"]
     for entry in found.values():
         if {"userData", "userDataBase64"} & set(entry.inputs):
-            told = "SECRET_AUTH='prod-secret-auth-arn'" in read_user_data(entry)
-            assert told == ("ROLE='controller'" in read_user_data(entry)), entry.urn
+            has_key = "SECRET_AUTH='prod-secret-auth-arn'" in read_user_data(entry)
+            assert has_key == ("ROLE='controller'" in read_user_data(entry)), entry.urn
 
 
 @pytest.mark.slow
@@ -190,9 +190,9 @@ def test_the_metadata_service_is_blocked_before_logins_are_possible(name: str, t
         timeout=60,
     )
     assert done.returncode == 0 and not done.stdout, done.stdout + done.stderr
-    said = (tmp_path / "said").read_text()
-    assert "ip daddr 169.254.169.254" in said and "ip6 daddr fd00:ec2::254" in said
-    assert "enable -q supercloud-metadata" in said and not (tmp_path / "opt/supercloud/boot").exists()
+    message = (tmp_path / "said").read_text()
+    assert "ip daddr 169.254.169.254" in message and "ip6 daddr fd00:ec2::254" in message
+    assert "enable -q supercloud-metadata" in message and not (tmp_path / "opt/supercloud/boot").exists()
 
 
 def test_wildcards_of_a_user_are_escaped_in_statements() -> None:

@@ -20,13 +20,13 @@ HOST = "aws:ec2/instance:Instance"
 
 def list_rules(found: Graph, token: str) -> set[tuple[str, str, str]]:
     """(group, the other side, protocol:ports)."""
-    said = set()
+    rules = set()
     for entry in found.of_type(token):
         values = entry.inputs
         other = values.get("referencedSecurityGroupId") or values.get("cidrIpv4") or values.get("prefixListId")
         ports = f":{values['fromPort']}-{values['toPort']}" if "fromPort" in values else ""
-        said.add((values["securityGroupId"], str(other), f"{values['ipProtocol']}{ports}"))
-    return said
+        rules.add((values["securityGroupId"], str(other), f"{values['ipProtocol']}{ports}"))
+    return rules
 
 
 @pytest.mark.parametrize("name", SPECS)

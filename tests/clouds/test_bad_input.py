@@ -122,17 +122,17 @@ WRONG: list[tuple[str, dict[str, Any], str, str, str]] = [
 
 def record_refusal(spec: Any) -> tuple[sc.InputError, Graph]:
     """The error of a spec, and what was registered before it."""
-    said: list[sc.InputError] = []
+    errors: list[sc.InputError] = []
 
     def program() -> None:
         try:
             Cluster(NAME, {"spec": spec})
         except sc.InputError as error:
-            said.append(error)
+            errors.append(error)
 
     found = record(program)
-    assert said, "the component was made"
-    return said[0], found
+    assert errors, "the component was made"
+    return errors[0], found
 
 
 @pytest.mark.parametrize("what, changes, check, path, word", WRONG, ids=[row[0] for row in WRONG])
@@ -164,14 +164,16 @@ def test_all_findings_are_reported_together() -> None:
 def test_a_size_between_two_steps_is_rounded_up_and_reported() -> None:
     found = record_small_spec(**build_lustre(capacity="20 TiB"))
     assert found.one("aws:fsx/lustreFileSystem:LustreFileSystem").inputs["storageCapacity"] == 21600
-    assert any("20480 GiB" in said or "20 TiB" in said for said in found.log)
+    assert any("20480 GiB" in message or "20 TiB" in message for message in found.log)
 
 
 @pytest.mark.parametrize("kind", ["gcp", "azure"])
 def test_a_cloud_without_a_builder_is_rejected_with_a_message(kind: str) -> None:
     error, found = record_refusal(build_small_spec(site={"kind": kind, "region": "somewhere"}))
     assert {item.check for item in error.findings} == {"machine-site"}  # the catalog has no machine of them
-    assert any("site.kind" in said and f"resources of {kind} are not supported yet" in said for said in found.log)
+    assert any(
+        "site.kind" in message and f"resources of {kind} are not supported yet" in message for message in found.log
+    )
     assert not len(found)
 
 

@@ -71,7 +71,7 @@ def test_a_spec_is_a_file_a_mapping_or_a_model(tmp_path: Path) -> None:
 
 
 def test_all_errors_are_reported_before_resources_are_registered() -> None:
-    said: list[sc.InputError] = []
+    errors: list[sc.InputError] = []
 
     def program() -> None:
         spec = build_small_spec(
@@ -80,11 +80,11 @@ def test_all_errors_are_reported_before_resources_are_registered() -> None:
         try:
             Cluster(NAME, {"spec": spec})
         except sc.InputError as error:
-            said.append(error)
+            errors.append(error)
 
     assert not len(record(program))
-    assert {finding.path for finding in said[0].findings} >= {"pools[0].machine", "pools[1].machine"}
-    assert "did you mean" in str(said[0]) and "p5.48xlarge" in str(said[0])
+    assert {finding.path for finding in errors[0].findings} >= {"pools[0].machine", "pools[1].machine"}
+    assert "did you mean" in str(errors[0]) and "p5.48xlarge" in str(errors[0])
 
 
 @pytest.mark.parametrize(
@@ -106,14 +106,14 @@ def test_an_invalid_spec_is_rejected(spec: Any, words: str) -> None:
     [("", "it is empty"), ("a'b, c", "rejects it as a tag"), ("größe €", "'€'"), ("n" * 300, "314 characters")],
 )
 def test_a_name_that_is_not_a_valid_tag_is_rejected(name: str, words: str) -> None:
-    said: list[str] = []
+    messages: list[str] = []
 
     def program() -> None:
         with pytest.raises(sc.InputError, match="cannot be created under the name") as error:
             Cluster(name, {"spec": build_small_spec()})
-        said.append(str(error.value))
+        messages.append(str(error.value))
 
-    assert not len(record(program)) and words in said[0]
+    assert not len(record(program)) and words in messages[0]
 
 
 @pytest.mark.parametrize(

@@ -256,9 +256,9 @@ def test_log_messages_are_recorded() -> None:
         pulumi.log.warn("two zones would be better", vpc)
         aws.s3.BucketV2("old")
 
-    said = record(program).log
-    assert "warning: two zones would be better" in said
-    assert any("is deprecated" in line for line in said)
+    output = record(program).log
+    assert "warning: two zones would be better" in output
+    assert any("is deprecated" in line for line in output)
     assert record_toy().log == ()
 
 

@@ -72,7 +72,7 @@ def test_epw_files_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, message",
     [
         ("", "dry_bulb"),
         ("time,heat\n0,1\n", "dry_bulb"),
@@ -87,8 +87,8 @@ def test_epw_files_are_read() -> None:
         (format_epw((99.9, 50)), "missing"),
     ],
 )
-def test_invalid_weather_is_rejected(text: str, said: str) -> None:
-    with pytest.raises(WeatherError, match=said):
+def test_invalid_weather_is_rejected(text: str, message: str) -> None:
+    with pytest.raises(WeatherError, match=message):
         parse_weather(text)
 
 

@@ -135,10 +135,10 @@ def test_an_unknown_submission_names_the_recorded_job(
             raise error
 
     fake.crash_hook = fail_at
-    said = (
+    output = (
         r"job 1 \(job, key k\) is recorded, but it is unknown whether its engine has it: (timed out|full); submitting"
     )
-    with pytest.raises(type(error), match=said):
+    with pytest.raises(type(error), match=output):
         submit(job(), plan, store, key="k")
     fake.crash_hook = lambda point: None
     assert submit(job(), plan, store, key="k").wait(60) is State.COMPLETED and fake.count_submissions("k") == 1

@@ -51,7 +51,7 @@ def find_latest_by_python(folder: Path, epoch: int) -> str | None:
 
 
 def find_latest_by_shell(folder: Path, epoch: int) -> str | None:
-    return Path(said).name if (said := run_tool(folder, epoch, "latest").stdout.strip()) else None
+    return Path(message).name if (message := run_tool(folder, epoch, "latest").stdout.strip()) else None
 
 
 WAYS = pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def test_a_fleet_is_read_from_its_file(files: Path, job: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    "change, said",
+    "change, message",
     [
         (("b.yaml", "a2.yaml"), "duplicate cluster name 'a' in a2.yaml and a.yaml \\(line"),
         (("name: all", "name: all\npolicy: {failures: meta-rsc}"), "meta-rsc-1"),
@@ -204,11 +204,11 @@ def test_a_fleet_is_read_from_its_file(files: Path, job: Make) -> None:
         (("name: all", "name: all\ntenants: [{name: lmm}]"), "tenants: unknown tenant 'lmm'"),
     ],
 )
-def test_an_invalid_fleet_is_rejected(files: Path, change: tuple[str, str], said: str) -> None:
+def test_an_invalid_fleet_is_rejected(files: Path, change: tuple[str, str], message: str) -> None:
     (files / "a2.yaml").write_text((files / "a.yaml").read_text())
     text = (files / "fleet.yaml").read_text().replace(*change)
     (files / "fleet.yaml").write_text(text)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         load_fleet_state(files / "fleet.yaml")
 
 

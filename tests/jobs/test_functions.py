@@ -159,13 +159,13 @@ def swap(pair):
 
 
 @pytest.mark.parametrize(
-    "guard, said",
+    "guard, message",
     [
         ('if __name__ == "__main__":', "Pair(one=2, other=1)"),
         ("if True:", "move the submission of jobs under"),  # it would submit itself without end
     ],
 )
-def test_functions_of_the_main_script_can_be_called(tmp_path: Path, guard: str, said: str) -> None:
+def test_functions_of_the_main_script_can_be_called(tmp_path: Path, guard: str, message: str) -> None:
     (tmp_path / "c.yaml").write_text(
         'name: c\nsite: {kind: onprem, location: stockholm}\nscheduler: {kind: slurm, version: "25.11"}\n'
         "pools: [{name: train, machine: dgx-h100, nodes: 2}]\n"
@@ -176,7 +176,7 @@ def test_functions_of_the_main_script_can_be_called(tmp_path: Path, guard: str, 
     done = subprocess.run(
         [sys.executable, "script.py"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120
     )
-    assert said in done.stdout + done.stderr, done
+    assert message in done.stdout + done.stderr, done
     jobs = subprocess.run(
         [sys.executable, "-m", "supercloud", "jobs", "--json"], env=env, capture_output=True, text=True
     )

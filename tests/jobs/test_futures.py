@@ -171,14 +171,14 @@ def test_following_a_job_continues_while_its_end_cannot_be_written(
 
 
 @pytest.mark.parametrize(
-    "spoil, said",
+    "spoil, message",
     [
         (lambda path: path.write_bytes(b"garbage" * 100), "is not a job store: damaged"),
         (lambda path: path.rename(path.with_name("elsewhere")), "was moved or replaced while it was open"),
     ],
 )
 def test_a_store_that_is_lost_while_the_disk_is_full_ends_a_wait_with_the_reason(
-    submit: Callable[..., api.Job], store: Store, spoil: Callable[[Path], Any], said: str
+    submit: Callable[..., api.Job], store: Store, spoil: Callable[[Path], Any], message: str
 ) -> None:
     submit("COMPLETED")
     store.close()
@@ -190,7 +190,7 @@ def test_a_store_that_is_lost_while_the_disk_is_full_ends_a_wait_with_the_reason
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
             spoil(store.folder / "jobs.db")
             for _ in range(2):
-                with pytest.raises(StoreError, match=said):
+                with pytest.raises(StoreError, match=message):
                     wait([job], 60)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)

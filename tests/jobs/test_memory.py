@@ -78,7 +78,7 @@ def test_gpt_3_fits_1024_a100_as_published() -> None:
 
 
 @pytest.mark.parametrize(
-    "change, how, said",
+    "change, how, message",
     [
         ({"shard": "nothing"}, {"tensor": 8, "pipeline": 16, "data": 128}, "set model.shard to gradients"),
         ({"sequence": 16384}, {"tensor": 8, "pipeline": 16, "data": 128}, "set model.recompute to full"),
@@ -87,10 +87,10 @@ def test_gpt_3_fits_1024_a100_as_published() -> None:
         ({"parameters": 1e15}, {"tensor": 8, "pipeline": 2, "data": 1}, "use accelerators with at least"),
     ],
 )
-def test_a_model_that_does_not_fit_has_a_suggestion(change: dict[str, Any], how: dict[str, int], said: str) -> None:
+def test_a_model_that_does_not_fit_has_a_suggestion(change: dict[str, Any], how: dict[str, int], message: str) -> None:
     model, spread = LLAMA.model_copy(update=change), Parallelism(**how)
     assert not compute_memory_demand(model, spread, OF_80).fits
-    assert suggest_fitting_change(model, spread, OF_80, 8)[0].startswith(said)
+    assert suggest_fitting_change(model, spread, OF_80, 8)[0].startswith(message)
 
 
 def test_the_suggested_number_of_accelerators_is_enough() -> None:

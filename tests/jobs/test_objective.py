@@ -43,8 +43,8 @@ def build_plan(name: str, place_: str = "stockholm", nodes: int = 8, hours: tupl
 def build_fleet(
     *plans: Plan, members: dict[str, Any] | None = None, spent: dict[tuple[str, str], float] | None = None, **more: Any
 ) -> Fleet:
-    said = [{"spec": f"{plan.name}.yaml"} | (members or {}).get(plan.name, {}) for plan in plans]
-    spec = FleetSpec.model_validate({"name": "f", "clusters": said} | more)
+    members_of_fleet = [{"spec": f"{plan.name}.yaml"} | (members or {}).get(plan.name, {}) for plan in plans]
+    spec = FleetSpec.model_validate({"name": "f", "clusters": members_of_fleet} | more)
     return Fleet(spec, tuple(Cluster.from_plan(*both) for both in zip(plans, spec.clusters, strict=True)), spent or {})
 
 
@@ -177,8 +177,8 @@ def test_budgets_limit_placement(job: Make, fields: dict[str, Any], spent: float
     budgets = [{"tenant": "llm", "limit": "1000 USD"}]
     where = build_fleet(A, members={"a": PRICED["a"]}, spent={("llm", "month"): spent}, budgets=budgets)
     asked = job(accelerators={"count": 8}, **fields)
-    said = place_refused_job(asked, where, "a/train")
-    assert reason in said.reason and suggestion in said.suggestion
+    refusal = place_refused_job(asked, where, "a/train")
+    assert reason in refusal.reason and suggestion in refusal.suggestion
 
 
 def test_limits_without_a_known_price_are_refused(job: Make, plan: Plan) -> None:

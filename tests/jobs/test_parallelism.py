@@ -105,7 +105,7 @@ def test_a_mixture_of_experts_is_placed_on_nvl72(job: Callable[..., JobSpec]) ->
 
 
 @pytest.mark.parametrize(
-    "fields, said",
+    "fields, message",
     [
         ({"parallelism": {"tensor": 8, "data": 2}, "accelerators": {"count": 8}}, "= 16, but accelerators.count is 8"),
         ({"parallelism": {"data": 6, "expert": 4}}, "expert 4 does not divide data 6"),
@@ -125,9 +125,9 @@ def test_a_mixture_of_experts_is_placed_on_nvl72(job: Callable[..., JobSpec]) ->
     ],
 )
 def test_degrees_that_do_not_multiply_out_are_rejected(
-    job: Callable[..., JobSpec], fields: dict[str, Any], said: str
+    job: Callable[..., JobSpec], fields: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ValidationError, match=said):
+    with pytest.raises(ValidationError, match=message):
         job(**fields)
 
 

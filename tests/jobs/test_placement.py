@@ -118,9 +118,9 @@ def test_accelerators_of_a_job_become_nodes(
 def test_refusals_name_the_reason_and_the_smallest_change(
     job: Make, plan: Plan, fields: dict[str, Any], reason: str, suggestion: str
 ) -> None:
-    said = get_refusal(job(**fields), plan)
-    assert reason in said.reason
-    assert suggestion in said.suggestion
+    refusal = get_refusal(job(**fields), plan)
+    assert reason in refusal.reason
+    assert suggestion in refusal.suggestion
 
 
 def test_every_pool_has_an_answer(job: Make, plan: Plan) -> None:

@@ -112,9 +112,9 @@ def test_a_job_started_after_the_backup_is_not_started_again(tmp_path: Path, sta
     ) as store:
         assert store.get(1).state is State.HELD and store.get(1).launch == 0
         before = open_fake_engine(here, store).submission_count
-        said: list[str] = []
-        broker = Broker(store, here, reporter=PlainReporter(said.append))
-        assert broker.step() == 0 and "was submitted to a before the store was restored" in said[-1]
+        messages: list[str] = []
+        broker = Broker(store, here, reporter=PlainReporter(messages.append))
+        assert broker.step() == 0 and "was submitted to a before the store was restored" in messages[-1]
         broker.step()
         record = store.get(1)
         assert (record.state, record.launch, record.ref) == (State.RUNNING, launch, f"fake-{record.engine_key}")
@@ -170,13 +170,13 @@ def test_a_key_used_by_another_job_after_the_backup_is_not_that_job(tmp_path: Pa
             api.submit(build_job(1, name="now"), plan, engine="fake", store=store, key="direct")
         assert store.find_by_key("direct") is None, "nothing is recorded"
         held = api.submit(build_job(1, name="now"), here, store=store, key="held")
-        said: list[str] = []
-        broker = Broker(store, here, reporter=PlainReporter(said.append))
+        messages: list[str] = []
+        broker = Broker(store, here, reporter=PlainReporter(messages.append))
         assert broker.step() == broker.step() == 0
         record = held.reload()
         assert record.state is State.HELD and record.ref is None
         assert re.search(f"a has job fake-held under the key 'held'.*{why}.*job {held.id}.*another key", record.reason)
-        assert said == [f"warning: {record.reason}"] * 2
+        assert messages == [f"warning: {record.reason}"] * 2
         assert (
             open_fake_engine(here, store).count_submissions("held"),
             open_fake_engine(here, store).count_submissions("direct"),
@@ -390,5 +390,5 @@ def test_one_outage_is_one_line_whichever_request_fails(tmp_path: Path, monkeypa
             step()
         step()
         step()
-    told = [line.split(" ", 1)[1] for line in lines if "a: " in line and "job" not in line]
-    assert told == ["warning: a: connection refused", "over: a: connection refused"]
+    messages = [line.split(" ", 1)[1] for line in lines if "a: " in line and "job" not in line]
+    assert messages == ["warning: a: connection refused", "over: a: connection refused"]

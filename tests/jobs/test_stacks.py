@@ -65,7 +65,7 @@ def test_explicit_fields_override_the_stack(pulumi: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "said, code, problem",
+    "message, code, problem",
     [
         ("error: no stack named 'prod' found", "255", "no stack named"),
         ("{}", "0", "set the engine"),
@@ -79,8 +79,8 @@ def test_explicit_fields_override_the_stack(pulumi: Path) -> None:
         ),
     ],
 )
-def test_stacks_without_a_connection_are_rejected(pulumi: Path, said: str, code: str, problem: str) -> None:
-    (pulumi / "said").write_text(said)
+def test_stacks_without_a_connection_are_rejected(pulumi: Path, message: str, code: str, problem: str) -> None:
+    (pulumi / "said").write_text(message)
     (pulumi / "code").write_text(code)
     with pytest.raises(EngineError, match=problem) as raised:
         read_connection_from_stack(Connection(stack=STACK))
@@ -152,8 +152,8 @@ def test_an_unknown_engine_is_reported_with_the_engines_for_users(
     (sbatch / "job.yaml").write_text("{name: hello, command: ['true']}")
     for engine in ("slrm", "No Engine", "fake"):
         assert call(monkeypatch, "submit", sbatch / "job.yaml", "--on", SPEC, "--engine", engine) == 2
-        said = capsys.readouterr().err
-        assert "slurm" in said and "fake" not in said.removeprefix("supercloud: unknown engine 'fake'")
+        captured = capsys.readouterr().err
+        assert "slurm" in captured and "fake" not in captured.removeprefix("supercloud: unknown engine 'fake'")
 
 
 @pytest.mark.slow

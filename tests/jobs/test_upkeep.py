@@ -124,9 +124,9 @@ def test_a_job_is_cancelled_on_a_full_disk(tmp_path: Path, why: str, known: str)
     )
     assert (tmp_path / "ended-5").exists(), done.stderr
     assert done.returncode == StoreError.exit_code and "Traceback" not in done.stderr
-    said = " ".join(done.stderr.split())
-    assert "job 1 (job): cancellation of 5 was requested from slurm, but is not recorded: " in said, said
-    assert why in said and "run supercloud cancel 1 again" in said
+    message = " ".join(done.stderr.split())
+    assert "job 1 (job): cancellation of 5 was requested from slurm, but is not recorded: " in message, message
+    assert why in message and "run supercloud cancel 1 again" in message
 
 
 def test_a_broker_that_starts_on_a_full_disk_waits_for_space(
@@ -139,10 +139,10 @@ def test_a_broker_that_starts_on_a_full_disk_waits_for_space(
 
     fill_store(tmp_path, 3)
     monkeypatch.setenv("SUPERCLOUD_STATE", str(tmp_path))
-    said: list[str] = []
+    messages: list[str] = []
     request.getfixturevalue("no_space")
-    store = _open_checked_store(Reporter(said.append), Freed(), 0.01)
-    assert store is not None and not store.write_error and len(said) == 1 and "the disk" in said[0]
+    store = _open_checked_store(Reporter(messages.append), Freed(), 0.01)
+    assert store is not None and not store.write_error and len(messages) == 1 and "the disk" in messages[0]
     store.release_ownership(1)
     store.close()
 
@@ -246,8 +246,8 @@ def test_an_abandoned_start_that_may_still_run_is_not_pruned(tmp_path: Path) -> 
             database.execute("INSERT INTO abandoned (job, connection, ref) VALUES (2, '{}', 'ref-1')")
         pruned = upkeep.prune(store, time.time())
         assert pruned.pruned_jobs == 1 and store.find_by_key("k1") and pruned.problem is None
-        (said,) = pruned.kept_reasons
-        assert said.startswith("1 job kept: a launch of each was abandoned while its cluster did not respond")
+        (problem,) = pruned.kept_reasons
+        assert problem.startswith("1 job kept: a launch of each was abandoned while its cluster did not respond")
         ledger.delete_abandoned(store, ledger.list_abandoned(store)[0])
         assert upkeep.prune(store, time.time()).pruned_jobs == 1
 

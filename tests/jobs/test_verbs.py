@@ -73,6 +73,15 @@ def test_a_held_job_is_served_waited_for_and_accounted(shell: Shell) -> None:
     assert "own: 1 node of pool train" in shell("jobs", "--history", "2")
 
 
+def test_a_cycle_in_which_a_cluster_does_not_respond_has_an_exit_code(shell: Shell) -> None:
+    other = "  - {spec: other.yaml, connect: {engine: slurm, via: 'http://127.0.0.1:9'}}\nbudgets"
+    (shell.folder / "other.yaml").write_text(CLUSTER.replace("name: own", "name: other"))
+    (shell.folder / "fleet.yaml").write_text(FLEET.replace("budgets", other))
+    shell("submit", shell.job("{name: a, command: ['true'], accelerators: {count: 8}}"), "--on", "fleet.yaml")
+    message = shell("serve", "fleet.yaml", "--once", code=1)
+    assert "warning: other: " in message and "job 1 (a) submitted to own" in message, "others are served"
+
+
 def test_commands_have_exit_codes_for_scripts(shell: Shell) -> None:
     bad = shell("submit", shell.job("{name: bad, command: ['false']}"), "--on", "own.yaml", "--engine", "local").strip()
     assert "next: supercloud logs" in shell("wait", bad, code=1)
@@ -98,8 +107,10 @@ def test_the_engine_follows_from_the_connection(shell: Shell) -> None:
     assert "sbatch" in shell("submit", job, "--on", "own.yaml", "--via", "ssh:nowhere.example", "--dry-run")
     assert "sbatch" in shell("submit", job, "--on", "own.yaml", "--dry-run"), "the scheduler of the cluster"
     assert "sbatch" not in shell("submit", job, "--on", "own.yaml", "--engine", "local", "--dry-run")
-    said = shell("submit", job, "--on", "fleet.yaml", "--engine", "slurm", code=2)
-    assert "under connect:" in said and "COMPLETED" not in shell("jobs"), "a fleet is never submitted to in another way"
+    output = shell("submit", job, "--on", "fleet.yaml", "--engine", "slurm", code=2)
+    assert "under connect:" in output and "COMPLETED" not in shell("jobs"), (
+        "a fleet is never submitted to in another way"
+    )
 
 
 def test_jobs_are_filtered(shell: Shell) -> None:

@@ -79,11 +79,11 @@ class Log(mocks.MockEngine):
     """Messages to the user, from information upwards."""
 
     def __init__(self) -> None:
-        self.said: list[str] = []
+        self.messages: list[str] = []
 
     def Log(self, request: Any) -> None:
         if request.severity > engine_pb2.DEBUG:
-            self.said.append(f"{engine_pb2.LogSeverity.Name(request.severity).lower()}: {request.message}")
+            self.messages.append(f"{engine_pb2.LogSeverity.Name(request.severity).lower()}: {request.message}")
 
 
 def _qualify_key(key: str, project: str) -> str:
@@ -116,4 +116,4 @@ def _run(program: Callable[[], Any], monitor: Monitor, config: dict[str, str], s
             loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
         executor.shutdown()
         loop.close()
-    return log.said
+    return log.messages

@@ -134,15 +134,15 @@ def find_reported(changes: list[Change]) -> set[str]:
 @pytest.mark.parametrize("name", SPECS)
 def test_growth_renumbers_no_node_or_diff_reports_it(name: str) -> None:
     old, new = build_plan(name), build_plan(name, 1)
-    moved, said = find_moved(old, new), find_reported(diff_plans(old, new))
-    unsaid = {path for path in moved if not any(item.startswith(path) for item in said)}
-    assert not unsaid
+    moved, reported = find_moved(old, new), find_reported(diff_plans(old, new))
+    unreported = {path for path in moved if not any(item.startswith(path) for item in reported)}
+    assert not unreported
     nodes = {path for path in moved if path.startswith(("networks.nodes", "pools", "networks.bmcs"))}
-    assert {path for path in said if path.startswith("networks.nodes")} == {
-        item for item in said if any(item.startswith(path) for path in nodes)
+    assert {path for path in reported if path.startswith("networks.nodes")} == {
+        item for item in reported if any(item.startswith(path) for path in nodes)
     }
     if name in STABLE:
-        assert not nodes and not any(path.startswith("networks") for path in said)
+        assert not nodes and not any(path.startswith("networks") for path in reported)
     else:
         assert nodes or name.startswith("roce-"), "this case is here because something moves"
 

@@ -219,25 +219,25 @@ WET: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_each_invalid_hall_has_its_finding(tmp_path: Path, case: str) -> None:
-    check, level, facility, said, advice = CASES[case]
-    _expect(build_hall(tmp_path, **facility), check, level, said, advice)
+    check, level, facility, output, advice = CASES[case]
+    _expect(build_hall(tmp_path, **facility), check, level, output, advice)
 
 
 @pytest.mark.parametrize("case", WET)
 def test_each_invalid_liquid_cooling_has_its_finding(tmp_path: Path, case: str) -> None:
-    check, level, cooling, said, advice = WET[case]
+    check, level, cooling, output, advice = WET[case]
     plan = build_hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=LIQUID | cooling)
     if check == "unknown-name":
         finding = next(item for item in plan.findings if item.path == "facility.cooling.cdu")
-        assert finding.level == level and said in finding.problem and advice in finding.hint
+        assert finding.level == level and output in finding.problem and advice in finding.hint
         return
-    _expect(plan, check, level, said, advice)
+    _expect(plan, check, level, output, advice)
 
 
-def _expect(plan: Any, check: str, level: str, said: str, advice: str) -> None:
+def _expect(plan: Any, check: str, level: str, message: str, advice: str) -> None:
     found = [item for item in plan.findings if item.check == check]
     assert found, [str(item) for item in plan.findings]
-    assert any(item.level == level and said in item.problem and advice in item.hint for item in found), [
+    assert any(item.level == level and message in item.problem and advice in item.hint for item in found), [
         (item.problem, item.hint) for item in found
     ]
     assert all(item.line for item in found)

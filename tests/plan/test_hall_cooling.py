@@ -113,24 +113,24 @@ def test_free_cooling_hours_pue_and_carbon_follow_the_weather(tmp_path: Path) ->
 
 def test_hot_hours_without_a_chiller_are_reported(tmp_path: Path) -> None:
     cooling = LIQUID | {"cdu": "nvidia-qualified", "rejection": "dry-cooler", "weather": write_weather(tmp_path, 12)}
-    (said,) = list_problems(
+    (problem,) = list_problems(
         build_hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling), "cooling-weather"
     )
-    assert "in 12 of 8760 hours the outdoor temperature is above 20 °C" in said
+    assert "in 12 of 8760 hours the outdoor temperature is above 20 °C" in problem
 
 
 @pytest.mark.slow
 def test_an_unknown_outdoor_limit_is_reported(tmp_path: Path) -> None:
     cooling = LIQUID | {"cdu": "coolit-chx2000", "rejection": "dry-cooler", "weather": write_weather(tmp_path, 12)}
     plan = build_hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling)
-    (said,) = list_problems(plan, "cooling-limit-unknown")
-    assert said.startswith("unknown approach of coolit-chx2000: the maximum outdoor temperature for a dry-")
-    assert said.endswith("cooler cannot be computed, nor the hours of free cooling")
+    (problem,) = list_problems(plan, "cooling-limit-unknown")
+    assert problem.startswith("unknown approach of coolit-chx2000: the maximum outdoor temperature for a dry-")
+    assert problem.endswith("cooler cannot be computed, nor the hours of free cooling")
     del cooling["supply"]
-    (said,) = list_problems(
+    (problem,) = list_problems(
         build_hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling), "cooling-limit-unknown"
     )
-    assert "unknown temperature of the supply" in said
+    assert "unknown temperature of the supply" in problem
     known = cooling | {"supply": "32 °C", "cdu": "nvidia-qualified"}
     assert not list_problems(
         build_hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=known), "cooling-limit-unknown"
@@ -138,19 +138,19 @@ def test_an_unknown_outdoor_limit_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name, text, said",
+    "name, text, message",
     [
         ("none.csv", None, "file not found"),
         ("bad.csv", "a,b\n1,2\n", "dry_bulb"),
         ("torn.csv", "dry_bulb\n1\nx\n", "line 3"),
     ],
 )
-def test_unreadable_weather_is_an_error(tmp_path: Path, name: str, text: str | None, said: str) -> None:
+def test_unreadable_weather_is_an_error(tmp_path: Path, name: str, text: str | None, message: str) -> None:
     if text is not None:
         (tmp_path / name).write_text(text)
     plan = build_hall(tmp_path, cooling={"weather": name, "rejection": "dry-cooler", "supply": "25 °C"})
     (problem,) = list_problems(plan, "facility-file")
-    assert said in problem
+    assert message in problem
 
 
 def test_a_cooling_tower_needs_wet_bulb_temperatures_and_water(tmp_path: Path) -> None:

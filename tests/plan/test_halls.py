@@ -89,10 +89,10 @@ def test_one_scalable_unit_of_h100_matches_the_reference(tmp_path: Path, nodes: 
 def test_three_feeds_survive_a_loss_and_two_do_not(tmp_path: Path) -> None:
     """4+2 supplies: one of three circuits may go, one of two may not."""
     assert not list_problems(build_h100(tmp_path), "power-supplies")
-    (said,) = list_problems(build_hall(tmp_path, rack=DGX, power={"redundancy": "2N"}), "power-supplies")
+    (problem,) = list_problems(build_hall(tmp_path, rack=DGX, power={"redundancy": "2N"}), "power-supplies")
     assert (
         "distributed 3+3 over 2 feeds, 3 remain after the loss of one, 1 too few: 9.9 kW of 10.2 kW, 300 W short"
-        in said
+        in problem
     )
 
 
@@ -113,10 +113,10 @@ def test_one_scalable_unit_of_b200_matches_the_reference(tmp_path: Path) -> None
     assert facility["rack_groups"][0]["kw"] == 28.6 and not list_problems(plan, "power-circuit")
     assert plan.layout and len({rack.row for rack in plan.layout.racks if rack.kind == "compute"}) in (2, 3)
     assert plan.facility and plan.facility.cooling_plan and plan.facility.cooling_plan.airflow == Flow("1550 CFM") * 32
-    (said,) = list_problems(
+    (problem,) = list_problems(
         build_hall(tmp_path, "dgx-b200", 32, rack=DGX, power={"redundancy": "2N"}), "power-supplies"
     )
-    assert "2 too few: 9.9 kW of 14.3 kW, 4.4 kW short" in said
+    assert "2 too few: 9.9 kW of 14.3 kW, 4.4 kW short" in problem
 
 
 @pytest.mark.slow
@@ -126,10 +126,10 @@ def test_four_b200_fit_in_a_rack(tmp_path: Path) -> None:
     assert build_document(plan).model_dump()["facility"]["rack_groups"][0]["kw"] == 57.2 and not list_problems(
         plan, "power-circuit"
     )
-    (said,) = list_problems(
+    (problem,) = list_problems(
         build_hall(tmp_path, "dgx-b200", 32, rack=DGX, power=power | {"redundancy": "2N"}), "power-circuit"
     )
-    assert "draws 57.2 kW, 22.69" in said and "the 1 of 2 circuits that remain after the loss of a feed" in said
+    assert "draws 57.2 kW, 22.69" in problem and "the 1 of 2 circuits that remain after the loss of a feed" in problem
 
 
 # -- GB200 NVL72, RA-11338-001 V01 ------------------------------------------------------------------------------------
@@ -173,8 +173,8 @@ def test_half_of_the_power_shelves_supply_a_gb200_rack_but_not_a_gb300_rack(tmp_
         pools=[{"name": "train", "machine": "dgx-gb300", "nodes": 144}],
         fabrics=[],
     )
-    (said,) = list_problems(plan, "power-supplies")
-    assert "4 of 8 shelves remain with 132 kW, 10 kW short" in said
+    (problem,) = list_problems(plan, "power-supplies")
+    assert "4 of 8 shelves remain with 132 kW, 10 kW short" in problem
     assert "dgx-gb300" in list_problems(plan, "cooling-liquid-share-unknown")[0]
 
 

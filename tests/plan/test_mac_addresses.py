@@ -24,7 +24,7 @@ def test_mac_addresses_are_read_from_a_list(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line, said",
+    "line, message",
     [
         ("train-0001,in-band", "2 columns"),
         ("train-0065,in-band,02:00:00:00:00:02", "unknown node or server 'train-0065'"),
@@ -37,11 +37,11 @@ def test_mac_addresses_are_read_from_a_list(tmp_path: Path) -> None:
         ("compute-leaf-009,switch,02:00:00:00:00:02", "unknown switch 'compute-leaf-009'"),
     ],
 )
-def test_wrong_mac_addresses_are_errors(tmp_path: Path, line: str, said: str) -> None:
-    given = "train-0001,in-band,02:00:00:00:00:01\n" if "0001,in-band,0" not in line or "two MAC" in said else ""
+def test_wrong_mac_addresses_are_errors(tmp_path: Path, line: str, message: str) -> None:
+    given = "train-0001,in-band,02:00:00:00:00:01\n" if "0001,in-band,0" not in line or "two MAC" in message else ""
     (tmp_path / "macs.csv").write_text(f"host,network,mac\n{given}{line}\n")
     found = list_problems(plan_file(tmp_path, network={"macs": "macs.csv"}), "network-macs")
-    assert len(found) == 1 and said in found[0][1] and f"macs.csv:{3 if given else 2}:" in found[0][1]
+    assert len(found) == 1 and message in found[0][1] and f"macs.csv:{3 if given else 2}:" in found[0][1]
 
 
 @pytest.mark.slow

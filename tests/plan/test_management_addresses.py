@@ -134,8 +134,8 @@ def test_the_list_of_mac_addresses_accepts_service_machines(tmp_path: Path) -> N
     assert f"02:00:00:00:00:02,{found['bmc-mgmt-01']},bmc-mgmt-01" in lines
     assert f"02:00:00:00:00:03,{found['pdu-03']},pdu-03" in lines
     (tmp_path / "macs.csv").write_text("pdu-99,bmc,02:00:00:00:00:03\ncompute-manager-01,in-band,02:00:00:00:00:04\n")
-    said = [problem for _, problem in list_problems(resolve(load(tmp_path / "cluster.yaml")), "network-macs")]
-    assert len(said) == 2 and "pdu-99" in said[0] and "'compute-manager-01' on in-band" in said[1]
+    problems = [problem for _, problem in list_problems(resolve(load(tmp_path / "cluster.yaml")), "network-macs")]
+    assert len(problems) == 2 and "pdu-99" in problems[0] and "'compute-manager-01' on in-band" in problems[1]
 
 
 @pytest.mark.parametrize("network", [{"management": "192.168.0.0/22"}, {"cidr": "10.0.0.0/21"}])
@@ -193,9 +193,9 @@ def test_every_machine_has_a_management_port_and_assumptions_are_reported(machin
     plan = plan_spec(
         pools=[pool], fabrics=[MANAGEMENT], suppress=[{"check": "slurm-node-size", "reason": "not of interest"}]
     )
-    said = [(finding.level, finding.path) for finding in plan.findings if finding.check == "fabric-port-assumed"]
+    findings = [(finding.level, finding.path) for finding in plan.findings if finding.check == "fabric-port-assumed"]
     known = any(item.role == "management" for item in plan.pools[0].machine.adapters)
-    assert said == ([] if known else [("note", "fabrics[0]")])
+    assert findings == ([] if known else [("note", "fabrics[0]")])
     from supercloud.targets.site.cabling import render as cabling
 
     rows = list(csv.DictReader(io.StringIO(cabling(plan)["management.csv"])))
@@ -218,9 +218,9 @@ def test_ports_are_those_of_adapters_of_the_fabric() -> None:
 def test_unused_uplink_ports_are_reported_with_the_fix() -> None:
     pools = [build_pools("dgx-h100", 60)[0] | {"fabrics": ["compute", "in-band", "management"]}]
     plan = plan_spec(pools=pools, fabrics=[COMPUTE, IN_BAND, MANAGEMENT])
-    (said,) = (finding for finding in plan.findings if finding.check == "fabric-uplinks-unused")
-    assert said.path == "fabrics[2]" and "links of 1 Gb/s; the 4 uplink ports" in said.problem
-    assert said.hint == "set joins: {fabric: in-band, links: 2}"
+    (found,) = (finding for finding in plan.findings if finding.check == "fabric-uplinks-unused")
+    assert found.path == "fabrics[2]" and "links of 1 Gb/s; the 4 uplink ports" in found.problem
+    assert found.hint == "set joins: {fabric: in-band, links: 2}"
     cured = plan_spec(
         pools=pools, fabrics=[COMPUTE, IN_BAND, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}}]
     )
@@ -230,9 +230,9 @@ def test_unused_uplink_ports_are_reported_with_the_fix() -> None:
 def test_devices_on_the_switches_of_a_rack_product_are_reported() -> None:
     pool = {"name": "train", "machine": "dgx-gb200", "nodes": 36, "fabrics": ["management"]}
     plan = plan_spec(pools=[pool], fabrics=[MANAGEMENT], facility={"cooling": {"kind": "direct-liquid"}})
-    (said,) = (finding for finding in plan.findings if finding.check == "fabric-rack-management")
-    assert said.problem.startswith(
+    (found,) = (finding for finding in plan.findings if finding.check == "fabric-rack-management")
+    assert found.problem.startswith(
         "18 NVLink switch trays and 16 power shelves of the 2 racks of train are connected to the 2 "
     )
-    assert said.hint == "connect the 4 switches of the racks by hand"
+    assert found.hint == "connect the 4 switches of the racks by hand"
     assert not [finding for finding in build_site().findings if finding.check == "fabric-rack-management"]

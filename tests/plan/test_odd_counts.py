@@ -148,11 +148,11 @@ def test_uplinks_of_spines_spread_over_few_cores() -> None:
 def test_declared_sizes_are_kept_and_reported() -> None:
     plan = plan_spec(pools=build_pools("dgx-h100", 31), fabrics=[ROCE | {"su": 31, "leaf_down": 31}])
     assert plan.fabrics[0].count_switches("spine") == 31
-    (said,) = (finding for finding in plan.findings if finding.check == "fabric-spines")
-    assert said.problem.startswith(
+    (found,) = (finding for finding in plan.findings if finding.check == "fabric-spines")
+    assert found.problem.startswith(
         "31 uplinks of a leaf spread evenly over no fewer than 31 spines: each of them has 8 "
     )
-    assert said.hint == "set leaf_up: 32, which takes 2 spines"
+    assert found.hint == "set leaf_up: 32, which takes 2 spines"
     cured = plan_spec(pools=build_pools("dgx-h100", 31), fabrics=[ROCE | {"su": 31, "leaf_down": 31, "leaf_up": 32}])
     assert cured.fabrics[0].count_switches("spine") == 2
     assert not [finding for finding in cured.findings if finding.check == "fabric-spines"]
@@ -174,5 +174,5 @@ def test_pods_that_need_more_switches_cause_a_warning() -> None:
 def test_spines_with_an_error_cause_no_warning() -> None:
     """The error names the number that fits, the warning another fix for the same number."""
     plan = plan_spec(pools=build_pools("mi300x-8gpu", 600), fabrics=[ROCE | {"spines": 8}])
-    said = [item.check for item in plan.findings if item.path == "fabrics[0].spines"]
-    assert said == ["fabric-tiers"]
+    findings = [item.check for item in plan.findings if item.path == "fabrics[0].spines"]
+    assert findings == ["fabric-tiers"]

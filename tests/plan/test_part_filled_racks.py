@@ -18,7 +18,7 @@ def get_racks_row(plan: Plan) -> str:
 
 
 @pytest.mark.parametrize(
-    "machine, nodes, said",
+    "machine, nodes, message",
     [
         ("dgx-h100", 1, "1 rack of 1 node in eia-48u, 10.2 kW"),
         ("dgx-h100", 4, "1 rack of 4 nodes in eia-48u, 40.8 kW"),
@@ -26,9 +26,9 @@ def get_racks_row(plan: Plan) -> str:
         ("dgx-gb200", 9, "1 rack of 9 nodes in gb200-nvl72, 66 kW"),
     ],
 )
-def test_the_plan_shows_the_power_of_the_fullest_rack(tmp_path: Path, machine: str, nodes: int, said: str) -> None:
+def test_the_plan_shows_the_power_of_the_fullest_rack(tmp_path: Path, machine: str, nodes: int, message: str) -> None:
     plan = build_hall(tmp_path, machine, nodes, fabrics=[QM9700], rack=RACK)
-    assert get_racks_row(plan) == said
+    assert get_racks_row(plan) == message
     assert plan.facility and plan.layout
     drawn = max(rack.power for rack in plan.layout.racks)
     assert plan.facility.densest_rack_power == drawn, "the layout fills racks in order, and adds up what stands in each"

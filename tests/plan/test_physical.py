@@ -218,9 +218,11 @@ def test_servers_without_a_port_for_their_network_are_an_error() -> None:
     plan = build_plan(text, over, (home, "servers: {machine: management-server, count: 2}"), file=STORAGE)
     links = {item.name: item.links for item in plan.fabrics[0].services}
     assert not plan.errors and links == {"compute-manager": 2, "home-nfs": 4}
-    (said,) = build_plan(text, over, (home, "servers: {machine: nvidia-ufm-appliance, count: 2}"), file=STORAGE).errors
-    assert (said.check, said.path) == ("storage-disconnected", "storage[3].fabric")
-    assert said.problem == "nvidia-ufm-appliance of home-nfs has no port for compute (its adapters are unknown)"
+    (finding,) = build_plan(
+        text, over, (home, "servers: {machine: nvidia-ufm-appliance, count: 2}"), file=STORAGE
+    ).errors
+    assert (finding.check, finding.path) == ("storage-disconnected", "storage[3].fabric")
+    assert finding.problem == "nvidia-ufm-appliance of home-nfs has no port for compute (its adapters are unknown)"
 
 
 def test_servers_without_a_network_are_reported() -> None:
@@ -230,8 +232,10 @@ def test_servers_without_a_network_are_reported() -> None:
         if not line.startswith(("  - {name: in-band", "  - {name: management"))
     ]
     plan = build_plan("".join(lines), ("storage, in-band, management]", "storage]"), file=STORAGE)
-    said = [item for item in plan.findings if item.check == "storage-disconnected"]
-    assert {item.path for item in said} == {"storage[3]", "storage[4]"} and {item.level for item in said} == {"note"}
+    findings = [item for item in plan.findings if item.check == "storage-disconnected"]
+    assert {item.path for item in findings} == {"storage[3]", "storage[4]"} and {item.level for item in findings} == {
+        "note"
+    }
 
 
 # -- splitters and straight fibers ------------------------------------------------------------------------------------
@@ -240,8 +244,8 @@ def test_servers_without_a_network_are_reported() -> None:
 def test_splitters_have_separate_modules_if_there_is_room() -> None:
     plan = build_plan(SUPERPOD.read_text())
     assert set(find_mixed_ports(plan.fabrics[0])) == {"compute-manager"} and find_mixed_ports(plan.fabrics[1]) == {}
-    (said,) = [item.finding for item in plan.suppressed if item.finding.check == "cable-mixed-optic"]
-    assert said.problem == (
+    (finding,) = [item.finding for item in plan.suppressed if item.finding.check == "cable-mixed-optic"]
+    assert finding.problem == (
         "2 splitters of compute-manager and straight fibers would share modules, which support only two of one kind; "
         "the first is in port 32 of compute-leaf-025"
     )
@@ -256,9 +260,9 @@ def test_cables_that_do_not_fit_are_errors() -> None:
         ("nodes: nvidia-mfs1s00", "nodes: nvidia-mfp7e10"),
         ("peers: qsfp28-dac", "peers: nvidia-mfs1s99"),
     )
-    said = {item.path: item for item in plan.errors}
-    assert said["fabrics[2].cabling.peers"].problem == "unknown cable 'nvidia-mfs1s99'"
-    assert said["fabrics[2].cabling.nodes"].problem == (
+    values = {item.path: item for item in plan.errors}
+    assert values["fabrics[2].cabling.peers"].problem == "unknown cable 'nvidia-mfs1s99'"
+    assert values["fabrics[2].cabling.nodes"].problem == (
         "nvidia-mfp7e10 does not join qsfp112 of dgx-h100 and qsfp28 of nvidia-sn4600c on ethernet at 100 Gb/s"
     )
     short = build_plan(SUPERPOD.read_text(), ("nodes: nvidia-mfs1s00", "nodes: qsfp28-dac"))
@@ -281,8 +285,8 @@ def test_a_network_that_is_joined_has_ports_left() -> None:
     few = build_plan(
         text, ("switch: nvidia-sn4600c}", "switch: nvidia-sn4600c, spines: 2, leaf_down: 32}"), file=STORAGE
     )
-    (said,) = [item for item in few.errors if item.check == "cable-reach"]
-    assert (said.path, said.problem, said.hint) == (
+    (finding,) = [item for item in few.errors if item.check == "cable-reach"]
+    assert (finding.path, finding.problem, finding.hint) == (
         "fabrics[3]",
         "4 of 4 links of management have no free port on in-band: its 2 spine switches have 0 of 64 ports left",
         "use more or larger switches in in-band",

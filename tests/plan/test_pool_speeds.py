@@ -112,9 +112,9 @@ def test_ports_that_do_not_run_the_slower_pool_are_an_error_naming_both(machines
     wrong = build_mixed_plan(machines, "arista-7060x6-64pe").errors
     assert [(item.check, item.path) for item in wrong] == [("fabric-speed", "fabrics[0]")]
     assert all(text in wrong[0].problem for text in ("pool fast", "400 Gb/s", "pool slow", "200 Gb/s"))
-    said = build_mixed_plan(machines, "nvidia-sn5600", speed="400 Gb/s").errors
-    assert [(item.check, item.path) for item in said] == [("fabric-speed", "fabrics[0].speed")]
-    assert "pool slow" in said[0].problem
+    output = build_mixed_plan(machines, "nvidia-sn5600", speed="400 Gb/s").errors
+    assert [(item.check, item.path) for item in output] == [("fabric-speed", "fabrics[0].speed")]
+    assert "pool slow" in output[0].problem
 
 
 def test_switches_slower_than_both_pools_have_one_speed() -> None:

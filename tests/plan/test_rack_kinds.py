@@ -26,16 +26,16 @@ def test_complete_racks_are_not_ordered_for_switches() -> None:
     plan = build_hall("dgx-gb200", {"type": "gb200-nvl72"}, floor="2000 kg")
     assert plan.facility and [(group.kind, group.count) for group in plan.facility.racks] == [("compute", 2)]
     assert not plan.errors
-    (said,) = list_findings(plan, "rack-unassigned")
-    assert said.path == "facility.management.type" and "eia-48u" in said.hint
+    (finding,) = list_findings(plan, "rack-unassigned")
+    assert finding.path == "facility.management.type" and "eia-48u" in finding.hint
     cured = build_hall("dgx-gb200", {"type": "gb200-nvl72"}, management={"type": "eia-48u"})
     assert cured.facility and [group.kind for group in cured.facility.racks] == ["compute", "network"]
     assert not list_findings(cured, "rack-unassigned")
 
 
 def test_a_complete_rack_accepts_no_other_machine() -> None:
-    (said,) = list_findings(build_hall("dgx-h100", {"type": "gb200-nvl72", "nodes": 4}), "rack-compatibility")
-    assert said.level == "error" and said.hint == "use eia-42u or eia-48u or eia-52u"
+    (finding,) = list_findings(build_hall("dgx-h100", {"type": "gb200-nvl72", "nodes": 4}), "rack-compatibility")
+    assert finding.level == "error" and finding.hint == "use eia-42u or eia-48u or eia-52u"
 
 
 @pytest.mark.parametrize(

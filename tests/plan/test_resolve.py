@@ -163,11 +163,11 @@ def test_unknown_names_are_findings_with_the_nearest() -> None:
         },
         facility={"rack": {"type": "orv3-48"}},
     )
-    said = {finding.path: finding.hint for finding in plan.errors}
-    assert "dgx-h100" in said["pools[0].machine"]
-    assert "compute" in said["pools[0].fabrics[0]"]
-    assert "train" in said["scheduler.partitions[0].pools[0]"]
-    assert {"scheduler.version", "scheduler.partitions[0].accounts[0]"} <= set(said)
+    findings = {finding.path: finding.hint for finding in plan.errors}
+    assert "dgx-h100" in findings["pools[0].machine"]
+    assert "compute" in findings["pools[0].fabrics[0]"]
+    assert "train" in findings["scheduler.partitions[0].pools[0]"]
+    assert {"scheduler.version", "scheduler.partitions[0].accounts[0]"} <= set(findings)
 
 
 def test_mixed_pools_share_one_tree() -> None:

@@ -147,7 +147,7 @@ def test_a_kind_of_pod_with_fewer_switches_is_reported_correctly(
 def list_split(pools: list[dict[str, Any]], of: dict[str, Any]) -> list[str]:
     """The findings on split domains, and a manual check: the leaves of their nodes, read from the links."""
     plan = plan_spec(pools=pools, fabrics=[of])
-    said = [item.hint for item in plan.findings if item.check == "fabric-split-domain"]
+    findings = [item.hint for item in plan.findings if item.check == "fabric-split-domain"]
     ends = build_wiring(plan).link_groups[0].build_columns()
     leaves: dict[int, set[int]] = {}
     for node, leaf in zip(ends.source.tolist(), ends.target.tolist(), strict=True):
@@ -158,8 +158,8 @@ def list_split(pools: list[dict[str, Any]], of: dict[str, Any]) -> list[str]:
             nodes = range(first + start, first + min(start + pool.machine.domain_nodes, pool.nodes))
             split = split or any(leaves[node] != leaves[nodes[0]] for node in nodes)
         first += pool.nodes
-    assert bool(said) is split, (pools, said)
-    return said
+    assert bool(findings) is split, (pools, findings)
+    return findings
 
 
 @pytest.mark.slow

@@ -160,9 +160,9 @@ def test_names_addresses_and_variables_reach_the_files(tmp_path: Path) -> None:
     known = bundle["dhcp-hosts"]
     assert f"fast-backend-0001,{names['fast-backend-0001']}\n" in known and "bmc-home-nfs-0001," in known
     groups = yaml.safe_load(bundle["inventory.yaml"])["all"]["children"]["storage"]["children"]
-    said = groups["storage_fast_backend"]["vars"]
-    assert said["storage_name"] == "{{ inventory_hostname }}-storage" and said["storage_ports"] == 2
-    block = ipaddress.ip_network(said["storage_cidrs"][0])
+    output = groups["storage_fast_backend"]["vars"]
+    assert output["storage_name"] == "{{ inventory_hostname }}-storage" and output["storage_ports"] == 2
+    block = ipaddress.ip_network(output["storage_cidrs"][0])
     assert ipaddress.ip_address(names["fast-backend-0010-storage-2"]) in block
     published = {item["name"]: item for item in build_document(plan).model_dump()["networks"]["servers"]}
     first = published["storage/fast-backend"]
@@ -182,8 +182,8 @@ def test_scripts_of_servers_set_the_addresses_of_the_plan(tmp_path: Path) -> Non
         for server in (0, len(links.hosts) - 1):
             host = links.format_host_name(server)
             out = subprocess.run(["bash", str(script), "show", host], capture_output=True, text=True, check=True).stdout
-            said = [(int(row[0]), int(row[1]), row[3], row[5]) for row in map(str.split, out.splitlines())]
-            assert said == [
+            lines = [(int(row[0]), int(row[1]), row[3], row[5]) for row in map(str.split, out.splitlines())]
+            assert lines == [
                 (end.plane, end.port, f"{end.address}/31", end.gateway) for end in list_ends(plan) if end.host == host
             ]
             tables["server"] = {row.split()[-1] for row in out.splitlines()}
@@ -283,8 +283,8 @@ def test_a_name_that_dns_does_not_allow_is_reported(tmp_path: Path) -> None:
     assert finding.path == "fabrics[0].name" and "DNS supports 63" in finding.problem
 
 
-@pytest.mark.parametrize("subnet, said", [("172.20.0.0/24", "has space for 0 rails"), ("172.20.0.0/23", "rails of")])
-def test_a_subnet_too_small_for_servers_is_an_error(tmp_path: Path, subnet: str, said: str) -> None:
+@pytest.mark.parametrize("subnet, message", [("172.20.0.0/24", "has space for 0 rails"), ("172.20.0.0/23", "rails of")])
+def test_a_subnet_too_small_for_servers_is_an_error(tmp_path: Path, subnet: str, message: str) -> None:
     plan = build_plan(tmp_path, fabric={"subnet": subnet})
     (finding,) = [item for item in plan.errors if item.check == "network-size"]
-    assert finding.path == "fabrics[0].subnet" and said in finding.problem
+    assert finding.path == "fabrics[0].subnet" and message in finding.problem

@@ -95,13 +95,13 @@ def test_a_host_that_is_a_declared_machine_is_counted_once() -> None:
 )
 def test_invalid_names_are_refused_with_a_valid_name(names: list[str], path: str, hint: str) -> None:
     plan = build_site(SLURM | {"controllers": [{"name": name} for name in names]})
-    (said,) = (finding for finding in plan.errors if finding.check == "service-hosts")
-    assert said.path == path and said.hint.startswith(hint)
+    (found,) = (finding for finding in plan.errors if finding.check == "service-hosts")
+    assert found.path == path and found.hint.startswith(hint)
 
 
 def test_an_unknown_machine_is_an_error() -> None:
-    (said,) = build_site(SLURM | {"machine": "management-sever"}).errors
-    assert said.path == "scheduler.machine" and "management-server" in said.hint + said.problem
+    (finding,) = build_site(SLURM | {"machine": "management-sever"}).errors
+    assert finding.path == "scheduler.machine" and "management-server" in finding.hint + finding.problem
 
 
 def test_hosts_have_their_ports_on_one_in_band_network() -> None:

@@ -146,5 +146,5 @@ def test_a_switch_that_becomes_several_is_not_renamed() -> None:
 
 
 def test_only_fabrics_with_rails_share_leaves() -> None:
-    (said,) = build_plan(8, shape="fat-tree", leaf_rails=2).errors
-    assert said.path == "fabrics[0].leaf_rails" and said.hint == "remove leaf_rails, or set shape: rail-optimized"
+    (finding,) = build_plan(8, shape="fat-tree", leaf_rails=2).errors
+    assert finding.path == "fabrics[0].leaf_rails" and finding.hint == "remove leaf_rails, or set shape: rail-optimized"

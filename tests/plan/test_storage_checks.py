@@ -111,8 +111,10 @@ def test_the_suggested_number_of_servers_is_minimal(catalog: Catalog, kind: str,
     def build_store(count: int) -> dict[str, Any]:
         return {"kind": kind, "capacity": capacity, "servers": {"machine": "flash-24", "count": count}}
 
-    said = [item.hint for item in plan_storage(catalog, build_store(8)).findings if item.check == "storage-capacity"]
-    advised = int(said[0].split()[1])
+    findings = [
+        item.hint for item in plan_storage(catalog, build_store(8)).findings if item.check == "storage-capacity"
+    ]
+    advised = int(findings[0].split()[1])
     assert "storage-capacity" not in list_storage_checks(plan_storage(catalog, build_store(advised)))
     assert "storage-capacity" in list_storage_checks(
         plan_storage(catalog, build_store(advised - (2 if kind == "lustre" else 1)))

@@ -35,9 +35,9 @@ SIZED: list[dict[str, Any]] = [
 @pytest.mark.parametrize("store", SIZED, ids=["tier", "floor"])
 def test_storage_is_sized_for_its_clients_only(catalog: Catalog, store: dict[str, Any]) -> None:
     """300 nodes that do not reach it took a store for 27 nodes from 6 servers to 32."""
-    alone, beside = (build_divided_plan(catalog, store, others=others).storage[0] for others in (0, 300))
-    assert (beside.read, beside.write, beside.design) == (alone.read, alone.write, alone.design)
-    assert [group.count for group in beside.servers] == [group.count for group in alone.servers]
+    alone, shared = (build_divided_plan(catalog, store, others=others).storage[0] for others in (0, 300))
+    assert (shared.read, shared.write, shared.design) == (alone.read, alone.write, alone.design)
+    assert [group.count for group in shared.servers] == [group.count for group in alone.servers]
 
 
 def test_storage_scale_is_created_for_the_number_of_clients(catalog: Catalog) -> None:

@@ -84,11 +84,11 @@ def test_the_suggested_number_of_nodes_keeps_the_switches() -> None:
     changes = {"leaf_rails": 4, "spines": 4, "tiers": 2}
     warned = build_plan("mi325x-8gpu", 32, **changes)
     (finding,) = [item for item in warned.findings if item.check == "subnet-manager-port"]
-    said = re.search(
+    match = re.search(
         r"requires (\d+) switches instead of (\d+), but with (\d+) nodes (\d+) (?:is|are) enough$", finding.hint
     )
-    assert said
-    more, before, nodes, after = map(int, said.groups())
+    assert match
+    more, before, nodes, after = map(int, match.groups())
     assert before == after < more and nodes < 32
 
     def count(nodes: int) -> int:

@@ -1,4 +1,4 @@
-"""Links without a cable in the catalog are a finding, counted as the bill of material counts them."""
+"""Links without a cable in the catalog are a finding, counted as the bill of materials counts them."""
 
 from __future__ import annotations
 

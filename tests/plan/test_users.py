@@ -69,8 +69,8 @@ FOUND = [
 @pytest.mark.parametrize("is_apart", [False, True])
 def test_all_problems_are_reported_at_once_with_their_lines(tmp_path: Path, is_apart: bool) -> None:
     found = list_findings(plan_users(tmp_path, WRONG, is_apart=is_apart))
-    for path, said in FOUND:
-        assert any(item.path == path and said in item.problem for item in found), (path, said)
+    for path, message in FOUND:
+        assert any(item.path == path and message in item.problem for item in found), (path, message)
     assert len(found) == len(FOUND)
     assert not [item for item in found if PRIVATE[:12] in str(item)]
     file = tmp_path / ("users.yaml" if is_apart else "cluster.yaml")
@@ -97,7 +97,7 @@ def test_a_spec_with_a_private_key_in_a_wrong_place_does_not_show_it(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, message",
     [
         (None, "file not found"),
         ("users: []", "is not a list of users"),
@@ -109,7 +109,7 @@ def test_a_spec_with_a_private_key_in_a_wrong_place_does_not_show_it(tmp_path: P
         ("- {name: ada, uid: [", ""),
     ],
 )
-def test_a_wrong_file_of_users_is_an_error(tmp_path: Path, text: str | None, said: str) -> None:
+def test_a_wrong_file_of_users_is_an_error(tmp_path: Path, text: str | None, message: str) -> None:
     plan_users(tmp_path, [])
     (tmp_path / "users.yaml").unlink()
     if text is not None:
@@ -117,7 +117,7 @@ def test_a_wrong_file_of_users_is_an_error(tmp_path: Path, text: str | None, sai
     spec = tmp_path / "cluster.yaml"
     spec.write_text(spec.read_text().replace("users: []", "users: users.yaml"))
     found = [item for item in resolve(load(spec)).errors if item.check == "users-file"]
-    assert found and said in str(found[0])
+    assert found and message in str(found[0])
 
 
 def test_accounts_and_tenants_belong_together(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from plan.test_hall_cures import list_findings, list_fixes, set_value
+from plan.test_hall_fixes import list_findings, list_fixes, set_value
 from plan.test_management_addresses import COMPUTE, IN_BAND, MANAGEMENT
 
 from supercloud.plan.checks.network_names import _find_shared_name
@@ -235,10 +235,10 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_each_wrong_network_is_one_finding_with_its_path(case: str) -> None:
-    check, path, said, data = WRONG[case]
+    check, path, output, data = WRONG[case]
     wrong = [finding for finding in list_findings(data) if finding.level == "error"]
     assert [(finding.check, finding.path) for finding in wrong] == [(check, path)], wrong
-    assert said in wrong[0].problem and wrong[0].hint
+    assert output in wrong[0].problem and wrong[0].hint
     for place, value in list_fixes(wrong[0]):
         cured = copy.deepcopy(data)
         set_value(cured, f"fabrics[0].{place}" if place.startswith(".") else place, value)
@@ -306,8 +306,8 @@ def test_specs_of_the_cases_are_plain_yaml() -> None:
 def test_links_out_of_a_routed_fabric_are_reported() -> None:
     conv = ROCE | {"name": "conv", "role": "storage", "exits": 4}
     data = build_spec(COMPUTE, conv, MANAGEMENT | {"joins": {"fabric": "conv", "links": 2}}, nodes=8)
-    said = [(item.path, item.problem.split(":")[0]) for item in list_findings(data) if item.check == "network-edge"]
-    assert said == [
+    findings = [(item.path, item.problem.split(":")[0]) for item in list_findings(data) if item.check == "network-edge"]
+    assert findings == [
         ("fabrics[1].exits", "4 links of conv lead to the building"),
         ("fabrics[1]", "2 links of conv lead to management"),
     ]
@@ -321,9 +321,9 @@ def test_links_out_of_a_routed_fabric_are_reported() -> None:
 def test_links_slower_than_the_adapters_are_reported() -> None:
     gaudi = [{"name": "train", "machine": "gaudi3-8", "nodes": 16, "fabrics": ["compute"]}]
     slow = ROCE | {"switch": "arista-7060x6-64pe"}  # 800, 400 and 100 Gb/s; the ports of a Gaudi 3 have 200
-    (said,) = (item for item in list_findings(build_spec(slow, pools=gaudi)) if item.check == "fabric-speed")
-    assert "links of compute run at 100 Gb/s, 100 Gb/s below the speed of the adapters (200 Gb/s)" in said.problem
-    assert "nvidia-sn5600" in said.hint and "set speed: 100 Gb/s" in said.hint
+    (finding,) = (item for item in list_findings(build_spec(slow, pools=gaudi)) if item.check == "fabric-speed")
+    assert "links of compute run at 100 Gb/s, 100 Gb/s below the speed of the adapters (200 Gb/s)" in finding.problem
+    assert "nvidia-sn5600" in finding.hint and "set speed: 100 Gb/s" in finding.hint
     for cured in (ROCE, slow | {"speed": "100 Gb/s"}):
         assert not [item for item in list_findings(build_spec(cured, pools=gaudi)) if item.check == "fabric-speed"]
 
@@ -331,13 +331,13 @@ def test_links_slower_than_the_adapters_are_reported() -> None:
 @pytest.mark.slow
 def test_an_unavailable_kind_of_cable_is_reported() -> None:
     hall = {"facility": {"rack": {"type": "eia-48u", "nodes": 4}}}
-    (said,) = (
+    (finding,) = (
         item
         for item in list_findings(build_spec(COMPUTE | {"cabling": {"media": ["aoc"]}}, nodes=32, **hall))
         if item.check.startswith("cable")
     )
-    assert (said.check, said.path) == ("cable-unknown", "fabrics[0].cabling.media")
-    assert "512 of 512 links of compute have no cable: the catalog has no aoc that joins osfp" in said.problem
+    assert (finding.check, finding.path) == ("cable-unknown", "fabrics[0].cabling.media")
+    assert "512 of 512 links of compute have no cable: the catalog has no aoc that joins osfp" in finding.problem
     assert not [
         item
         for item in list_findings(build_spec(COMPUTE | {"cabling": {"media": ["aoc", "fiber"]}}, nodes=32, **hall))

@@ -37,7 +37,7 @@ def test_keys_of_all_types_are_accepted(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "key, said",
+    "key, message",
     [
         (build_key("ssh-ed25519", bytes(32), prefix="ssh-rsa"), "of another type"),
         (build_key("ssh-ed25519", bytes(31)), "its length is wrong"),
@@ -55,9 +55,9 @@ def test_keys_of_all_types_are_accepted(key: str) -> None:
         (f"{ED25519}\x07", "one line"),
     ],
 )
-def test_wrong_keys_are_found(key: str, said: str) -> None:
+def test_wrong_keys_are_found(key: str, message: str) -> None:
     found = find_key_problem(key)
-    assert found is not None and said in found.problem and found.hint
+    assert found is not None and message in found.problem and found.hint
 
 
 @pytest.mark.parametrize(

@@ -117,8 +117,8 @@ def test_duplicate_names_and_keys_are_reported_with_other_problems() -> None:
     pool = "{name: train, machine: dgx-h100, nodes: 1}"
     with pytest.raises(SpecError) as caught:
         loads(f"name: a\nname: b\nwrong: 1\npools:\n  - {pool}\n  - {pool}\n", "x.yaml")
-    said = {(item.line, item.path) for item in caught.value.findings}
-    assert {(2, "name"), (3, "wrong"), (6, "pools[1].name")} <= said
+    findings = {(item.line, item.path) for item in caught.value.findings}
+    assert {(2, "name"), (3, "wrong"), (6, "pools[1].name")} <= findings
 
 
 def test_a_duration_of_zero_is_rejected() -> None:

@@ -14,7 +14,14 @@ from supercloud.spec import ClusterSpec, JobSpec, cluster, fabric, fleet, job, p
 from supercloud.spec.base import Name
 from supercloud.spec.document import parse_yaml
 from supercloud.spec.fleet import Connection
-from supercloud.spec.hints import _load_hints, find_field_hint, find_mapping_hint, suggest_connection, suggest_name
+from supercloud.spec.hints import (
+    _load_hints,
+    find_field_hint,
+    find_mapping_hint,
+    suggest_connection,
+    suggest_name,
+    suggest_times,
+)
 from supercloud.spec.loader import load_fleet, load_job, loads
 
 MODELS = {
@@ -131,12 +138,12 @@ def test_suggested_fields_accept_the_value() -> None:
         ("time_limit: 24:00:00", "write 24 h"),
         ("time_limit: 1-12:30", "2190 min"),
         ("time_limit: 30:00", "write 30 min"),
-        ("time_limit: 90", "write 90 min"),
+        ("time_limit: 90", "write 90 min (90 minutes, as in Slurm), or 90 s (seconds)"),
         ("time_limit: 00:30", "write 30 s"),
         ("time_limit: 2-12", "write 60 h"),
         ("time_limit: 1-00:00:30", "write 86430 s"),
         ("time_limit: 1:30:00", "90 min"),
-        ("time_limit: '120'", "write 2 h"),
+        ("time_limit: '120'", "write 2 h (120 minutes, as in Slurm), or 2 min (seconds)"),
         ("accelerator: a100", "write accelerators: {type: a100, count: N}"),
         ("gpus: a100:8", "write accelerators: {type: a100, count: 8}"),
         ("requeue: true", "write retries: N"),
@@ -180,16 +187,25 @@ def test_mistakes_in_a_job_are_reported_with_the_correction(tmp_path: Path, line
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, message",
     [
         ("#!/bin/bash\n#SBATCH --gres=gpu:8\nsrun python train.py\n", "a shell script becomes a job"),
         ("apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\n", "is a Kubernetes object, not a job"),
     ],
 )
-def test_files_of_other_systems_are_recognized(tmp_path: Path, text: str, said: str) -> None:
+def test_files_of_other_systems_are_recognized(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "job.yaml").write_text(text)
-    with pytest.raises(SpecError, match=said):
+    with pytest.raises(SpecError, match=message):
         load_job(tmp_path / "job.yaml")
+
+
+def test_both_times_that_a_number_may_mean_are_accepted() -> None:
+    for number in (1, "90", 3600):
+        times = re.findall(r"(\d+ (?:h|min|s))\b(?! *econds)", suggest_times(number))
+        assert len(times) == 2
+        for time_limit in times:
+            assert JobSpec(name="a", script="true", time_limit=time_limit)
+    assert suggest_times(0) == suggest_times("2 h") == suggest_times(True) == suggest_times(1.5) == ""
 
 
 def test_the_earlier_name_of_an_isolated_network_gets_a_hint() -> None:
@@ -209,6 +225,18 @@ def test_mistakes_in_clusters_and_fleets_are_reported_with_the_correction(tmp_pa
     (tmp_path / "fleet.yaml").write_text("name: f\nclusters: [{spec: a.yaml, connect: {engine: slurm, host: login}}]\n")
     with pytest.raises(SpecError, match="write via: ssh:login for a login node"):
         load_fleet(tmp_path / "fleet.yaml")
+
+
+@pytest.mark.parametrize("via", ["stack:company/pod1/dev", "context:admin@south"])
+def test_a_stack_or_context_is_not_an_address(via: str, tmp_path: Path) -> None:
+    field, _, name = via.partition(":")
+    (tmp_path / "fleet.yaml").write_text(f"name: f\nclusters: [{{spec: a.yaml, connect: {{via: '{via}'}}}}]\n")
+    with pytest.raises(SpecError) as caught:
+        load_fleet(tmp_path / "fleet.yaml")
+    hints = [finding.hint for finding in caught.value.findings if finding.path.startswith("clusters[0].connect")]
+    advised = parse_yaml(suggest_connection(via)).data
+    assert isinstance(advised, dict) and any(suggest_connection(via) in hint for hint in hints), hints
+    assert getattr(Connection.model_validate(advised["connect"]), field) == name
 
 
 @pytest.mark.parametrize("text", ["login.example.com", "ann@login", "ssh://ann@login:2222", "login:6820", "tcp://a:1"])

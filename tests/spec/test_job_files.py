@@ -29,7 +29,7 @@ def test_job_files_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         "time_limit: 0 s",
         "time_limit: -1 h",
@@ -40,10 +40,10 @@ def test_job_files_are_read(tmp_path: Path) -> None:
         "place: {max_price: -1 USD/h}",
     ],
 )
-def test_invalid_times_and_amounts_are_rejected(tmp_path: Path, said: str) -> None:
+def test_invalid_times_and_amounts_are_rejected(tmp_path: Path, message: str) -> None:
     """For Slurm a time of 0 means no limit."""
     file = tmp_path / "job.yaml"
-    file.write_text(f"{JOB}{said}\n")
+    file.write_text(f"{JOB}{message}\n")
     with pytest.raises(SpecError, match="must be greater than 0|must not be negative"):
         load_job(file)
 

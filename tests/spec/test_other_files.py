@@ -32,8 +32,8 @@ def test_keys_of_a_file_that_is_not_a_spec_are_not_shown(tmp_path: Path, suffix:
     for read in (load, load_job, load_fleet, lambda path: load_fleet_state(path.parent / "fleet.yaml")):
         with pytest.raises(SpecError) as caught:
             read(tmp_path / f"accounts{suffix}")
-        said = str(caught.value) + repr(caught.value.findings)
-        assert not any(part in said for row in ACCOUNTS for part in (row, row[6:], "20228"))
+        output = str(caught.value) + repr(caught.value.findings)
+        assert not any(part in output for row in ACCOUNTS for part in (row, row[6:], "20228"))
         lines = {item.line for item in caught.value.findings if "not a field" in item.problem}
         assert suffix == ".json" or lines >= {2, 3}
 
@@ -57,7 +57,7 @@ A_FLEET = "{name: a, clusters: [{spec: a.yaml}]}"
 
 
 @pytest.mark.parametrize(
-    "text, reader, said",
+    "text, reader, message",
     [
         (A_CLUSTER, load_job, "is a cluster spec, not a job; .*--on"),
         (A_FLEET, load_job, "is a fleet, not a job; .*--on"),
@@ -67,16 +67,16 @@ A_FLEET = "{name: a, clusters: [{spec: a.yaml}]}"
     ],
 )
 def test_a_file_of_another_kind_is_reported_by_its_kind(
-    tmp_path: Path, text: str, reader: Callable[[Path], object], said: str
+    tmp_path: Path, text: str, reader: Callable[[Path], object], message: str
 ) -> None:
     (tmp_path / "file.yaml").write_text(text)
-    with pytest.raises(SpecError, match=said) as caught:
+    with pytest.raises(SpecError, match=message) as caught:
         reader(tmp_path / "file.yaml")
     assert not caught.value.findings
 
 
 @pytest.mark.parametrize(
-    "read, said",
+    "read, message",
     [
         (load, "'supercloud init FILE'"),
         (load_fleet, "clusters: .*connect:"),
@@ -84,7 +84,7 @@ def test_a_file_of_another_kind_is_reported_by_its_kind(
     ],
 )
 def test_a_missing_file_is_reported_with_the_command_to_create_one(
-    tmp_path: Path, read: Callable[[Path], object], said: str
+    tmp_path: Path, read: Callable[[Path], object], message: str
 ) -> None:
-    with pytest.raises(SpecError, match=f"file not found; .*{said}"):
+    with pytest.raises(SpecError, match=f"file not found; .*{message}"):
         read(tmp_path / "missing.yaml")

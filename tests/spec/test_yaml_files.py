@@ -42,7 +42,7 @@ def test_anchors_and_merges_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, message",
     [
         ("a: [1,", "flow"),
         ("a: 1\na: 2", "duplicate key 'a'"),
@@ -52,8 +52,8 @@ def test_anchors_and_merges_are_read() -> None:
         ("\t- x", "starts with a tab"),
     ],
 )
-def test_errors_in_yaml_have_a_line(text: str, said: str) -> None:
-    with pytest.raises(SpecError, match=said) as caught:
+def test_errors_in_yaml_have_a_line(text: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message) as caught:
         parse_yaml(text, "x.yaml").require_unique_keys()
     assert all(item.line >= 1 and item.file == "x.yaml" for item in caught.value.findings)
 
@@ -103,7 +103,7 @@ def test_missing_files_and_folders_are_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "data, line, said",
+    "data, line, message",
     [
         (JOB_TEXT.encode("utf-16"), 0, "line 1, byte 0.*it is UTF-16; save it as UTF-8"),
         (JOB_TEXT.encode("utf-16-le"), 1, "#x0000 is not allowed in YAML.*looks like UTF-16.*iconv"),
@@ -120,13 +120,13 @@ def test_missing_files_and_folders_are_reported(tmp_path: Path) -> None:
     ids=range(11),
 )
 def test_an_unreadable_file_is_reported_with_location_and_fix(
-    tmp_path: Path, data: bytes, line: int, said: str
+    tmp_path: Path, data: bytes, line: int, message: str
 ) -> None:
     file = tmp_path / "job.yaml"
     file.write_bytes(data)
     with pytest.raises(SpecError) as caught:
         load_job(file)
-    assert re.search(said, str(caught.value), re.S) and "job.yaml" in str(caught.value)
+    assert re.search(message, str(caught.value), re.S) and "job.yaml" in str(caught.value)
     assert not line or [finding.line for finding in caught.value.findings][:1] == [line]
 
 

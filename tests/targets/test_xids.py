@@ -79,8 +79,8 @@ def list_alerts(bundle: Any) -> dict[int, str]:
 def test_slurm_and_kubernetes_agree_on_every_code(kubernetes: Any) -> None:
     assert list_slurm_codes() == list_monitor_codes(kubernetes, "permanent") == set(XIDS.list_codes("critical"))
     assert list_monitor_codes(kubernetes, "temporary") == set(XIDS.list_codes("warning"))
-    said = {code: item.severity for item in XIDS.classes for code in item.codes}
-    assert list_alerts(kubernetes) == said and len(said) == sum(len(item.codes) for item in XIDS.classes)
+    severities = {code: item.severity for item in XIDS.classes for code in item.codes}
+    assert list_alerts(kubernetes) == severities and len(severities) == sum(len(item.codes) for item in XIDS.classes)
 
 
 def test_no_program_has_a_separate_list_of_codes() -> None:

@@ -63,7 +63,7 @@ def test_the_suggested_change_is_minimal(remedy):
 
 
 @pytest.mark.parametrize(
-    "call, said",
+    "call, message",
     [
         (lambda: build_rail_optimized(0, rails=8, radix=64), "nodes is 0"),
         (lambda: build_rail_optimized(8, rails=0, radix=64), "rails is 0"),
@@ -108,8 +108,8 @@ def test_the_suggested_change_is_minimal(remedy):
         (lambda: build_torus((4, 4), wrap=[True]), "one wrap per axis"),
     ],
 )
-def test_refusals_have_a_reason_and_a_hint(call, said):
-    assert said in str(get_refusal(call))
+def test_refusals_have_a_reason_and_a_hint(call, message):
+    assert message in str(get_refusal(call))
 
 
 def test_unknown_names_are_lookup_errors():

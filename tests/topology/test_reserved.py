@@ -64,8 +64,8 @@ def test_reserved_ports_are_free_and_separate_by_kind(nodes, reserved, uplinks, 
         if not {(number, port), (number, port + 1)} & taken
     ]
     for (number, port), index in owners.items():
-        beside = (number, port ^ 1)
-        if reserved[index] == PortRequest(reserved[index].ports, True) and beside in other:
+        neighbor = (number, port ^ 1)
+        if reserved[index] == PortRequest(reserved[index].ports, True) and neighbor in other:
             assert not clean, "it had to share"
 
 

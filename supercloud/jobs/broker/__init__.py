@@ -1,4 +1,4 @@
-"""The broker: one optional process beside the same store. It places the jobs that were submitted to a fleet.
+"""The broker: one optional process that uses the same store. It places the jobs that were submitted to a fleet.
 
 ``decide`` makes decisions (pure), ``capacity`` tracks free nodes, ``fair_share`` the order of the jobs, ``ledger``
 records each step before it is taken. ``serve`` runs a cycle: ``polling`` asks the engines, ``readiness`` selects the

@@ -88,10 +88,11 @@ class Reporter:
 
 
 class PlainReporter:
-    """Writes every message as it is, for a single step."""
+    """Writes every message as it is, for a single step; ``has_warned`` is whether one was about a subject."""
 
     def __init__(self, write: Callable[[str], None]):
         self._write = write
+        self.has_warned = False
 
     def report(self, message: str) -> None:
         """Report an event, or a warning if it starts with ``warning:``."""
@@ -99,6 +100,7 @@ class PlainReporter:
 
     def warn(self, message: str, subject: str, is_inconclusive: bool = False) -> None:
         """Report a warning about a subject."""
+        self.has_warned = True
         self._write(message)
 
     def renew(self, subject: str) -> None:

@@ -140,7 +140,7 @@ class FakeEngine:
             if word != "SILENT"
             else None
         )
-        known["said"] = word
+        known["reported"] = word
         if len(known["states"]) > 1:
             known["states"].pop(0)
         self._write(key, known)
@@ -159,7 +159,7 @@ class FakeEngine:
         key = ref.removeprefix("fake-")
         with self._hold_lock():
             known = self._read(key)
-            if known.get("said", State.QUEUED) == State.QUEUED:
+            if known.get("reported", State.QUEUED) == State.QUEUED:
                 self._write(key, known | {"states": [State.CANCELLED]})
 
     def read_log(self, key: str, offset: int) -> bytes:

@@ -77,9 +77,9 @@ def _parse_host(address: str) -> str:
 
 
 def _list_files() -> list[Path]:
-    said = os.environ.get("KUBECONFIG")
-    if said:
-        return [Path(os.path.expanduser(name)) for name in said.split(os.pathsep) if name]
+    value = os.environ.get("KUBECONFIG")
+    if value:
+        return [Path(os.path.expanduser(name)) for name in value.split(os.pathsep) if name]
     try:
         return [Path.home() / ".kube" / "config"]
     except RuntimeError:

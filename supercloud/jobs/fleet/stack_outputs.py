@@ -35,9 +35,9 @@ def read_connection_from_stack(connection: Connection) -> Connection:
             f"check that the name is complete (organization/project/stack) and that you are logged in"
         )
     try:
-        said = json.loads(answer.stdout)
+        output = json.loads(answer.stdout)
         given = connection.model_dump(exclude_defaults=True, exclude={"stack"})
-        found = Connection.model_validate({**said, **given})
+        found = Connection.model_validate({**output, **given})
     except (TypeError, ValueError, RecursionError) as error:
         problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
         raise EngineError(f"stack {connection.stack}: its output 'connection' is not valid: {problem}") from None

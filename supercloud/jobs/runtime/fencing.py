@@ -76,14 +76,14 @@ def _claim_epoch(path: str | os.PathLike[str] | None, epoch: int | None) -> tupl
     """The folder and the claimed epoch: the first task records the checkpoint that all tasks of this attempt continue
     from.
     """
-    said = path or os.environ.get("SUPERCLOUD_CHECKPOINT")
+    configured = path or os.environ.get("SUPERCLOUD_CHECKPOINT")
     number = epoch if epoch is not None else int(os.environ.get("SUPERCLOUD_EPOCH") or 0)
-    if not said or not number:
+    if not configured or not number:
         raise InputError(
             "this is not a job with a checkpoint path: specify path and epoch, or set SUPERCLOUD_CHECKPOINT and "
             "SUPERCLOUD_EPOCH"
         )
-    folder = Path(said)
+    folder = Path(configured)
     epochs = folder / ".epochs"
     epochs.mkdir(parents=True, exist_ok=True)
     if not (epochs / _format_epoch(number)).exists():

@@ -44,7 +44,7 @@ class JobReader:
         known = 0 < job_id <= _MAX_ID  # other integers are not valid in SQLite
         rows = self.read("SELECT * FROM jobs WHERE id = ?", (job_id,)) if known else []
         if not rows:
-            raise UnknownNameError("job", str(job_id), [])
+            raise UnknownNameError("job", str(job_id), [], "supercloud jobs lists the jobs of this state folder")
         return JobRecord.from_row(rows[0])
 
     def find_by_key(self, key: str) -> JobRecord | None:

@@ -106,7 +106,7 @@ def _find_machine(pool: Pool, path: str, site: str, catalog: Catalog, problems: 
         problems.add_error(
             "machine-site",
             path,
-            f"{machine.name} is a machine of {machine.provider}, but the site is {site}",
+            f"{machine.name} is {machine.kind_of_site}, but the site is {site}",
             f"use a machine of {site}: supercloud catalog machines",
         )
     return machine

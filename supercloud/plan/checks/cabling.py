@@ -240,7 +240,7 @@ def _describe_misfit(cable: str, fabric: FabricPlan, service: Service | None, en
 
 
 def cable_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Links for which the catalog has no cable, so that the bill of material lists none.
+    """Links for which the catalog has no cable, so that the bill of materials lists none.
 
     Where the spec allows some media only, ``cable_reach`` compares them with the length of each link.
     """

@@ -235,7 +235,7 @@ def power_pdu_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "note",
             place,
             f"unknown product of the {sum(group.pdus for group in groups)} power distribution units in racks of "
-            f"{', '.join(map(_describe_group, groups))}: the bill of material does not list them{port}",
+            f"{', '.join(map(_describe_group, groups))}: the bill of materials does not list them{port}",
             f"set {place}.pdu (see: supercloud catalog pdus)",
         )
 

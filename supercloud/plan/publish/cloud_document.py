@@ -37,7 +37,7 @@ class CloudNetworkDocument(DocumentPart):
     cidr: str | None
     """First range of a new network; null for an existing one."""
     additional_cidrs: list[str]
-    """Further ranges of a new network, beside the first; empty if it has one."""
+    """Further ranges of a new network, in addition to the first; empty if it has one."""
     isolated: bool
     """Whether the network has no route to the internet: services are reached through private endpoints only."""
     subnets: list[CloudSubnetDocument]

@@ -170,7 +170,7 @@ def test_without_jobs_there_are_no_actions(count: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "wants, said, unsaid",
+    "wants, expected, excluded",
     [
         (
             {"clusters": ["far"]},
@@ -187,7 +187,7 @@ def test_without_jobs_there_are_no_actions(count: int) -> None:
     ],
 )
 def test_a_job_that_fits_only_an_unresponsive_cluster_waits_for_it(
-    wants: dict[str, Any], said: list[str], unsaid: list[str]
+    wants: dict[str, Any], expected: list[str], excluded: list[str]
 ) -> None:
     whole = build_fleet({"near": 1, "far": 4})
     near, far = whole.clusters
@@ -196,7 +196,7 @@ def test_a_job_that_fits_only_an_unresponsive_cluster_waits_for_it(
         replace(whole, clusters=(near,)), [record(1)], {1: build_job(number, place=wants)}, NOW, unresponsive=[far]
     )
     assert isinstance(found, Hold)
-    assert all(words in found.reason for words in said) and not any(words in found.reason for words in unsaid)
+    assert all(words in found.reason for words in expected) and not any(words in found.reason for words in excluded)
 
 
 @pytest.mark.slow

@@ -72,17 +72,17 @@ def test_a_cluster_that_answers_too_slowly_delays_no_other_and_is_lost_after_the
     assignment = Assignment("slow", text, "slurm", at.to_json(), submission.to_json())
     assert ledger.assign(store, there.record, assignment, "assigned")
     store.record_submitted(there.id, "7")
-    now, said = [time.time()], list[str]()
+    now, messages = [time.time()], list[str]()
     broker = Broker(
         store,
         here,
         BrokerSettings(lost_after=600, timeout=PATIENCE),
         clock=lambda: now[0],
-        reporter=PlainReporter(said.append),
+        reporter=PlainReporter(messages.append),
     )
     other = api.submit(build_job(1), here, store=store)
     assert broker.step() == 1 and other.reload().cluster == "quick" and other.reload().ref
-    outage = [line for line in said if line.startswith("warning: slow: no answer within 0.3 s")]
+    outage = [line for line in messages if line.startswith("warning: slow: no answer within 0.3 s")]
     assert len(outage) == 1
     asked = len(service.seen)
     now[0] += 601
@@ -91,7 +91,7 @@ def test_a_cluster_that_answers_too_slowly_delays_no_other_and_is_lost_after_the
     assert len(service.seen) == asked == 1, "what has not answered is not asked again"
     assert time.monotonic() - began < 30, "nor waited for again"
     assert there.reload().cluster == "quick" and there.reload().launch == 1, "its silence is judged while it lasts"
-    assert [line for line in said if line.startswith("warning: slow")] == outage * 2, "word for word: said once"
+    assert [line for line in messages if line.startswith("warning: slow")] == outage * 2, "word for word: said once"
     released.set()
     wait_until(lambda: broker.step() >= 0 and len(service.seen) > 1)
 
@@ -111,12 +111,12 @@ def test_a_cluster_that_hangs_during_a_submission_gets_the_job_once(store: Store
     assert isinstance(engine, FakeEngine)
     released = threading.Event()
     engine.crash_hook = lambda point: None if released.wait(60) else None
-    said: list[str] = []
-    broker = Broker(store, here, BrokerSettings(timeout=PATIENCE), reporter=PlainReporter(said.append))
+    messages: list[str] = []
+    broker = Broker(store, here, BrokerSettings(timeout=PATIENCE), reporter=PlainReporter(messages.append))
     large = api.submit(build_job(3), here, store=store)
     small = api.submit(build_job(1), here, store=store)
     assert broker.step() == 1 and large.reload().ref and small.reload().state is State.SUBMITTING
-    assert [line for line in said if "a: no answer to a submission within 0.3 s; other clusters continue" in line]
+    assert [line for line in messages if "a: no answer to a submission within 0.3 s; other clusters continue" in line]
     assert (
         broker.step() == 0 and small.reload().state is State.SUBMITTING and "a" not in broker.poller.unresponsive_since
     )
@@ -145,8 +145,8 @@ def test_a_late_answer_is_used() -> None:
 def test_a_defect_of_one_engine_does_not_affect_others(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     here = build_fleet({"a": 1, "b": 1})
     first, second = (api.submit(build_job(1, ["RUNNING"]), here, store=store) for _ in range(2))
-    said: list[str] = []
-    broker = Broker(store, here, reporter=PlainReporter(said.append))
+    messages: list[str] = []
+    broker = Broker(store, here, reporter=PlainReporter(messages.append))
     assert broker.step() == 2
     engine = api.open_engine(_connect(here, first.reload().cluster), store.folder)
 
@@ -155,7 +155,7 @@ def test_a_defect_of_one_engine_does_not_affect_others(store: Store, monkeypatch
 
     monkeypatch.setattr(engine, "poll", raise_defect)
     broker.step()
-    assert any("failed with ZeroDivisionError: a defect" in line for line in said)
+    assert any("failed with ZeroDivisionError: a defect" in line for line in messages)
     assert second.reload().state is State.RUNNING and first.reload().state is State.QUEUED
 
 
@@ -197,9 +197,9 @@ def test_jobs_of_a_cluster_with_slow_accounting_are_not_restarted(
     """A poll hangs in the look-up of an ended job, while the controller answers."""
     here = build_fleet({"a": 1, "b": 1})
     kept = api.submit(build_job(1, ["RUNNING"], retries=1), here, store=store)
-    now, said, released = [time.time()], list[str](), threading.Event()
+    now, messages, released = [time.time()], list[str](), threading.Event()
     settings = BrokerSettings(lost_after=600, timeout=PATIENCE)
-    broker = Broker(store, here, settings, clock=lambda: now[0], reporter=PlainReporter(said.append))
+    broker = Broker(store, here, settings, clock=lambda: now[0], reporter=PlainReporter(messages.append))
     broker.step(), broker.step()
     assert kept.reload().state is State.RUNNING
     name = kept.record.cluster
@@ -211,5 +211,5 @@ def test_jobs_of_a_cluster_with_slow_accounting_are_not_restarted(
     now[0] += 601
     broker.step()
     assert kept.reload().cluster == name and kept.reload().launch == 0 and kept.reload().state is State.RUNNING
-    assert any("its jobs continue there; check the database of its accounts" in line for line in said)
+    assert any("its jobs continue there; check the database of its accounts" in line for line in messages)
     released.set()

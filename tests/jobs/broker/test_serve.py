@@ -93,8 +93,8 @@ def test_a_job_for_an_unreachable_cluster_has_the_reason(store: Store) -> None:
     whole = build_fleet({"own": 1, "plan-only": 4})
     own, other = whole.clusters
     here = replace(whole, clusters=(own, replace(other, member=other.member.model_copy(update={"connect": None}))))
-    for name, said in (("plan-only", "set connect: for it"), ("onw", "did you mean own")):
-        with pytest.raises(SpecError, match=f"{name}(.|\n)*{said}"):
+    for name, message in (("plan-only", "set connect: for it"), ("onw", "did you mean own")):
+        with pytest.raises(SpecError, match=f"{name}(.|\n)*{message}"):
             api.submit(build_job(2, place={"clusters": [name]}), here, store=store)
 
 
@@ -262,8 +262,8 @@ def test_a_job_that_cannot_be_restarted_elsewhere_is_not_given_up(
         reporter.end_step()
         clock.now += 601
     assert held.reload().state is State.RUNNING and not ledger.list_abandoned(store)
-    [said] = [line for line in lines if f"job {held.id} (job) stays on" in line]
-    assert said.endswith(f"has not responded for 600 s: {why}")
+    [message] = [line for line in lines if f"job {held.id} (job) stays on" in line]
+    assert message.endswith(f"has not responded for 600 s: {why}")
 
 
 @pytest.mark.slow

@@ -108,29 +108,29 @@ def test_restarts_elsewhere_are_counted(store: Store) -> None:
 def test_shares_of_the_fleet_take_precedence() -> None:
     here = build_fleet({"a": 4})
     assert compute_shares(here) == {"llm": 0.75, "vision": 0.25}
-    said = build_fleet({"a": 4}, tenants=[{"name": "llm", "share": 1}, {"name": "vision", "share": 3}])
-    assert compute_shares(said) == {"llm": 0.25, "vision": 0.75}
+    fleet = build_fleet({"a": 4}, tenants=[{"name": "llm", "share": 1}, {"name": "vision", "share": 3}])
+    assert compute_shares(fleet) == {"llm": 0.25, "vision": 0.75}
     waiting = [record(1, tenant="llm"), record(2, tenant="vision"), record(3, tenant="vision")]
     order = compute_fair_share_order(
-        waiting, {"llm": 2.0, "vision": 2.0}, compute_shares(said), dict.fromkeys(range(4), 8)
+        waiting, {"llm": 2.0, "vision": 2.0}, compute_shares(fleet), dict.fromkeys(range(4), 8)
     )
     assert [item.id for item in order] == [2, 1, 3]
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, message",
     [
         ("policy: {half_life: 0 d}", "half_life"),
         ("tenants: [{name: a}, {name: a}]", "duplicate name 'a'"),
         ("tenants: [{name: a, limits: {gpus: 3}}]", "gpus"),
     ],
 )
-def test_an_invalid_half_life_is_reported(tmp_path: Path, text: str, said: str) -> None:
+def test_an_invalid_half_life_is_reported(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "fleet.yaml"
     path.write_text(f"name: f\nclusters: [{{spec: a.yaml}}]\n{text}\n")
     with pytest.raises(SpecError) as caught:
         load_fleet(path)
-    assert said in str(caught.value.findings)
+    assert message in str(caught.value.findings)
 
 
 def test_the_default_half_life_is_that_of_slurm() -> None:

@@ -39,10 +39,10 @@ def made(kubernetes: Plan, tmp_path: Path) -> Callable[..., dict[str, Any]]:
     """The object of a job from its fields."""
 
     def make(plan: Plan = kubernetes, key: str = "key", **fields: Any) -> dict[str, Any]:
-        said = {"name": "job", "command": ["train"], "image": "registry.example.com/a:1", "tenant": "llm"}
+        defaults = {"name": "job", "command": ["train"], "image": "registry.example.com/a:1", "tenant": "llm"}
         if "script" in fields:
-            del said["command"]
-        job = JobSpec.model_validate(said | fields)
+            del defaults["command"]
+        job = JobSpec.model_validate(defaults | fields)
         at = place(job, plan)
         assert isinstance(at, Placement), at
         assert Placement.from_json(at.to_json()) == at
@@ -57,7 +57,7 @@ def made(kubernetes: Plan, tmp_path: Path) -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture
 def address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
-    Scheduler.jobs, Scheduler.objects, Scheduler.said, Scheduler.seen = [], {}, [], []
+    Scheduler.jobs, Scheduler.objects, Scheduler.next_responses, Scheduler.seen = [], {}, [], []
     Scheduler.refusing, Scheduler.ended = False, []
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Scheduler)
     url = f"http://127.0.0.1:{server.server_port}"

@@ -50,7 +50,7 @@ class Scheduler(http.server.BaseHTTPRequestHandler):
 
     jobs: list[dict[str, Any]] = []
     objects: dict[str, dict[str, Any]] = {}
-    said: list[tuple[int, Any]] = []
+    next_responses: list[tuple[int, Any]] = []
     ended: list[str] = []
     refusing = False
     seen: list[tuple[str, str | None]] = []
@@ -88,8 +88,8 @@ class Scheduler(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         place = self.path.partition("?")[0]
-        if self.said and Scheduler.refusing:
-            self.answer(*self.said.pop(0))
+        if self.next_responses and Scheduler.refusing:
+            self.answer(*self.next_responses.pop(0))
             return
         if place.startswith("/slurm"):
             kept: dict[str, Any] = {
@@ -99,7 +99,13 @@ class Scheduler(http.server.BaseHTTPRequestHandler):
                 "user_name": getpass.getuser(),
             }
             self.jobs.append(kept)
-            self.answer(*(self.said.pop(0) if self.said else (200, {"job_id": kept["job_id"], "errors": []})))
+            self.answer(
+                *(
+                    self.next_responses.pop(0)
+                    if self.next_responses
+                    else (200, {"job_id": kept["job_id"], "errors": []})
+                )
+            )
             return
         name = f"{place}/{body['metadata']['name']}"
         if name in self.objects:
@@ -107,7 +113,7 @@ class Scheduler(http.server.BaseHTTPRequestHandler):
             return
         body["metadata"] |= {"uid": name, "creationTimestamp": "2026-11-21T00:00:00Z"}
         self.objects[name] = body
-        self.answer(*(self.said.pop(0) if self.said else (201, body)))
+        self.answer(*(self.next_responses.pop(0) if self.next_responses else (201, body)))
 
 
 def write_kubeconfig(path: Path, server: str, **cluster: str) -> None:
@@ -126,8 +132,8 @@ def write_kubeconfig(path: Path, server: str, **cluster: str) -> None:
 
 
 def build_job(**fields: Any) -> JobSpec:
-    said = {"name": "job", "command": ["x"], "image": "a/b:1", "tenant": "llm", "accelerators": {"count": 8}}
-    return JobSpec.model_validate(said | fields)
+    defaults = {"name": "job", "command": ["x"], "image": "a/b:1", "tenant": "llm", "accelerators": {"count": 8}}
+    return JobSpec.model_validate(defaults | fields)
 
 
 def submit(engine: Any, key: str = "k", recorded: float = 1795213461.25, **fields: Any) -> str:

@@ -207,9 +207,9 @@ def test_a_key_finds_its_job(engine: Engine, key: str) -> None:
 def test_a_job_carries_the_digest_of_its_spec(engine: Engine, key: str) -> None:
     assert isinstance(engine, FindsByKey) and isinstance(engine, CarriesDigests)
     digest, since = compute_spec_digest("{}"), time.time() - 10
-    told = replace(engine.prepare(build_job(engine, "fine"), AT, key), spec=digest)
-    untold = replace(engine.prepare(build_job(engine, "fine"), AT, f"{key}b"), spec="")
-    refs = [engine.submit(told), engine.submit(untold)]
+    with_digest = replace(engine.prepare(build_job(engine, "fine"), AT, key), spec=digest)
+    without_digest = replace(engine.prepare(build_job(engine, "fine"), AT, f"{key}b"), spec="")
+    refs = [engine.submit(with_digest), engine.submit(without_digest)]
     assert list(engine.find([key, f"{key}b"], since).values()) == refs
     assert engine.find_digests(refs, since) == {refs[0]: digest}
 

@@ -40,15 +40,22 @@ def test_no_text_is_expanded_by_the_kubelet(text: str) -> None:
 
 
 def run(shell: str, argv: list[str], **env: str) -> subprocess.CompletedProcess[str]:
-    told = {"PATH": "/usr/bin:/bin", "NODE_RANK": "1", "SUPERCLOUD_EPOCH_BEFORE": "10000", "SUPERCLOUD_RESTART": "2"}
-    return subprocess.run(["sh", "-c", shell, "sh", *argv], env=told | env, capture_output=True, text=True, timeout=180)
+    variables = {
+        "PATH": "/usr/bin:/bin",
+        "NODE_RANK": "1",
+        "SUPERCLOUD_EPOCH_BEFORE": "10000",
+        "SUPERCLOUD_RESTART": "2",
+    }
+    return subprocess.run(
+        ["sh", "-c", shell, "sh", *argv], env=variables | env, capture_output=True, text=True, timeout=180
+    )
 
 
 def test_a_program_gets_its_arguments_unchanged() -> None:
-    said = "$(touch /hacked) 'quoted' \"twice\" \\ ; exit 1"
+    text = "$(touch /hacked) 'quoted' \"twice\" \\ ; exit 1"
     script = 'echo "$RANK $LOCAL_RANK $SUPERCLOUD_EPOCH $1"'
-    done = run(_START_SCRIPT + _SINGLE_TASK_SCRIPT, ["sh", "-c", script, "sh", said])
-    assert (done.returncode, done.stdout) == (0, f"1 0 10003 {said}\n")
+    done = run(_START_SCRIPT + _SINGLE_TASK_SCRIPT, ["sh", "-c", script, "sh", text])
+    assert (done.returncode, done.stdout) == (0, f"1 0 10003 {text}\n")
 
 
 @pytest.mark.parametrize("starts, epoch", [("", "10003"), ("1", "10003"), ("4", "10006")])
@@ -64,13 +71,13 @@ def test_pods_get_the_checkpoint_helper(made: Callable[..., dict[str, Any]], tmp
         for item in find_main_container(made(checkpoint={"path": "/scratch/a"}))["env"]
     }
     assert env["SUPERCLOUD_COMMIT"].startswith("/dev/shm/")
-    said = {
+    variables = {
         "SUPERCLOUD_COMMIT": str(tmp_path / "commit"),
         "SUPERCLOUD_CHECKPOINT": str(tmp_path / "saved"),
         "SUPERCLOUD_COMMIT_TEXT": expand(env["SUPERCLOUD_COMMIT_TEXT"], env),
     }
     script = 'echo state >"$1/new"; "$SUPERCLOUD_COMMIT" commit step "$1/new"; echo "${SUPERCLOUD_COMMIT_TEXT-none}"'
-    done = run(_START_SCRIPT + _SINGLE_TASK_SCRIPT, ["sh", "-c", script, "sh", str(tmp_path)], **said)
+    done = run(_START_SCRIPT + _SINGLE_TASK_SCRIPT, ["sh", "-c", script, "sh", str(tmp_path)], **variables)
     assert done.stdout.splitlines() == [f"{tmp_path}/saved/0000010003-00000001-step", "none"], done.stderr
     assert (tmp_path / "saved" / "0000010003-00000001-step").read_text() == "state\n"
 

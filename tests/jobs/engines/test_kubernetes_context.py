@@ -72,7 +72,7 @@ def servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Servers
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     monkeypatch.setattr(time, "time", lambda: CREATED + 60)
-    Scheduler.said, Scheduler.refusing = [], False
+    Scheduler.next_responses, Scheduler.refusing = [], False
     found = Servers(tmp_path / "config")
     for name in ("a", "b"):
         found.start(name)

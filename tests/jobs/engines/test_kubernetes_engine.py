@@ -47,8 +47,8 @@ class Memory:
             return answer[0], json.dumps(answer[1]).encode()
         if url.path.endswith("/log"):
             return 200, self.logs[url.path]
-        code, said = self.answer(method, url.path, json.loads(body) if body else {}, parse_qs(url.query))
-        return code, json.dumps(said).encode()
+        code, output = self.answer(method, url.path, json.loads(body) if body else {}, parse_qs(url.query))
+        return code, json.dumps(output).encode()
 
     def answer(self, method: str, path: str, body: dict[str, Any], query: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         if method == "POST":
@@ -88,8 +88,8 @@ def engine(server: Memory, tmp_path: Path) -> KubernetesEngine:
 
 
 def prepare(engine: KubernetesEngine, key: str = "k", **fields: Any) -> Submission:
-    said = {"name": "job", "command": ["x"], "image": "a/b:1", "tenant": "llm", "accelerators": {"count": 8}}
-    return engine.prepare(JobSpec.model_validate(said | fields), AT, key)
+    defaults = {"name": "job", "command": ["x"], "image": "a/b:1", "tenant": "llm", "accelerators": {"count": 8}}
+    return engine.prepare(JobSpec.model_validate(defaults | fields), AT, key)
 
 
 def test_submitting_twice_creates_one_object(engine: KubernetesEngine, server: Memory, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_an_array_has_one_object_per_task(engine: KubernetesEngine, server: Memo
 
 
 @pytest.mark.parametrize(
-    "code, said",
+    "code, message",
     [
         (403, "kubectl auth can-i create jobsets --namespace llm"),
         (404, "check that namespace llm exists"),
@@ -136,9 +136,9 @@ def test_an_array_has_one_object_per_task(engine: KubernetesEngine, server: Memo
         (401, "kubectl auth whoami"),
     ],
 )
-def test_a_refusal_has_a_next_step(engine: KubernetesEngine, server: Memory, code: int, said: str) -> None:
+def test_a_refusal_has_a_next_step(engine: KubernetesEngine, server: Memory, code: int, message: str) -> None:
     server.fail = lambda method, path: (code, {"reason": "No", "message": "unknown field x"})
-    with pytest.raises(EngineError, match=said) as refused:
+    with pytest.raises(EngineError, match=message) as refused:
         engine.submit(prepare(engine))
     assert not isinstance(refused.value, SubmissionUnknownError)
 
@@ -310,15 +310,15 @@ def test_a_credential_plugin_that_hangs_is_reported_by_name(tmp_path: Path, monk
 
 
 @pytest.mark.parametrize(
-    "script, said",
+    "script, message",
     [
         ("echo who are you >&2; exit 3", "failed with exit code 3: who are you"),
         ("echo '{}'", "did not print credentials: KeyError"),
         (f"""echo '{{"apiVersion": "{PLUGIN_VERSION}", "status": {{}}}}'""", "neither a token nor a certificate"),
     ],
 )
-def test_a_credential_plugin_that_fails_is_an_error(tmp_path: Path, script: str, said: str) -> None:
-    with pytest.raises(EngineError, match=f"the credential plugin sh of the kubeconfig .*{said}"):
+def test_a_credential_plugin_that_fails_is_an_error(tmp_path: Path, script: str, message: str) -> None:
+    with pytest.raises(EngineError, match=f"the credential plugin sh of the kubeconfig .*{message}"):
         ClusterTransport(config_file=write_plugin_config(tmp_path / "config", script)).load_client()
 
 

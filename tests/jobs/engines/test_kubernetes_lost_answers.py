@@ -43,9 +43,11 @@ ODD: list[tuple[int, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("said", ODD, ids=range(len(ODD)))
-def test_an_object_created_despite_an_error_response_is_found(cluster: KubernetesEngine, said: tuple[int, Any]) -> None:
-    Scheduler.said = [said]
+@pytest.mark.parametrize("response", ODD, ids=range(len(ODD)))
+def test_an_object_created_despite_an_error_response_is_found(
+    cluster: KubernetesEngine, response: tuple[int, Any]
+) -> None:
+    Scheduler.next_responses = [response]
     with pytest.raises(SubmissionUnknownError):
         submit(cluster)
     [ref] = cluster.find(["k"], time.time()).values()
@@ -70,7 +72,7 @@ def test_a_refusal_after_a_lost_response_leaves_the_submission_unknown(
 
     kept = Scheduler.do_POST
     monkeypatch.setattr(Scheduler, "do_POST", keep_then_refuse)
-    Scheduler.said = [first, then]
+    Scheduler.next_responses = [first, then]
     with pytest.raises(SubmissionUnknownError):
         submit(cluster)
     assert cluster.find(["k"], time.time())["k"]
@@ -84,7 +86,7 @@ def test_a_refusal_after_a_lost_response_leaves_the_submission_unknown(
     ],
 )
 def test_a_rejection_by_a_webhook_is_a_refusal(cluster: KubernetesEngine, message: str) -> None:
-    Scheduler.refusing, Scheduler.said = True, [(500, build_status(500, "InternalError", message))]
+    Scheduler.refusing, Scheduler.next_responses = True, [(500, build_status(500, "InternalError", message))]
     with pytest.raises(EngineError, match="refused the job.*webhook") as caught:
         submit(cluster)
     assert not isinstance(caught.value, SubmissionUnknownError)
@@ -96,9 +98,9 @@ def fail_posts(monkeypatch: pytest.MonkeyPatch, answers: dict[str, tuple[int, An
     def send(engine_send: Callable[..., tuple[int, bytes]]) -> Callable[..., tuple[int, bytes]]:
         def send_once(pools: Any, method: str, url: str, body: bytes | None, headers: Any) -> tuple[int, bytes]:
             name = json.loads(body)["metadata"]["name"] if method == "POST" and body else ""
-            for ending, (code, said) in answers.items():
+            for ending, (code, output) in answers.items():
                 if name.endswith(ending):
-                    return code, json.dumps(said).encode()
+                    return code, json.dumps(output).encode()
             return engine_send(pools, method, url, body, headers)
 
         return send_once

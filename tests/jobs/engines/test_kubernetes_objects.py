@@ -209,9 +209,9 @@ ALONE = VOLCANO.replace("name: nvl,", "name: nvl, imex: false,")
 def test_placement_rejects_claims_within_a_level_under_volcano(made: Callable[..., dict[str, Any]]) -> None:
     """Release 1.14 forgets what it chose for a HyperNode as soon as it tries the next one."""
     gb200 = {"type": "gb200", "count": 32}
-    said = {"name": "job", "command": ["train"], "image": "registry.example.com/a:1", "accelerators": gb200}
+    defaults = {"name": "job", "command": ["train"], "image": "registry.example.com/a:1", "accelerators": gb200}
     for fields in ({}, {"parallelism": {"tensor": 16, "data": 2}}, {"place": {"near": "scale-up"}}):
-        refused = place(JobSpec.model_validate(said | fields), resolve(loads(VOLCANO)))
+        refused = place(JobSpec.model_validate(defaults | fields), resolve(loads(VOLCANO)))
         assert "does not support that for pods with a channel" in str(refused)
     spec = made(resolve(loads(VOLCANO)), accelerators=gb200, place={"near": "any"})["spec"]
     assert spec["tasks"][0]["template"]["spec"]["resourceClaims"]
@@ -267,7 +267,7 @@ def test_volcano_never_restarts_a_part_of_a_gang(made: Callable[..., dict[str, A
 
 
 @pytest.mark.parametrize(
-    "fields, said",
+    "fields, message",
     [
         ({"image": None}, "has no image"),
         ({"image": "/images/a.sqsh"}, "is a file"),
@@ -278,8 +278,10 @@ def test_volcano_never_restarts_a_part_of_a_gang(made: Callable[..., dict[str, A
         ({"array": 1001}, "at most 1000"),
     ],
 )
-def test_unsupported_fields_are_refused(made: Callable[..., dict[str, Any]], fields: dict[str, Any], said: str) -> None:
-    with pytest.raises(EngineError, match=said):
+def test_unsupported_fields_are_refused(
+    made: Callable[..., dict[str, Any]], fields: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(EngineError, match=message):
         made(**fields)
 
 

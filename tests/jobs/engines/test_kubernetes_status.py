@@ -145,8 +145,8 @@ def build_vcjob(phase: str, retries: int = 0, count: int = 0) -> dict[str, Any]:
 class Volcano:
     """A cluster without Kueue, with one job; ``pods`` are its pods' exit codes."""
 
-    def __init__(self, job: dict[str, Any], pods: tuple[int, ...] = (), said: str = ""):
-        condition = {"type": "Unschedulable", "status": "True", "message": said}
+    def __init__(self, job: dict[str, Any], pods: tuple[int, ...] = (), message: str = ""):
+        condition = {"type": "Unschedulable", "status": "True", "message": message}
         ended = [{"state": {"terminated": {"exitCode": code}}} for code in pods]
         self.lists: dict[str, list[dict[str, Any]]] = {
             "batch.volcano.sh/v1alpha1/jobs": [job],
@@ -169,7 +169,13 @@ class Volcano:
 @pytest.mark.parametrize(
     "cluster, state, attempt, code, reason",
     [
-        (Volcano(build_vcjob("Pending"), said="4/4 tasks in gang unschedulable"), State.QUEUED, 1, None, "4/4 tasks"),
+        (
+            Volcano(build_vcjob("Pending"), message="4/4 tasks in gang unschedulable"),
+            State.QUEUED,
+            1,
+            None,
+            "4/4 tasks",
+        ),
         (Volcano(build_vcjob("Restarting", 2, 1)), State.QUEUED, 2, None, "restarting"),
         (Volcano(build_vcjob("Running", 2, 2)), State.RUNNING, 3, None, ""),
         (Volcano(build_vcjob("Terminated"), (143, 3)), State.FAILED, 1, 3, "ended with exit code 3"),

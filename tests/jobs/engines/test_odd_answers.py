@@ -135,16 +135,20 @@ def test_invalid_responses_of_slurmrestd_are_errors(address: str, body: bytes, t
         for question in list_questions(engine):
             ask(question)
     Server.code = 200
-    said = ask(engine.list_nodes), ask(lambda: engine.poll(["1"]))
-    assert all(text and address in text for text in said)
+    messages = ask(engine.list_nodes), ask(lambda: engine.poll(["1"]))
+    assert all(text and address in text for text in messages)
     Server.short = True
     assert "closed the connection" in ask(engine.list_nodes)
 
 
 def test_an_invalid_response_is_reported_with_address_field_and_value(address: str, tmp_path: Path) -> None:
     Server.body = b'{"nodes": [{"name": "a"}, {"name": 7, "state": [1]}]}'
-    said = ask(SlurmEngine(Connection(engine="slurm", via=address), tmp_path).list_nodes)
-    assert f"GET {address}/slurm/" in said and "nodes[1].name is 7, not a text" in said and "nodes[1].state" in said
+    message = ask(SlurmEngine(Connection(engine="slurm", via=address), tmp_path).list_nodes)
+    assert (
+        f"GET {address}/slurm/" in message
+        and "nodes[1].name is 7, not a text" in message
+        and "nodes[1].state" in message
+    )
 
 
 @pytest.mark.slow
@@ -320,8 +324,8 @@ def test_a_refusal_of_kubernetes_is_valid_text(tmp_path: Path) -> None:
         def send(self, method: str, path: str, data: bytes | None, kind: str) -> tuple[int, bytes]:
             return 403, b'{"reason": "Forbidden", "message": "\\ud800x"}'
 
-    said = ask(KubernetesEngine(Connection(engine="kubernetes"), tmp_path, Refuses()).list_nodes)
-    assert said.encode() == b"?x"
+    message = ask(KubernetesEngine(Connection(engine="kubernetes"), tmp_path, Refuses()).list_nodes)
+    assert message.encode() == b"?x"
 
 
 def test_a_status_rejects_numbers_that_the_store_cannot_have() -> None:
@@ -363,8 +367,8 @@ def test_keys_equal_to_file_names_do_not_affect_other_jobs(key: str, plan: Plan,
 
 def test_a_token_follows_no_redirect(address: str, tmp_path: Path) -> None:
     Server.location, Server.code = f"{address}/elsewhere", 302
-    said = ask(SlurmEngine(Connection(engine="slurm", via=address), tmp_path).list_nodes)
-    assert "redirects to" in said and "the token is not sent there" in said
+    message = ask(SlurmEngine(Connection(engine="slurm", via=address), tmp_path).list_nodes)
+    assert "redirects to" in message and "the token is not sent there" in message
     assert Server.seen == ["secret"], "asked once, where it was told to"
 
 
@@ -378,7 +382,7 @@ def test_proxies_of_the_environment_are_not_used(address: str, tmp_path: Path, m
     monkeypatch.setenv(web.PROXY_VARIABLE, "http://127.0.0.1:1")
     monkeypatch.setenv("SUPERCLOUD_SLURM_ADDRESS", "https://slurm.example")
     engine = SlurmEngine(Connection(engine="slurm", via="https://slurm.example"), tmp_path)
-    assert "is unreachable" in (said := ask(engine.list_nodes)) and "proxy http://127.0.0.1:1" in said, (
+    assert "is unreachable" in (message := ask(engine.list_nodes)) and "proxy http://127.0.0.1:1" in message, (
         "the one asked for"
     )
 

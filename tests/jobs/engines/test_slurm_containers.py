@@ -70,8 +70,8 @@ def ran(tmp_path: Path) -> Callable[..., tuple[str, list[str]]]:
         }
         done = subprocess.run(["bash", "-c", text], env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         assert done.returncode == code, done.stderr
-        said = folder / "said"
-        return done.stdout + done.stderr, said.read_text().splitlines() if said.exists() else []
+        log = folder / "said"
+        return done.stdout + done.stderr, log.read_text().splitlines() if log.exists() else []
 
     return run
 
@@ -87,17 +87,17 @@ read -r line && echo "fed: $line"
 
 @pytest.mark.parametrize("programs", [("pyxis",), ("apptainer",), ("enroot",)])
 def test_programs_and_scripts_run_in_a_container(job: Make, ran: Callable[..., Any], programs: tuple[str, ...]) -> None:
-    said, _ = ran(render_script(job(["echo", "it's $A", "b"], **IMAGE), AT, "k", HOME), *programs)
-    assert said == "it's $A b\n"
+    output, _ = ran(render_script(job(["echo", "it's $A", "b"], **IMAGE), AT, "k", HOME), *programs)
+    assert output == "it's $A b\n"
     asked = job(script=SCRIPT, env={"A": "a  b"}, **IMAGE)
-    said, told = ran(render_script(asked, AT, "k", HOME), *programs, "again")
-    assert said == "script. 0\nit's a  b\n", "nothing of the script is its input"
-    assert "--nodes=1" in told
+    output, arguments = ran(render_script(asked, AT, "k", HOME), *programs, "again")
+    assert output == "script. 0\nit's a  b\n", "nothing of the script is its input"
+    assert "--nodes=1" in arguments
 
 
 def test_pyxis_gets_the_mounts(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
-    _, told = ran(render_script(job(["true"], **IMAGE), AT, "k", HOME), "pyxis")
-    assert told[-4:] == [
+    _, arguments = ran(render_script(job(["true"], **IMAGE), AT, "k", HOME), "pyxis")
+    assert arguments[-4:] == [
         "--container-image=nvcr.io#nvidia/pytorch:26.01-py3",
         "--no-container-mount-home",
         f"--container-mounts=/:/,/tmp:/tmp,{tmp_path}/.supercloud/slurm:{tmp_path}/.supercloud/slurm",
@@ -107,10 +107,12 @@ def test_pyxis_gets_the_mounts(job: Make, ran: Callable[..., Any], tmp_path: Pat
 
 def test_apptainer_and_enroot_get_the_same_options(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
     text, spool = render_script(job(["true"], **IMAGE), AT, "k", HOME), tmp_path / ".supercloud/slurm"
-    _, told = ran(text, "apptainer")
-    assert f"exec --bind /:/,/tmp:/tmp,{spool}:{spool}" in told[-1] and "--pwd / docker://nvcr.io/" in told[-1]
-    _, told = ran(text, "enroot")
-    imported, made, started = told[-3:]
+    _, arguments = ran(text, "apptainer")
+    assert (
+        f"exec --bind /:/,/tmp:/tmp,{spool}:{spool}" in arguments[-1] and "--pwd / docker://nvcr.io/" in arguments[-1]
+    )
+    _, arguments = ran(text, "enroot")
+    imported, made, started = arguments[-3:]
     assert imported.startswith("import --output ") and imported.endswith("docker://nvcr.io#nvidia/pytorch:26.01-py3")
     assert made.startswith("create --name supercloud-7 ")
     for mount in ("/:/", "/tmp:/tmp", f"{spool}:{spool}"):
@@ -118,15 +120,15 @@ def test_apptainer_and_enroot_get_the_same_options(job: Make, ran: Callable[...,
 
 
 def test_a_node_without_a_container_runtime_is_an_error(job: Make, ran: Callable[..., Any]) -> None:
-    said, _ = ran(render_script(job(["true"], **IMAGE), AT, "k", HOME), code=78)
-    assert "no pyxis, apptainer, singularity or enroot" in said
+    output, _ = ran(render_script(job(["true"], **IMAGE), AT, "k", HOME), code=78)
+    assert "no pyxis, apptainer, singularity or enroot" in output
 
 
 def test_an_oci_bundle_is_passed_to_slurm(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "bundle").mkdir()
     (tmp_path / "bundle/config.json").write_text("{}")
-    _, told = ran(render_script(job(["true"], image=f"{tmp_path}/bundle"), AT, "k", HOME), "pyxis")
-    assert told[-1] == f"--container={tmp_path}/bundle"
+    _, arguments = ran(render_script(job(["true"], image=f"{tmp_path}/bundle"), AT, "k", HOME), "pyxis")
+    assert arguments[-1] == f"--container={tmp_path}/bundle"
 
 
 @pytest.mark.parametrize("wish", [{}, {"retries": 2, "retry_rules": [{"exit_codes": [5], "action": "retry"}]}])

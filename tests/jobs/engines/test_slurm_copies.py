@@ -33,14 +33,14 @@ def test_two_jobs_with_one_key_are_reported_and_cancelled_together(rest: SlurmEn
     ended, ref, again = submit(rest), submit(rest), submit(rest)
     submitted_other, of_another_store = submit(rest, "other"), submit(rest, recorded=1795213461.5)
     Scheduler.jobs[0]["job_state"] = ["COMPLETED"]
-    said = rest.poll([ended, ref, again, submitted_other, of_another_store])
+    statuses = rest.poll([ended, ref, again, submitted_other, of_another_store])
     for number in (ref, again):
         assert (
             "several copies of it: jobs 2 and 3; cancel it to end them all; Slurm also has job 5 of the same key, which"
-            in (said[number].reason)
+            in (statuses[number].reason)
         )
-    assert said[of_another_store].reason == "Slurm also has jobs 2 and 3 of the same key, which cancel does not end"
-    assert not said[ended].reason and not said[submitted_other].reason
+    assert statuses[of_another_store].reason == "Slurm also has jobs 2 and 3 of the same key, which cancel does not end"
+    assert not statuses[ended].reason and not statuses[submitted_other].reason
     rest.cancel(of_another_store)
     assert Scheduler.ended == ["5"]
     rest.cancel(ref)
@@ -80,18 +80,18 @@ def test_a_job_whose_answer_was_lost_is_not_the_job_of_another_record(
         with store.transaction() as database:
             database.execute("DELETE FROM events")
             database.execute("DELETE FROM jobs")
-    Scheduler.refusing, Scheduler.said = True, [LOST]
+    Scheduler.refusing, Scheduler.next_responses = True, [LOST]
     with pytest.raises(SubmissionUnknownError):
         api.submit(build_job(), plan, engine=at, key="k", store=store)
     Scheduler.refusing = False
     assert not reconcile(store)
     [record] = store.select()
     assert (record.ref, record.state) == (None, State.SUBMITTING)
-    said = "slurm has job 1 with key k, which was submitted for another record"
-    assert said in record.reason and "it is not changed" in record.reason
+    text = "slurm has job 1 with key k, which was submitted for another record"
+    assert text in record.reason and "it is not changed" in record.reason
     assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
     assert (store.get(record.id).ref, len(Scheduler.jobs), Scheduler.ended) == ("2", 2, [])
-    assert [event.note for event in store.list_events(record.id) if said in event.note]
+    assert [event.note for event in store.list_events(record.id) if text in event.note]
 
 
 class Queue:
@@ -159,8 +159,8 @@ def test_the_record_of_a_job_whose_submitter_was_killed_has_the_known_status(
             assert not reconcile(store)
             assert "the submission to slurm has not" in store.get(1).reason
         futures.wait([api.get(1, store)], 0.0)
-        assert (said := store.get(1).reason).startswith("submission unknown, looked up again until 20")
-        assert [record.message for record in caplog.records] == [f"job 1 (job, key k) is SUBMITTING: {said}"]
+        assert (message := store.get(1).reason).startswith("submission unknown, looked up again until 20")
+        assert [record.message for record in caplog.records] == [f"job 1 (job, key k) is SUBMITTING: {message}"]
         assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
         assert "slurm cannot determine whether it has the job, which" in store.get(1).reason
         assert store.get(1).state is State.SUBMITTING
@@ -168,7 +168,7 @@ def test_the_record_of_a_job_whose_submitter_was_killed_has_the_known_status(
 
 def submit_twice(address: str, plan: Plan, store: Store) -> Job:
     """A job whose first submission got no answer, and which was submitted again when its time was up."""
-    Scheduler.refusing, Scheduler.said = True, [LOST]
+    Scheduler.refusing, Scheduler.next_responses = True, [LOST]
     with pytest.raises(SubmissionUnknownError):
         api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     Scheduler.refusing = False

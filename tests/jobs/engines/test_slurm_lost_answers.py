@@ -93,9 +93,11 @@ REFUSED: list[tuple[int, Any, str]] = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("said", BROKEN, ids=range(len(BROKEN)))
-def test_a_job_accepted_by_slurmrestd_with_an_error_response_is_found(rest: SlurmEngine, said: tuple[int, Any]) -> None:
-    Scheduler.said = [said]
+@pytest.mark.parametrize("response", BROKEN, ids=range(len(BROKEN)))
+def test_a_job_accepted_by_slurmrestd_with_an_error_response_is_found(
+    rest: SlurmEngine, response: tuple[int, Any]
+) -> None:
+    Scheduler.next_responses = [response]
     with pytest.raises(SubmissionUnknownError):
         submit(rest)
     assert rest.find(["k"], time.time()) == {"k": "1"}
@@ -105,7 +107,7 @@ def test_a_job_accepted_by_slurmrestd_with_an_error_response_is_found(rest: Slur
 def test_a_refusal_by_slurmrestd_is_not_an_unknown_submission(
     rest: SlurmEngine, code: int, body: Any, text: str
 ) -> None:
-    Scheduler.refusing, Scheduler.said = True, [(code, body)]
+    Scheduler.refusing, Scheduler.next_responses = True, [(code, body)]
     with pytest.raises(EngineError, match=text) as caught:
         submit(rest)
     assert not isinstance(caught.value, SubmissionUnknownError)
@@ -115,7 +117,7 @@ def test_an_accepted_job_that_has_to_wait_is_not_refused(rest: SlurmEngine) -> N
     """Slurmctld responds with the job ID and an error with the reason why it cannot start."""
     body = build_slurm_error(2068, "Required node not available (down, drained or reserved)") | {"job_id": 1}
     for code in (200, 500):
-        Scheduler.said = [(code, body)]
+        Scheduler.next_responses = [(code, body)]
         assert submit(rest) == "1"
 
 
@@ -134,20 +136,20 @@ def test_communication_errors_are_distinguished_from_refusals() -> None:
 class Sbatch:
     """Keeps the job of sbatch, and then prints a given answer."""
 
-    def __init__(self, said: CommandResult):
-        self.said, self.comment = said, ""
+    def __init__(self, result: CommandResult):
+        self.result, self.comment = result, ""
 
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
         if "sbatch" in argv:
             self.comment = next(word.removeprefix("--comment=") for word in argv if word.startswith("--comment="))
-            return self.said
+            return self.result
         if "squeue" in argv:
             return CommandResult(0, f"{1:24}|{'RUNNING':24}|None|0|0|1795213461|1795213461|{self.comment}|\n")
         return CommandResult(1, "", "Slurm accounting storage is disabled\n")
 
 
 @pytest.mark.parametrize(
-    "said",
+    "result",
     [
         CommandResult(1, "", "sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received\n"),
         CommandResult(1, "", "sbatch: error: Batch job submission failed: Unexpected message received\n"),
@@ -155,8 +157,8 @@ class Sbatch:
     ],
     ids=range(3),
 )
-def test_a_job_submitted_by_a_failing_sbatch_is_found(tmp_path: Path, said: CommandResult) -> None:
-    engine = SlurmEngine(Connection(engine="slurm"), tmp_path, Sbatch(said))
+def test_a_job_submitted_by_a_failing_sbatch_is_found(tmp_path: Path, result: CommandResult) -> None:
+    engine = SlurmEngine(Connection(engine="slurm"), tmp_path, Sbatch(result))
     with pytest.raises(SubmissionUnknownError):
         submit(engine)
     assert engine.find(["k"], time.time()) == {"k": "1"}
@@ -164,7 +166,7 @@ def test_a_job_submitted_by_a_failing_sbatch_is_found(tmp_path: Path, said: Comm
 
 def test_a_job_whose_answer_was_lost_runs_once(address: str, plan: Plan, store: Store) -> None:
     """Through the store: the job is not FAILED, and who looks for it has it under its number."""
-    Scheduler.said = [(500, build_slurm_error(5004, "Socket timed out on send/recv operation"))]
+    Scheduler.next_responses = [(500, build_slurm_error(5004, "Socket timed out on send/recv operation"))]
     with pytest.raises(SubmissionUnknownError, match="run: supercloud wait 1"):
         api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     assert not reconcile(store)
@@ -175,7 +177,7 @@ def test_a_submission_without_an_answer_is_not_repeated_before_its_time_limit(
     address: str, plan: Plan, store: Store
 ) -> None:
     """The answer is lost, and the queue does not list the job yet: it is looked up, and submitted once, later."""
-    Scheduler.refusing, Scheduler.said = True, [LOST]
+    Scheduler.refusing, Scheduler.next_responses = True, [LOST]
     with pytest.raises(SubmissionUnknownError):
         api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     Scheduler.refusing = False
@@ -191,7 +193,7 @@ def test_a_job_that_slurm_cannot_look_up_is_not_submitted_again(
     address: str, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without accounts, once the controller may have forgotten it."""
-    Scheduler.refusing, Scheduler.said = True, [LOST]
+    Scheduler.refusing, Scheduler.next_responses = True, [LOST]
     with pytest.raises(SubmissionUnknownError):
         api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     Scheduler.refusing = False
@@ -205,7 +207,7 @@ def test_a_job_that_slurm_cannot_look_up_is_not_submitted_again(
 
 
 def test_a_job_that_appears_during_the_lookup_runs_once(address: str, plan: Plan, store: Store) -> None:
-    Scheduler.said = [LOST]
+    Scheduler.next_responses = [LOST]
     with pytest.raises(SubmissionUnknownError):
         api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     late, Scheduler.jobs = Scheduler.jobs, []

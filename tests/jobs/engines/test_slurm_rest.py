@@ -104,12 +104,12 @@ def test_a_submission_to_22_05_has_its_fields(job: Make) -> None:
 
 
 def test_a_drained_node_of_22_05_is_not_schedulable() -> None:
-    said = [
+    values = [
         {"name": "a", "state": "idle", "state_flags": ["DRAIN"]},
         {"name": "b", "state": "down"},
         {"name": "c", "state": "mixed", "state_flags": []},
     ]
-    assert [node.state for node in bodies.parse_nodes(said)] == ["drained", "down", "up"]
+    assert [node.state for node in bodies.parse_nodes(values)] == ["drained", "down", "up"]
 
 
 def test_the_user_name_is_sent_with_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +145,7 @@ class Server(http.server.BaseHTTPRequestHandler):
     refuse = hang = is_expired = complains = always_complains = stuck = False
     held: list[bool] = []
     accounting = True
-    said: str = ""  # of accounting, in addition to its list
+    error_text: str = ""  # of accounting, in addition to its list
     accounted: list[dict[str, Any]] = []
 
     def log_message(self, *_: Any) -> None:
@@ -170,7 +170,9 @@ class Server(http.server.BaseHTTPRequestHandler):
         elif what == "ping":
             self.answer(200, {"errors": []})
         elif service == "slurmdb" and Server.accounting:
-            self.answer(200, {"jobs": self.accounted, "errors": [{"description": self.said}] if self.said else []})
+            self.answer(
+                200, {"jobs": self.accounted, "errors": [{"description": self.error_text}] if self.error_text else []}
+            )
         elif service == "slurmdb":
             self.answer(500, {"errors": [{"error": "Slurm accounting storage is disabled"}]})
         else:
@@ -224,7 +226,7 @@ class Server(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmEngine]:
-    Server.jobs, Server.refuse, Server.hang, Server.accounting, Server.said = {}, False, False, True, ""
+    Server.jobs, Server.refuse, Server.hang, Server.accounting, Server.error_text = {}, False, False, True, ""
     Server.is_expired, Server.accounted, Server.held = False, [], []
     Server.complains = Server.always_complains = Server.stuck = False
     monkeypatch.setenv("LOGNAME", pwd.getpwuid(os.getuid()).pw_name)
@@ -346,9 +348,9 @@ def test_a_job_without_an_id_hides_no_other_and_is_not_submitted_again(
 
 def test_an_error_of_accounting_is_not_an_empty_list(engine: SlurmEngine) -> None:
     long_ago = time.time() - 9999
-    Server.said = "Nothing found"
+    Server.error_text = "Nothing found"
     assert engine.find(["k"], long_ago) == {"k": None}
-    Server.said = "Unable to connect to database"
+    Server.error_text = "Unable to connect to database"
     assert engine.find(["k"], long_ago) == {}, "nobody knows: it must not be submitted again"
 
 

@@ -40,10 +40,10 @@ def test_recordings_are_of_the_commands_in_use(release: str) -> None:
     for name, argv in (("queue", build_squeue()), ("queue-lost", build_squeue()), ("found", build_sacct_history(3600))):
         assert read_recording(f"{name}-{release}.txt")[0] == shlex.join(argv)
         assert read_recording(f"{name}-{release}.txt")[2] == 0
-    said = read_recording(f"accounts-{release}.txt")[0]
-    refs = next(word for word in shlex.split(said) if word.startswith("--jobs=")).removeprefix("--jobs=").split(",")
+    command = read_recording(f"accounts-{release}.txt")[0]
+    refs = next(word for word in shlex.split(command) if word.startswith("--jobs=")).removeprefix("--jobs=").split(",")
     # recorded before these fields were added, which the recording "found" has
-    assert said == shlex.join(build_sacct(refs)).removesuffix(",Comment,SubmitLine")
+    assert command == shlex.join(build_sacct(refs)).removesuffix(",Comment,SubmitLine")
 
 
 @RELEASES
@@ -141,7 +141,7 @@ def test_unlisted_states_are_unknown() -> None:
 
 
 @pytest.mark.parametrize(
-    "reason, attempt, said",
+    "reason, attempt, message",
     [
         ("PartitionNodeLimit", 1, "more nodes than its partition"),
         ("(PartitionTimeLimit)", 1, "exceeds that of its partition"),
@@ -153,8 +153,8 @@ def test_unlisted_states_are_unknown() -> None:
         ("None", 1, ""),
     ],
 )
-def test_reasons_of_waiting_jobs_are_described(reason: str, attempt: int, said: str) -> None:
-    assert said in describe_state("PENDING", reason, None, attempt)
+def test_reasons_of_waiting_jobs_are_described(reason: str, attempt: int, message: str) -> None:
+    assert message in describe_state("PENDING", reason, None, attempt)
 
 
 @pytest.mark.parametrize(

@@ -141,11 +141,11 @@ def test_an_address_is_plaintext_unless_it_is_surely_encrypted(there: str, proxy
     assert web.is_plaintext(there, proxy) is plain
 
 
-@pytest.mark.parametrize("said", ["socks5://me:hidden@p:1", "http://", "http://p:99999", "http://p q:1", "http://["])
+@pytest.mark.parametrize("value", ["socks5://me:hidden@p:1", "http://", "http://p:99999", "http://p q:1", "http://["])
 def test_an_invalid_proxy_is_reported_with_its_variable(
-    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, said: str
+    tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
-    monkeypatch.setenv("SUPERCLOUD_PROXY", said)
+    monkeypatch.setenv("SUPERCLOUD_PROXY", value)
     monkeypatch.setenv(tokens.ADDRESS_VARIABLE, "https://slurm.example")
     write_kubeconfig(tmp_path / "kubeconfig", "https://cluster.example")
     for engine in (

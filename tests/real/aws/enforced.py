@@ -36,16 +36,16 @@ for role in {row[0] for row in calls}:
     )
 print("ready", flush=True)
 sys.stdin.readline()
-said = []
+results = []
 for role, call, parameters in calls:
     service, name = call.split(".")
     try:
         getattr(connect(service, roles[role]), name)(**parameters)
-        said.append("done")
+        results.append("done")
     except botocore.exceptions.ClientError as error:
         is_refused = error.response["ResponseMetadata"]["HTTPStatusCode"] == 403
-        said.append("refused" if is_refused else error.response["Error"]["Code"])
-print(json.dumps(said))
+        results.append("refused" if is_refused else error.response["Error"]["Code"])
+print(json.dumps(results))
 """
 
 Row = tuple[str, str, dict[str, object]]
@@ -121,5 +121,5 @@ def try_calls(account: Account) -> dict[str, dict[str, str]]:
         assert running.stdout.readline() == "ready\n"
         with account.enforce_policies():
             out, _ = running.communicate("go\n", timeout=300)
-    said = iter(json.loads(out))
-    return {name: {f"{role} {call}": next(said) for role, call, _ in part} for name, part in parts.items()}
+    output = iter(json.loads(out))
+    return {name: {f"{role} {call}": next(output) for role, call, _ in part} for name, part in parts.items()}

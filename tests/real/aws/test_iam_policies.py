@@ -43,17 +43,21 @@ def check_calls(account: Account, name: str) -> None:
     """Needed calls are allowed. Forbidden ones are denied, by the policies that they are to be denied by."""
     needed, forbidden = read_calls(name, "needed"), read_calls(name, "forbidden")
     refused = [
-        describe(call, said) for call, said in zip(needed, account.evaluate(needed), strict=True) if said != ALLOWED
+        describe(call, message)
+        for call, message in zip(needed, account.evaluate(needed), strict=True)
+        if message != ALLOWED
     ]
     assert not refused, "needed and refused:\n" + "\n".join(refused)
     results = account.evaluate(forbidden)
-    open_calls = [describe(call, said) for call, said in zip(forbidden, results, strict=True) if said == ALLOWED]
+    open_calls = [
+        describe(call, message) for call, message in zip(forbidden, results, strict=True) if message == ALLOWED
+    ]
     assert not open_calls, "forbidden and allowed:\n" + "\n".join(open_calls)
     anyway = account.evaluate(forbidden, is_omnipotent=True)
     other = [
-        describe(call, said)
-        for call, said in zip(forbidden, anyway, strict=True)
-        if (said == ALLOWED) == call.by_resource
+        describe(call, message)
+        for call, message in zip(forbidden, anyway, strict=True)
+        if (message == ALLOWED) == call.by_resource
     ]
     assert not other, "denied for another reason than the file says:\n" + "\n".join(other)
     print(f"{name}: {len(needed)} needed calls allowed, {len(forbidden)} forbidden calls denied")
@@ -62,9 +66,9 @@ def check_calls(account: Account, name: str) -> None:
 def test_roles_of_tenants_and_machines(start: Start, emulator: Emulator) -> None:
     account = open_account("tenants", start, emulator)
     check_calls(account, "tenants")
-    said = try_calls(account)
-    assert {call: result for call, result in said["needed"].items() if result != "done"} == {}
-    assert {call: result for call, result in said["forbidden"].items() if result != "refused"} == {}
+    output = try_calls(account)
+    assert {call: result for call, result in output["needed"].items() if result != "done"} == {}
+    assert {call: result for call, result in output["forbidden"].items() if result != "refused"} == {}
 
 
 @pytest.mark.parametrize("name", ["managed", "kubernetes"])

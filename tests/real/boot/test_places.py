@@ -102,19 +102,19 @@ def run_steps(machine: Machine, *steps: str, **environment: str) -> str:
 def test_the_client_of_nfs_is_installed_from_the_archive(machine: Machine) -> None:
     install_boot(machine, build_plan("nfs4"))
     assert machine.run("command -v mount.nfs4", check=False).returncode
-    said = run_steps(machine, "mounts")
-    assert "mounts: installing nfs-common" in said and machine.run("command -v mount.nfs4").stdout
+    output = run_steps(machine, "mounts")
+    assert "mounts: installing nfs-common" in output and machine.run("command -v mount.nfs4").stdout
     # there is no such server
-    assert "FAILED mounts: /scratch: server:/scratch cannot be mounted: " in said and "mount.nfs" in said
+    assert "FAILED mounts: /scratch: server:/scratch cannot be mounted: " in output and "mount.nfs" in output
     machine.run("systemctl disable --now supercloud-mounts.timer")
 
 
 def test_a_timer_mounts_what_was_not_there_at_boot(machine: Machine) -> None:
     install_boot(machine, build_plan())
     machine.run("rm -f /etc/supercloud/node; umount /scratch || true")
-    said = run_steps(machine, "disks", "mounts")
+    output = run_steps(machine, "disks", "mounts")
     assert (
-        "FAILED mounts: /scratch: server:/scratch cannot be mounted: mount.labfs: no route to server:/scratch" in said
+        "FAILED mounts: /scratch: server:/scratch cannot be mounted: mount.labfs: no route to server:/scratch" in output
     )
     # also after a restart of the machine
     assert machine.run("systemctl is-enabled supercloud-mounts.timer").stdout == "enabled\n"
@@ -159,9 +159,9 @@ def test_a_disk_of_others_is_never_formatted(machine: Machine, loop: str, make: 
     install_boot(machine, build_plan())
     machine.run(f"umount /local || true; wipefs -qa {loop}; {make.format(loop)}")
     before = machine.run(f"sha256sum {loop}").stdout
-    said = run_steps(machine, "disks")
+    output = run_steps(machine, "disks")
     assert (
-        f"FAILED disks: /local: {loop} is neither blank nor was formatted here, and is left as it is: {found}" in said
+        f"FAILED disks: /local: {loop} is neither blank nor was formatted here, and is left as it is: {found}" in output
     )
     assert machine.run(f"sha256sum {loop}").stdout == before
     assert machine.run("mountpoint -q /local", check=False).returncode

@@ -82,8 +82,8 @@ class Running:
         """Run one sweep of OpenSM with an unchanged configuration; return its log."""
         log = self.folder / "osm.log"
         log.unlink(missing_ok=True)
-        said = self.run("opensm", "-o", "-F", str(conf), "-f", str(log), "-s", "0")
-        assert "Unrecognized token" not in said, said
+        output = self.run("opensm", "-o", "-F", str(conf), "-f", str(log), "-s", "0")
+        assert "Unrecognized token" not in output, output
         return log.read_text()
 
     def discover(self) -> Path:

@@ -199,8 +199,8 @@ def test_names_and_addresses(server: str) -> None:
 
 def test_ansible_reads_the_inventory(site: Path) -> None:
     bin_ = frr_tools.install_python_tools()
-    said = run(str(bin_ / "ansible-inventory"), "-i", str(site / "hosts" / "inventory.yaml"), "--list")
-    listed = json.loads(said)
+    output = run(str(bin_ / "ansible-inventory"), "-i", str(site / "hosts" / "inventory.yaml"), "--list")
+    listed = json.loads(output)
     assert listed["pool_train"]["hosts"] == [f"train-{number:04d}" for number in range(1, 17)]
     assert listed["rack_r01_01"]["hosts"] == ["train-0001", "train-0002"]
     assert len(listed["compute_leaf"]["hosts"]) == 16 and len(listed["compute_spine"]["hosts"]) == 4

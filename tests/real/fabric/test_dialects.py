@@ -166,12 +166,12 @@ def list_lines(text: str) -> set[tuple[str, str]]:
     found = set()
     path: list[str] = []
     for line in text.splitlines():
-        said = line.strip()
-        if not said or said.startswith("!") or said == "end":
+        output = line.strip()
+        if not output or output.startswith("!") or output == "end":
             continue
         depth = (len(line) - len(line.lstrip())) // 3
-        path = [*path[:depth], said]
-        found.add((" > ".join(path[:-1]), said))
+        path = [*path[:depth], output]
+        found.add((" > ".join(path[:-1]), output))
     return found
 
 

@@ -116,11 +116,11 @@ class Wires:
         heard = {name: self.ask(name, "-f", "keyvalue", "show", "neighbors") for name in self.switches}
         for one, other in wires.items():
             for (name, port), (peer, _) in ((one, other), (other, one)):
-                told = [
+                neighbors = [
                     line for line in heard.get(name, "").splitlines() if line.startswith(f"lldp.{port}.chassis.name=")
                 ]
-                if name in self.switches and told != [f"lldp.{port}.chassis.name={peer}"]:
-                    wrong.append(f"{name} {port}: {told}, not {peer}")
+                if name in self.switches and neighbors != [f"lldp.{port}.chassis.name={peer}"]:
+                    wrong.append(f"{name} {port}: {neighbors}, not {peer}")
         return wrong
 
     def close(self) -> None:

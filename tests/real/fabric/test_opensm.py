@@ -170,9 +170,9 @@ def test_the_manager_comes_up_with_an_m_key(tmp_path: Path) -> None:
             (port / "link_layer").write_text("InfiniBand\n")
             digits = f"fe80000000000000{own[2:]}"
             (port / "gids/0").write_text(":".join(digits[at : at + 4] for at in range(0, 32, 4)) + "\n")
-        said = running.run("env", f"DESTDIR={tmp_path}", "OPENSM_HOST=train-0001", "bash", str(script))
+        output = running.run("env", f"DESTDIR={tmp_path}", "OPENSM_HOST=train-0001", "bash", str(script))
         log = (running.folder / "osm.log").read_text()
-        assert "Unrecognized token" not in said and "SUBNET UP" in log
+        assert "Unrecognized token" not in output and "SUBNET UP" in log
         assert f"binding to port GUID {int(guid, 16):#x}" in log
     assert "m_key 0x00c0ffee12345678\n" in (tmp_path / "run/opensm/compute.conf").read_text()
 

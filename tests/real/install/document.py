@@ -22,23 +22,23 @@ class Block:
 def list_blocks(text: str) -> list[Block]:
     """All code blocks; a block without a line with its hosts is an error."""
     found: list[Block] = []
-    said: tuple[str, ...] = ()
+    output: tuple[str, ...] = ()
     inside: list[str] | None = None
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("```"):
             if inside is None:
-                if not said:
+                if not output:
                     raise ValueError(f"INSTALL.md:{number}: a block without a line 'On **hosts**:' above it")
                 inside = []
             else:
-                found.append(Block(number - len(inside), said, "\n".join(inside) + "\n"))
-                said, inside = (), None
+                found.append(Block(number - len(inside), output, "\n".join(inside) + "\n"))
+                output, inside = (), None
         elif inside is not None:
             inside.append(line)
         elif match := _ON.match(line):
-            said = tuple(match[1].split(", "))
+            output = tuple(match[1].split(", "))
         elif line.strip():
-            said = ()
+            output = ()
     if inside is not None:
         raise ValueError("INSTALL.md: the last block is not closed")
     return found

@@ -211,8 +211,8 @@ def test_the_demo_job_completes(cluster: Cluster, via: str) -> None:
 
 def test_configuration_and_keys_belong_to_root(cluster: Cluster) -> None:
     def look(machine: Machine) -> dict[str, str]:
-        said = machine.run("stat -c '%n %U:%G %a' /etc/slurm $(find /etc/slurm -type f) /etc/munge/munge.key").stdout
-        return dict(line.split(" ", 1) for line in said.splitlines())
+        output = machine.run("stat -c '%n %U:%G %a' /etc/slurm $(find /etc/slurm -type f) /etc/munge/munge.key").stdout
+        return dict(line.split(" ", 1) for line in output.splitlines())
 
     seen = {name: look(machine) for name, machine in cluster.machines.items()}
     secrets = {

@@ -89,10 +89,10 @@ class Managers:
         for name, ports in self._ports.items():
             self._processes.wait_ready(name, f"http://127.0.0.1:{ports['health']}/readyz")
 
-    def _write(self, name: str, said: Json, metrics: str, rate: int) -> None:
+    def _write(self, name: str, config: Json, metrics: str, rate: int) -> None:
         ports = self._ports[name]
         text = yaml.safe_dump(
-            said
+            config
             | {
                 "health": {"healthProbeBindAddress": f"127.0.0.1:{ports['health']}"},
                 "metrics": {"bindAddress": metrics},

@@ -74,8 +74,8 @@ class World:
         if not path.exists():
             return {}
         values = yaml.safe_load(path.read_text())
-        said: Json = yaml.safe_load(values["managerConfig"]["controllerManagerConfigYaml"])
-        return {"namespace": "kueue-system"} | said
+        document: Json = yaml.safe_load(values["managerConfig"]["controllerManagerConfigYaml"])
+        return {"namespace": "kueue-system"} | document
 
     def __enter__(self) -> World:
         self.lab.__enter__()
@@ -173,8 +173,13 @@ class World:
     def write_job(self, **fields: Any) -> Path:
         """Write a job file."""
         path = self.folder / f"{fields.get('name', 'job')}.yaml"
-        said = {"name": "job", "image": "registry.example.com/train:1", "command": ["sleep", "600"], "tenant": "llm"}
-        path.write_text(yaml.safe_dump(said | fields))
+        defaults = {
+            "name": "job",
+            "image": "registry.example.com/train:1",
+            "command": ["sleep", "600"],
+            "tenant": "llm",
+        }
+        path.write_text(yaml.safe_dump(defaults | fields))
         return path
 
     def get_record(self, number: int) -> JobRecord:

@@ -112,12 +112,12 @@ JOBS = [
 ]
 
 
-@pytest.mark.parametrize("name, pods, template, status, said", JOBS, ids=[job[0] for job in JOBS])
-def test_jobs_with_claims(domains: Lab, name: str, pods: int, template: str, status: str, said: str) -> None:
+@pytest.mark.parametrize("name, pods, template, status, message", JOBS, ids=[job[0] for job in JOBS])
+def test_jobs_with_claims(domains: Lab, name: str, pods: int, template: str, status: str, message: str) -> None:
     """A whole domain is admitted, a larger job waits, and a claim of a class without quota is not admitted."""
     domains.api.post("/apis/batch/v1/namespaces/llm/jobs", _build_job(name, pods, template))
     try:
-        assert said in domains.wait_until(lambda: _find_message(domains, name, status))
+        assert message in domains.wait_until(lambda: _find_message(domains, name, status))
     finally:
         domains.api.delete(f"/apis/batch/v1/namespaces/llm/jobs/{name}")
         domains.wait_until(lambda: not _list_workloads(domains, name))

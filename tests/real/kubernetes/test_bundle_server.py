@@ -213,8 +213,8 @@ def test_a_gang_is_placed_within_one_unit(lab: Lab, labeled: str) -> None:
 def test_a_gang_larger_than_a_unit_waits(lab: Lab, labeled: str) -> None:
     lab.api.post("/apis/batch/v1/namespaces/llm/jobs", build_job("far", 33, "su"))
     try:
-        said = lab.wait_until(lambda: find_wait_reason(lab, "far"))
-        assert "allows to fit only 32 out of 33" in said
+        output = lab.wait_until(lambda: find_wait_reason(lab, "far"))
+        assert "allows to fit only 32 out of 33" in output
     finally:
         lab.api.delete("/apis/batch/v1/namespaces/llm/jobs/far")
 

@@ -274,15 +274,15 @@ def test_identifiers_are_filled_in(tmp_path: Path) -> None:
     """The outputs of a stack go into one file, and from there into every volume."""
     BUNDLES["aws"][1].write(tmp_path / "tree")
     handles = tmp_path / "tree" / "storage" / "handles.yaml"
-    said = yaml.safe_load(handles.read_text())
-    said["data"] |= {
+    document = yaml.safe_load(handles.read_text())
+    document["data"] |= {
         "scratch.handle": "fs-1",
         "scratch.mountname": "abc",
         "home.server": "efs.example.com",
         "home.path": "/fsx",
         "data.bucketName": "corpus",
     }
-    handles.write_text(yaml.safe_dump(said))
+    handles.write_text(yaml.safe_dump(document))
     built_tree = run_program(build_module("tools") / "bin" / "kustomize", "build", tmp_path / "tree" / "storage")
     items = list(yaml.load_all(built_tree, yaml.CSafeLoader))
     volumes = select_kind(items, "PersistentVolume")
@@ -361,10 +361,10 @@ def test_kubeadm_accepts_its_configuration(plan: Plan, bundle: Bundle, tmp_path:
         assert release is not None
         there = tmp_path / "discovery.conf"
         there.write_text("{}")
-        said = text.replace("/etc/kubernetes/discovery.conf", str(there))
+        output = text.replace("/etc/kubernetes/discovery.conf", str(there))
         if release.name != "1.36":  # kubeadm rejects releases far from its version; the format is the same
-            said = said.replace(f"v{release.patch}", "v1.36.3")
-        (tmp_path / "config.yaml").write_text(said)
+            output = output.replace(f"v{release.patch}", "v1.36.3")
+        (tmp_path / "config.yaml").write_text(output)
         run_program(build_module() / "bin" / "kubeadm", "config", "validate", "--config", tmp_path / "config.yaml")
 
 

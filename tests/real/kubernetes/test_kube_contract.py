@@ -35,14 +35,14 @@ WORDS = {"fine": ["sh", "-c", "echo hello"], "bad": ["sh", "-c", "exit 3"], "lon
 
 
 def build_job(engine: object, what: str, **fields: Any) -> JobSpec:
-    said = {
+    defaults = {
         "name": "job",
         "command": WORDS[what],
         "image": "registry.example.com/a:1",
         "tenant": "llm",
         "accelerators": {"type": "h100", "count": 2},
     }
-    return JobSpec.model_validate(said | fields)
+    return JobSpec.model_validate(defaults | fields)
 
 
 @pytest.fixture

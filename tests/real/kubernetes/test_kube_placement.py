@@ -35,8 +35,8 @@ def test_a_job_that_does_not_fit_reports_the_reason_and_starts_later(cluster: Wo
     job = cluster.submit(name="near", accelerators=H100 | {"count": 128}, place={"near": "leaf"})
     why = "the nodes it needs are not free within one su"
     cluster.lab.wait_until(lambda: cluster.get_record(job).reason == why)
-    said = cluster.get_row(job)
-    assert (said["state"], said["reason"]) == ("QUEUED", why)
+    row = cluster.get_row(job)
+    assert (row["state"], row["reason"]) == ("QUEUED", why)
     cluster.run_supercloud("cancel", str(fill[0]))
     assert len(cluster.count_groups("su", cluster.wait_hosts(job))) == 1
     cluster.wait_state(job, "RUNNING")

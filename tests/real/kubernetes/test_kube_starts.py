@@ -38,8 +38,8 @@ def list_pods(cluster: World, job: int) -> list[dict[str, Any]]:
 
 def read_epoch(cluster: World, job: int) -> int:
     """The epoch in the environment of all pods of a job."""
-    (told,) = {run(pod) for pod in list_pods(cluster, job)}
-    return int(told)
+    (epoch,) = {run(pod) for pod in list_pods(cluster, job)}
+    return int(epoch)
 
 
 def test_a_preempted_and_resumed_job_has_a_higher_epoch(cluster: World) -> None:
@@ -61,8 +61,8 @@ def test_a_preempted_and_resumed_job_has_a_higher_epoch(cluster: World) -> None:
     def read_settled_epoch() -> int:
         """The epoch if it is the same in the store and in all pods, else 0."""
         found = cluster.get_record(low)
-        told = [int(run(pod)) for pod in list_live_pods(cluster, low)] if found.state == "RUNNING" else []
-        return found.attempt if len(told) == 64 and set(told) == {found.attempt} else 0
+        reported = [int(run(pod)) for pod in list_live_pods(cluster, low)] if found.state == "RUNNING" else []
+        return found.attempt if len(reported) == 64 and set(reported) == {found.attempt} else 0
 
     # 5 if Kueue also evicted the job because of the node: one more start
     assert cluster.lab.wait_until(read_settled_epoch) in (4, 5)
@@ -109,15 +109,15 @@ def test_a_hold_and_a_resumption_never_repeat_an_epoch(cluster: World) -> None:
         cluster.lab.api.patch(QUEUE, {"spec": {"stopPolicy": "None"}})
 
 
-@pytest.mark.parametrize("said", ["7000", "-3", "x[$(touch /tmp/hacked)]", "99999999999999999999", ""])
-def test_only_the_api_server_increments_the_count(cluster: World, said: str) -> None:
+@pytest.mark.parametrize("message", ["7000", "-3", "x[$(touch /tmp/hacked)]", "99999999999999999999", ""])
+def test_only_the_api_server_increments_the_count(cluster: World, message: str) -> None:
     """Other values of the annotation are not kept, neither in this job nor in another one."""
     first = cluster.submit(name="mine", command=TELLS, accelerators=H100 | {"count": 8}, priority="low")
     other = cluster.submit(name="other", command=TELLS, accelerators=H100 | {"count": 8}, priority="low")
     cluster.wait_state(first, "RUNNING")
     cluster.wait_state(other, "RUNNING")
     name = cluster.get_object(first)["metadata"]["name"]
-    cluster.lab.api.patch(f"{JOBSETS}/{name}", {"metadata": {"annotations": {"supercloud.dev/starts": said}}})
+    cluster.lab.api.patch(f"{JOBSETS}/{name}", {"metadata": {"annotations": {"supercloud.dev/starts": message}}})
     cluster.lab.api.patch(QUEUE, {"spec": {"stopPolicy": "HoldAndDrain"}})
     try:
         cluster.wait_state(first, "QUEUED")

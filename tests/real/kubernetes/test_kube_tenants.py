@@ -31,8 +31,8 @@ def test_a_tenant_runs_its_own_jobs(cluster: World, ann: Path) -> None:
 
 def test_a_job_in_another_namespace_is_refused(cluster: World, bob: Path) -> None:
     words = ("submit", str(cluster.write_job(name="intruder")), "--on", str(cluster.spec), "--engine", "kubernetes")
-    said = cluster.run_supercloud(*words, check=False, kubeconfig=bob)
-    assert "cannot create resource" in said and "kubectl auth can-i create jobsets --namespace llm" in said
+    output = cluster.run_supercloud(*words, check=False, kubeconfig=bob)
+    assert "cannot create resource" in output and "kubectl auth can-i create jobsets --namespace llm" in output
 
 
 @pytest.mark.parametrize(

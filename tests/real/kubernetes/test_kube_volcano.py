@@ -71,10 +71,10 @@ def test_claims_of_channels_are_allocated(cluster: World) -> None:
         accelerators=GB200 | {"count": 32},
         place={"pools": ["bound"]},
     )
-    said = cluster.run_supercloud(
+    output = cluster.run_supercloud(
         "submit", str(groups), "--on", str(cluster.spec), "--engine", "kubernetes", check=False
     )
-    assert "does not support that for pods with a channel" in said
+    assert "does not support that for pods with a channel" in output
 
 
 def test_a_job_that_does_not_fit_reports_the_reason_and_starts_later(cluster: World) -> None:

@@ -106,8 +106,8 @@ def site(machines: Machines, tmp_path_factory: pytest.TempPathFactory) -> Site:
 def test_users_log_in_with_their_keys_and_nothing_else(site: Site) -> None:
     ada, root = site.keys["ada"], site.keys["ops.root"]
     site.publish(site.one, [ADA | {"keys": [ada], "shell": "/bin/zsh"}, ROOT | {"keys": [root], "gid": 3000}])
-    said = apply(site.one)
-    assert "creating ada with UID 2001" in said and "no /bin/zsh, using /bin/bash" in said
+    output = apply(site.one)
+    assert "creating ada with UID 2001" in output and "no /bin/zsh, using /bin/bash" in output
     assert site.log_in("ada", "id -u; id -g; pwd; stat -c %a .; ls -A").stdout.split() == [
         *("2001", "2001", "/home/ada", "700"),
         *(".bash_logout", ".bashrc", ".profile"),
@@ -128,8 +128,8 @@ def test_changes_are_applied_and_removed_users_are_locked(site: Site) -> None:
     assert site.log_in("ada", "sudo -n id -u", key="stranger").stdout.strip() == "0"
 
     site.publish(site.one, [ROOT | {"keys": [root], "gid": 3000, "administrator": False}])
-    said = apply(site.one, "changes", "homes")
-    assert "ada is not in the list of users any more: locking it" in said
+    output = apply(site.one, "changes", "homes")
+    assert "ada is not in the list of users any more: locking it" in output
     assert site.log_in("ada").returncode and site.log_in("ada", key="stranger").returncode
     assert site.one.run("cat /home/ada/file; id -u ada; id -nG ada").stdout.split() == ["mine", "2001", "ada"]
     assert site.log_in("ops.root", "sudo -n id -u").returncode and not site.log_in("ops.root").returncode
@@ -152,18 +152,18 @@ def test_accounts_of_others_are_not_taken_over(site: Site) -> None:
     ]
     users[1]["administrator"] = users[2]["administrator"] = True
     site.publish(site.one, users)
-    said = apply(site.one)
+    output = apply(site.one)
     assert (
-        "cy: not created: the UID 2500 belongs to service" in said
-        and "bob: left unchanged: it has the UID 2600" in said
+        "cy: not created: the UID 2500 belongs to service" in output
+        and "bob: left unchanged: it has the UID 2600" in output
     )
     names = "getent passwd cy; id -u bob; id -nG bob; ls /etc/ssh/authorized_keys.d; ls /home"
     assert site.one.run(names, check=False).stdout.split() == ["2600", "bob", "ada", "ada", "ops.root"]
     assert "bob" not in site.one.run("cat /etc/sudoers.d/supercloud-administrators", check=False).stdout
     # where jobs of cy would run as service, nothing runs
     site.one.run("sed -i 's/login/compute/' /etc/supercloud/env")
-    said = apply(site.one, check=False)
-    assert "FAILED logins: the UID 2500 of cy belongs to service" in said
+    output = apply(site.one, check=False)
+    assert "FAILED logins: the UID 2500 of cy belongs to service" in output
     site.one.run("sed -i 's/compute/login/' /etc/supercloud/env; userdel service; userdel bob")
 
 

@@ -44,16 +44,16 @@ def write_spec(engine: Engine, spec: object, stack: str = "dev") -> None:
 
 
 def test_a_missing_configuration_is_an_error_with_the_command_to_set_it(engine: Engine) -> None:
-    said = engine.run("preview", code=None)
-    assert said.code and "pulumi config set supercloud:specFile" in said.text and "Traceback" not in said.text
+    result = engine.run("preview", code=None)
+    assert result.code and "pulumi config set supercloud:specFile" in result.text and "Traceback" not in result.text
 
 
 def test_all_errors_are_shown_without_a_traceback(engine: Engine) -> None:
     write_spec(engine, WRONG)
-    said = engine.run("preview", code=None)
-    assert said.code and "Traceback" not in said.text
+    result = engine.run("preview", code=None)
+    assert result.code and "Traceback" not in result.text
     for place in ("pools[0].capacity[0].zone", "storage[0].mount", "tags.aws:mine"):
-        assert place in said.text
+        assert place in result.text
     assert engine.read_state().get("resources", []) == []
 
 

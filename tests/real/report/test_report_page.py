@@ -67,32 +67,32 @@ def test_search_finds_a_node_a_switch_a_port_a_cable_and_a_rack(
     wiring = fabric.wiring
     assert isinstance(wiring, Wiring) and plan.layout
     last = list(pool.hosts)[-1]
-    said = browser.run(ASK, last)
-    assert pool.addresses[pool.nodes - 1] in said and pool.machine.name in said
+    output = browser.run(ASK, last)
+    assert pool.addresses[pool.nodes - 1] in output and pool.machine.name in output
     rack = next(
         rack
         for rack in plan.layout.racks
         for item in rack.items
         if (item.kind, item.group) == ("node", pool.name) and item.first + item.count == pool.nodes
     )
-    assert rack.name in said
+    assert rack.name in output
     assert browser.run("return document.querySelectorAll('#racks .found').length") == 1
     assert browser.run("return document.querySelector('#racks .found').dataset.node") == last
     ports = build_port_names(plan, fabric, DeviceLocator(plan))
     for nic in range(wiring.node_ports // wiring.planes):
         link = wiring.get_node_link(pool.nodes - 1, nic)
-        said = browser.run(ASK, f"{last}:{link.source_port + 1}")
+        output = browser.run(ASK, f"{last}:{link.source_port + 1}")
         leaf = f"{fabric.name}-leaf-{link.target + 1:0{max(3, len(str(fabric.count_switches('leaf'))))}d}"
         mine, theirs = (
             names[port][0] for names, port in ((ports[pool.name], link.source_port), (ports["leaf"], link.target_port))
         )
-        assert f"{leaf} {theirs} (" in said and f"{last} {mine} (" in said
+        assert f"{leaf} {theirs} (" in output and f"{last} {mine} (" in output
         for asked in (link.target_port + 1, f"port {link.target_port + 1}", theirs):
             assert f"{last} {mine} (" in browser.run(ASK, f"{leaf}:{asked}")
         assert f"{leaf} {theirs} (" in browser.run(ASK, f"{last} {mine}")
     group, end = ("leaf-spine", "spine") if len(wiring.tiers) > 1 else ("node-leaf", "leaf")
-    said = browser.run(ASK, f"{fabric.name}:{group}:1")
-    assert "cable" in said and f"{fabric.name}-{end}-" in said
+    output = browser.run(ASK, f"{fabric.name}:{group}:1")
+    assert "cable" in output and f"{fabric.name}-{end}-" in output
     assert rack.name in browser.run(ASK, rack.name)
     assert "No match for" in browser.run(ASK, "nowhere<b>")
     assert browser.run("return document.querySelectorAll('#answer b').length") == 0
@@ -103,9 +103,9 @@ def test_search_finds_a_node_a_switch_a_port_a_cable_and_a_rack(
 def test_search_finds_cables_outside_the_regular_groups(browser: Browser, pages: dict[str, Path]) -> None:
     """Cables of services and servers, between the leaves of a pair, to the building, and to another network."""
     browser.open(pages["05-superpod-networks"])
-    said = browser.run(ASK, "mgmt-01")
+    output = browser.run(ASK, "mgmt-01")
     for end in ("storage-leaf-", "in-band-leaf-", "management-leaf-"):
-        assert end in said
+        assert end in output
     assert "in-band-leaf-002 swp44" in browser.run(ASK, "in-band-leaf-001:swp44")
     assert "in-band-leaf-002 swp44" in browser.run(ASK, "in-band-leaf-001:44")
     assert "building port1" in browser.run(ASK, "in-band-spine-001:swp64")
@@ -113,8 +113,13 @@ def test_search_finds_cables_outside_the_regular_groups(browser: Browser, pages:
     assert "no cable is connected here" in browser.run(ASK, "in-band-spine-001:swp40")
     assert "storage-manager-02" in browser.run(ASK, "storage-manager-01 peer1")
     browser.open(pages["07-storage"])
-    said = browser.run(ASK, "scratch-oss-0002")
-    assert "flash-24" in said and "storage-leaf-" in said and "in-band-leaf-" in said and "management-leaf-" in said
+    output = browser.run(ASK, "scratch-oss-0002")
+    assert (
+        "flash-24" in output
+        and "storage-leaf-" in output
+        and "in-band-leaf-" in output
+        and "management-leaf-" in output
+    )
     assert "scratch-oss-0002 storage1" in browser.run(ASK, "scratch-oss-0002:storage1")
     assert browser.read_log() == []
 

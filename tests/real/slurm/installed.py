@@ -24,9 +24,9 @@ class Slurm:
 
 def find_slurm(rootfs: Path) -> Slurm:
     """The Slurm in a root folder."""
-    said = subprocess.run(
+    output = subprocess.run(
         ["chroot", rootfs, "slurmctld", "-V"], capture_output=True, text=True, check=True, timeout=120
     ).stdout
-    match = re.search(r"\d+\.\d+\.\d+", said)
-    assert match, f"slurmctld -V in {rootfs} said {said!r}"
+    match = re.search(r"\d+\.\d+\.\d+", output)
+    assert match, f"slurmctld -V in {rootfs} said {output!r}"
     return Slurm(rootfs, match[0])

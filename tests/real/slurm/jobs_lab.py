@@ -67,8 +67,8 @@ class Jobs:
         done = self.lab.run_supercloud(*words, timeout=timeout, check=False, env=self.env)
         lines = done.stdout.splitlines()
         assert len(lines) == len(numbers), done.stdout + done.stderr
-        said = [line.strip() if len(numbers) == 1 else line.partition("  ")[2].strip() for line in lines]
-        return dict(zip(numbers, said, strict=True))
+        values = [line.strip() if len(numbers) == 1 else line.partition("  ")[2].strip() for line in lines]
+        return dict(zip(numbers, values, strict=True))
 
     def read_logs(self, number: int) -> str:
         """The output of a job."""
@@ -105,5 +105,5 @@ def run_contract(lab: Lab, *engines: str, env: dict[str, str] | None = None) -> 
         return "" if done.returncode == 0 and "passed" in done.stdout else f"{engines[number]}:\n{done.stdout[-6000:]}"
 
     with ThreadPoolExecutor(len(engines)) as pool:
-        failed = [said for said in pool.map(run_one, range(len(engines))) if said]
+        failed = [message for message in pool.map(run_one, range(len(engines))) if message]
     assert not failed, "\n".join(failed)

@@ -19,6 +19,6 @@ def test_a_node_joins_with_the_key_of_slurm(slurm_new: Slurm, tmp_path: Path) ->
             lab, "--gpus-per-node=2", "-N1", "-o", "/home/lab/out-%j", "--wrap", "scontrol ping; hostname"
         )
         wait_job(lab, number, "COMPLETED")
-        said = lab.get(f"/home/lab/out-{number}")
-        assert "is UP" in said and "train-0001" in said
+        output = lab.get(f"/home/lab/out-{number}")
+        assert "is UP" in output and "train-0001" in output
         assert lab.run("pgrep munged", check=False).returncode == 1

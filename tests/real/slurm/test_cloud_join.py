@@ -90,12 +90,12 @@ def test_a_job_starts_nodes_and_idle_nodes_are_terminated(lab: CloudLab) -> None
     lab.wait_for("an instance", lambda: lab.list_instances(SPOT))
     wait_job(lab, number, "RUNNING")
     # a node reports its location after it has joined
-    told = "Topology" if can_update_topology(lab) else "ActiveFeatures"
+    text = "Topology" if can_update_topology(lab) else "ActiveFeatures"
     for name in ("train-0001", "train-0002"):
-        lab.wait_for("its location", lambda name=name: "spine-1" in get_node(lab, name)[told])
+        lab.wait_for("its location", lambda name=name: "spine-1" in get_node(lab, name)[text])
     lab.wait_for("the job's steps", lambda: "gpus" in lab.run(f"cat /home/lab/out-{number}", check=False).stdout)
-    said = lab.get(f"/home/lab/out-{number}")
-    assert {"0: train-0001", "1: train-0002"} <= set(said.splitlines()) and "gpus 0,1" in said
+    output = lab.get(f"/home/lab/out-{number}")
+    assert {"0: train-0001", "1: train-0002"} <= set(output.splitlines()) and "gpus 0,1" in output
     found = get_node(lab, "train-0001")
     assert {"CLOUD", "DYNAMIC_NORM"} <= set(found["State"].split("+"))
     assert found["NodeAddr"].startswith("10.201.0.") and found["Gres"].startswith("gpu:h100:2")
@@ -192,8 +192,8 @@ def test_jobs_are_accepted_while_nodes_come_and_go(lab: CloudLab) -> None:
     # and a location that was lost, as after a change of the node's features, is restored
     if can_update_topology(lab):
         lab.run("scontrol update NodeName=train-0002 Topology=")
-        said = "train-0002: restored to network:root:off"
-        lab.wait_for("its location is restored", lambda: said in lab.read_scaler_log())
+        text = "train-0002: restored to network:root:off"
+        lab.wait_for("its location is restored", lambda: text in lab.read_scaler_log())
 
 
 def test_controller_and_scaler_continue_after_a_restart(lab: CloudLab) -> None:
@@ -260,30 +260,30 @@ def test_damaged_or_missing_inputs_end_the_boot(lab: CloudLab) -> None:
     """A changed script, a damaged bundle, a missing secret or device: exit code and FAILED with step and reason."""
     evil = Bundle({**lab.boot.files, "boot.sh": "#!/bin/bash\ntouch /lab/log/evil\n"})
     lab.publish("boot", evil)
-    code, said = boot_by_hand(lab)
-    assert code == 1 and "FAILED start: boot/boot.tar.gz is not the version with the checksum" in said
+    code, output = boot_by_hand(lab)
+    assert code == 1 and "FAILED start: boot/boot.tar.gz is not the version with the checksum" in output
     assert lab.run("test -e /lab/log/evil", check=False).returncode == 1
     lab.publish("boot", lab.boot)
 
     changed = Bundle({**lab.slurm.files, "slurm.conf": lab.slurm["slurm.conf"] + "#\n"})
     lab.put("/lab/cloud/bucket/slurm/slurm.tar.gz", archive(changed))
-    code, said = boot_by_hand(lab)
-    assert code == 1 and "FAILED bundle: files of slurm/slurm.tar.gz do not match its SHA256SUMS" in said
+    code, output = boot_by_hand(lab)
+    assert code == 1 and "FAILED bundle: files of slurm/slurm.tar.gz do not match its SHA256SUMS" in output
     lab.publish("slurm", lab.slurm)
 
-    code, said = boot_by_hand(lab, key=None)
-    assert code == 1 and "FAILED auth: the controller did not send the key: no instance" in said
+    code, output = boot_by_hand(lab, key=None)
+    assert code == 1 and "FAILED auth: the controller did not send the key: no instance" in output
 
     lab.run("mv /dev/nvidia1 /dev/away")
-    code, said = boot_by_hand(lab)
+    code, output = boot_by_hand(lab)
     lab.run("mv /dev/away /dev/nvidia1")
-    assert code == 1 and "FAILED devices: missing devices of 2 accelerators: /dev/nvidia1" in said
+    assert code == 1 and "FAILED devices: missing devices of 2 accelerators: /dev/nvidia1" in output
 
 
 def test_a_machine_with_a_wrong_key_does_not_join(lab: CloudLab) -> None:
     """A machine with a wrong key gets no node name."""
-    code, said = boot_by_hand(lab, "BOOT_WAIT=8", key="QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVoxMjM0NTY3ODkwQUJDREVG")
-    assert code == 1 and "FAILED join: the controller assigned no node name" in said
+    code, output = boot_by_hand(lab, "BOOT_WAIT=8", key="QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVoxMjM0NTY3ODkwQUJDREVG")
+    assert code == 1 and "FAILED join: the controller assigned no node name" in output
 
 
 ASK = "curl -s -m 20 -o /tmp/answer -w '%{http_code}' --data-binary @/tmp/certificate"
@@ -354,7 +354,7 @@ def test_the_log_has_every_step(lab: CloudLab) -> None:
         "renewal",
         "update",
     ]
-    said = lab.run("cat /var/log/supercloud/boot.log").stdout
-    ends = [line.split()[1] for line in said.splitlines() if line.endswith(": finished")]
+    output = lab.run("cat /var/log/supercloud/boot.log").stdout
+    ends = [line.split()[1] for line in output.splitlines() if line.endswith(": finished")]
     assert [f"{step}:" for step in steps] == ends[: len(steps)]
     assert not parse_records(lab.run("scontrol -o show reservation").stdout)

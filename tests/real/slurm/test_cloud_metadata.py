@@ -137,9 +137,9 @@ class Machine:
         command = f"ip netns exec {self.name}-{place} {sys.executable} -c '{ASK}' {address} {port} {user}"
         end = time.monotonic() + 60
         while True:  # a new IPv6 route is not available at once
-            said = run(command).stdout.strip()
-            if user != ROOT or said == "credentials" or time.monotonic() > end:
-                return said
+            output = run(command).stdout.strip()
+            if user != ROOT or output == "credentials" or time.monotonic() > end:
+                return output
 
 
 @pytest.fixture(params=[(name, tool) for name in sorted(SERVICES) for tool in TOOLS], ids="-".join)

@@ -66,8 +66,8 @@ def test_jobs_go_to_the_cheaper_cluster_and_burst_when_it_is_full(jobs: Jobs, la
     wait_job(lab, others, "RUNNING")
     one, two = submit(jobs, WORK), submit(jobs, WORK)
     assert jobs.get_record(one)["state"] == "HELD"
-    said = serve(lab)
-    assert f"job {one} (work) submitted to own" in said and f"job {two} (work) submitted to cloud" in said
+    output = serve(lab)
+    assert f"job {one} (work) submitted to own" in output and f"job {two} (work) submitted to cloud" in output
     assert all(ended.startswith("COMPLETED") for ended in jobs.wait(one, two).values())
     rows = {number: jobs.get_record(number) for number in (one, two)}
     assert [rows[number]["engine"] for number in (one, two)] == ["slurm", "local"]

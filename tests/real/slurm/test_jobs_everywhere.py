@@ -73,13 +73,13 @@ def test_the_contract_of_engines(lab: Lab) -> None:
 
 def test_the_same_file_runs_in_the_same_way(jobs: Jobs, lab: Lab) -> None:
     numbers = submit_each(jobs, TWO_NODES)
-    assert all(said.startswith("COMPLETED") for said in jobs.wait(*numbers.values()).values())
-    said = """$(touch /home/lab/hacked) 'quoted' "twice" \\ ; touch /home/lab/hacked"""
+    assert all(message.startswith("COMPLETED") for message in jobs.wait(*numbers.values()).values())
+    message = """$(touch /home/lab/hacked) 'quoted' "twice" \\ ; touch /home/lab/hacked"""
     for way, number in numbers.items():
         # the local engine divides the eight accelerators of this machine between its two nodes
         sees = ["0,1,2,3", "4,5,6,7"] if way == "local" else ["0,1,2,3,4,5,6,7"] * 2
         assert sorted(jobs.read_logs(number).splitlines()) == [
-            f"rank {rank} of 2, node {rank} of 2, mask 0022, sees {sees[rank]}: {said}" for rank in range(2)
+            f"rank {rank} of 2, node {rank} of 2, mask 0022, sees {sees[rank]}: {message}" for rank in range(2)
         ]
     assert lab.run("ls /home/lab/hacked", check=False).returncode != 0
     assert lab.run("ls -d /home/lab/.supercloud/slurm/*/log").stdout, "with SSH, log and script are on the login node"
@@ -124,8 +124,8 @@ tenant: llm
     for way in WAYS:
         assert ended[bad[way]] == "FAILED: 1 of 4 tasks: ended with exit code 5"
         assert ended[fine[way]].startswith("COMPLETED")
-        said = sorted(line for line in jobs.read_logs(bad[way]).splitlines() if line.startswith("task"))
-        assert said == [f"task {index} of 4" for index in range(4)]
+        lines = sorted(line for line in jobs.read_logs(bad[way]).splitlines() if line.startswith("task"))
+        assert lines == [f"task {index} of 4" for index in range(4)]
 
 
 def test_dependent_jobs_run_in_order(jobs: Jobs, lab: Lab) -> None:
@@ -195,9 +195,9 @@ def test_jobs_of_lost_nodes_continue_from_their_checkpoints(jobs: Jobs, lab: Lab
         lab.kill_node(victim)
     assert set(jobs.wait(*numbers.values(), timeout=240).values()) == {"COMPLETED"}
     for way, number in numbers.items():
-        said = [line for line in jobs.read_logs(number).splitlines() if line.startswith("epoch")]
-        assert [line.split(" on ")[0] for line in said] == ["epoch 1 from ", "epoch 2 from 0000000001-00000001-step"]
-        assert victims[way] not in said[1] and jobs.get_record(number)["total_attempts"] == 2
+        lines = [line for line in jobs.read_logs(number).splitlines() if line.startswith("epoch")]
+        assert [line.split(" on ")[0] for line in lines] == ["epoch 1 from ", "epoch 2 from 0000000001-00000001-step"]
+        assert victims[way] not in lines[1] and jobs.get_record(number)["total_attempts"] == 2
         lab.start_nodes(victims[way])
     lab.wait_nodes(NODES, 4)
 
@@ -254,7 +254,7 @@ def count_runs(lab: Lab) -> int:
     return int(lab.run("sacct -n -X -a -S now-1hours --name=killed | wc -l").stdout)
 
 
-def test_licences_are_held_while_a_job_runs(jobs: Jobs, lab: Lab) -> None:
+def test_licenses_are_held_while_a_job_runs(jobs: Jobs, lab: Lab) -> None:
     text = "{name: licensed, command: [sleep, '600'], tenant: llm, licenses: {solver: 2}}"
     first, second = submit_each(jobs, text, SLURM).values()
     lab.wait_for("one runs", lambda: jobs.get_record(first)["state"] == "RUNNING", interval=0.5)
@@ -296,10 +296,10 @@ def test_programs_and_scripts_in_an_image(jobs: Jobs, lab: Lab) -> None:
     ended = jobs.wait(*programs.values(), *scripts.values())
     for way in SLURM:
         assert ended[programs[way]] == "COMPLETED" and ended[scripts[way]] == "FAILED: ended with exit code 3"
-        said = [line for line in jobs.read_logs(programs[way]).splitlines() if line.startswith(("tools", "rank"))]
-        assert sorted(line[:6] for line in said) == ["rank 0", "rank 1", "tools ", "tools "]
-        said = jobs.read_logs(scripts[way]).splitlines()
-        assert "tools 1.2" in said and f"/home/lab/inside-{way}/0000000001-00000001-step" in said
+        lines = [line for line in jobs.read_logs(programs[way]).splitlines() if line.startswith(("tools", "rank"))]
+        assert sorted(line[:6] for line in lines) == ["rank 0", "rank 1", "tools ", "tools "]
+        lines = jobs.read_logs(scripts[way]).splitlines()
+        assert "tools 1.2" in lines and f"/home/lab/inside-{way}/0000000001-00000001-step" in lines
     lab.run("mv /etc/slurm/plugstack.conf /etc/slurm/plugstack.off")
     number = jobs.submit(IN_IMAGE, *SLURM["slurm"])
     assert jobs.wait(number)[number] == "FAILED: ended with exit code 78"
@@ -308,14 +308,14 @@ def test_programs_and_scripts_in_an_image(jobs: Jobs, lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, message",
     [
         ("{name: a, command: [a], tenant: llm, accelerators: {count: 33}}", "train"),
         ("{name: a, command: [a], tenant: nobody}", "nobody"),
         ("{name: 'a;b', command: [a]}", "name"),
     ],
 )
-def test_invalid_jobs_are_not_submitted(lab: Lab, text: str, said: str) -> None:
+def test_invalid_jobs_are_not_submitted(lab: Lab, text: str, message: str) -> None:
     lab.put("/home/lab/job.yaml", text)
     done = lab.run_supercloud("submit", "/home/lab/job.yaml", "--on", "/home/lab/pod.yaml", *WAYS["ssh"], check=False)
-    assert done.returncode == 2 and said in done.stderr
+    assert done.returncode == 2 and message in done.stderr

@@ -100,12 +100,16 @@ def test_a_full_disk_loses_no_job_and_runs_none_twice(tmp_path: Path, size: str)
     command = ["unshare", "-m", "-p", "--fork", "--kill-child", "--mount-proc", "bash", "-c", mount]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert said["errors"], "the disk was filled"
-    assert all("full" in error or "No space" in error or "cannot grow" in error for error in said["errors"]), said
-    assert said["returned"] > 5 and not said["lost"] and not said["twice"] and not said["not run"], said
-    assert set(said["states"]) <= {"COMPLETED", "FAILED"}, said
-    assert said["states"]["COMPLETED"] >= said["returned"] - said["states"].get("FAILED", 0), said
+    document = json.loads(done.stdout)
+    assert document["errors"], "the disk was filled"
+    assert all("full" in error or "No space" in error or "cannot grow" in error for error in document["errors"]), (
+        document
+    )
+    assert document["returned"] > 5 and not document["lost"] and not document["twice"] and not document["not run"], (
+        document
+    )
+    assert set(document["states"]) <= {"COMPLETED", "FAILED"}, document
+    assert document["states"]["COMPLETED"] >= document["returned"] - document["states"].get("FAILED", 0), document
 
 
 RECORD_JOB = """\

@@ -105,9 +105,9 @@ def test_the_same_file_everywhere_is_one_list(jobs: Jobs) -> None:
     ended = jobs.wait(*numbers.values(), timeout=180)
     for way, number in numbers.items():
         assert ended[number].startswith("COMPLETED"), (way, ended)
-        said = [line for line in jobs.read_logs(number).splitlines() if line.startswith(("tools", "rank"))]
+        values = [line for line in jobs.read_logs(number).splitlines() if line.startswith(("tools", "rank"))]
         if way != "kubernetes":  # the output of its nodes is simulated; tests/real/kubernetes checks their environment
-            assert sorted(set(said)) == [*(f"rank {rank} of 2, epoch 1: {SAID}" for rank in range(2)), "tools 1.2"]
+            assert sorted(set(values)) == [*(f"rank {rank} of 2, epoch 1: {SAID}" for rank in range(2)), "tools 1.2"]
         else:
             assert jobs.read_logs(number).splitlines() == ["hello", "loss 2.5"] * 2
     rows = [row for row in jobs.list_rows() if row["id"] in numbers.values()]
@@ -126,6 +126,6 @@ def test_one_task_that_fails_fails_the_job_everywhere(jobs: Jobs) -> None:
     for way, number in numbers.items():
         record = jobs.get_record(number)
         assert (record["state"], record["exit_code"]) == ("FAILED", 3), (way, record)
-        said = sorted(line for line in jobs.read_logs(number).splitlines() if line.startswith("rank"))
+        lines = sorted(line for line in jobs.read_logs(number).splitlines() if line.startswith("rank"))
         if way != "kubernetes":
-            assert said == ["rank 0 of 2", "rank 1 of 2"], (way, jobs.read_logs(number))
+            assert lines == ["rank 0 of 2", "rank 1 of 2"], (way, jobs.read_logs(number))

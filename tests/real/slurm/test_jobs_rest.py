@@ -76,13 +76,13 @@ print(sorted(number for number, _ in found), tasks)
     python = str(lab.product.venv / "bin" / "python")
 
     def is_found() -> bool:
-        said = lab.run([python, "-c", ask], user="lab", env=jobs.env, cwd=str(lab.product.checkout)).stdout
-        return f"'{ref}'" in said and "['COMPLETED']" in said
+        output = lab.run([python, "-c", ask], user="lab", env=jobs.env, cwd=str(lab.product.checkout)).stdout
+        return f"'{ref}'" in output and "['COMPLETED']" in output
 
     lab.wait_for("the job is in the accounts", is_found, interval=0.5)
 
 
-def test_licences_and_a_deadline_reach_slurm(jobs: Jobs, lab: Lab) -> None:
+def test_licenses_and_a_deadline_reach_slurm(jobs: Jobs, lab: Lab) -> None:
     text = "{name: held, command: [sleep, '600'], tenant: llm, licenses: {solver: 2}, deadline: 2 h, time_limit: 1 h}"
     one, two = jobs.submit(text, *VIA), jobs.submit(text, *VIA)
     lab.wait_for("one waits", lambda: "licenses" in jobs.get_record(two)["reason"], interval=0.5)
@@ -133,18 +133,22 @@ def test_a_refusal_differs_from_a_lost_answer(jobs: Jobs, lab: Lab) -> None:
         command = [python, "-c", ASK.format(url=URL), *words]
         return lab.run(command, user="lab", env=jobs.env, cwd=str(lab.product.checkout)).stdout
 
-    said = ask("refused", "--partition=nosuch", "--account=llm")
-    assert said.startswith("RequestRefusedError Slurm refused: ") and "partition" in said and "'refused'" not in said
+    message = ask("refused", "--partition=nosuch", "--account=llm")
+    assert (
+        message.startswith("RequestRefusedError Slurm refused: ")
+        and "partition" in message
+        and "'refused'" not in message
+    )
     partition = lab.run("sinfo --noheader --format=%R").stdout.split()[0]
     lab.run("pkill -STOP slurmctld")
     try:
-        said = ask("lost", f"--partition={partition}", "--account=llm")
+        message = ask("lost", f"--partition={partition}", "--account=llm")
     finally:
         lab.run("pkill -CONT slurmctld")
-    assert said.startswith("SubmissionUnknownError "), said
+    assert message.startswith("SubmissionUnknownError "), message
     lab.run(f"scontrol update partition={partition} state=down")
     try:
-        said = ask("waits", f"--partition={partition}", "--account=llm")
+        message = ask("waits", f"--partition={partition}", "--account=llm")
     finally:
         lab.run(f"scontrol update partition={partition} state=up")
-    assert said.startswith("Answer 0 ") and "'waits'" in said, said
+    assert message.startswith("Answer 0 ") and "'waits'" in message, message

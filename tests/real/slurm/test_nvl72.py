@@ -139,8 +139,8 @@ def test_a_job_that_requests_one_scale_up_domain_gets_one_rack(count: int, nvl72
 
 
 def test_a_job_larger_than_a_rack_is_refused_with_near_scale_up(nvl72: Declared, lab: Lab) -> None:
-    code, said = product_jobs.place(lab, nvl72.spec, SEGMENTED % 76)
-    assert code == 2 and "near: scale-up holds 18 of its nodes" in said
+    code, output = product_jobs.place(lab, nvl72.spec, SEGMENTED % 76)
+    assert code == 2 and "near: scale-up holds 18 of its nodes" in output
     assert "evenly divisible" in get_refusal(lab, "-A", "research", "-N20", "--segment=18")
 
 

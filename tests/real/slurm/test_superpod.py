@@ -89,7 +89,7 @@ def test_one_step_uses_1016_accelerators(superpod: Declared, superpod_lab: Lab) 
 
 
 def test_each_job_has_a_separate_folder_that_is_removed(superpod_lab: Lab) -> None:
-    said = superpod_lab.run("srun -N1 -w train-0001 bash -c 'ls -ld $TMPDIR && touch $TMPDIR/x'", user="lab").stdout
-    assert said.startswith("drwx------") and "/scratch/" in said
+    output = superpod_lab.run("srun -N1 -w train-0001 bash -c 'ls -ld $TMPDIR && touch $TMPDIR/x'", user="lab").stdout
+    assert output.startswith("drwx------") and "/scratch/" in output
     left = "ls /var/spool/slurmd/scratch"
     superpod_lab.wait_for("no folder is left", lambda: not superpod_lab.run_on("train-0001", left).stdout)

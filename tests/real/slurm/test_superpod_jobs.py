@@ -70,8 +70,8 @@ def test_eight_nodes_are_in_one_scalable_unit(superpod: Declared, lab: Lab) -> N
     assert product_jobs.wait(lab, number) == (0, "COMPLETED")
     nodes = list_nodes(lab, number)
     assert len(nodes) == 8 and any(nodes <= unit for unit in list_units(superpod))
-    said = sorted(product_jobs.read_logs(lab, number).splitlines())
-    assert said == [f"node {rank} of 8: 0,1,2,3,4,5,6,7" for rank in range(8)]
+    lines = sorted(product_jobs.read_logs(lab, number).splitlines())
+    assert lines == [f"node {rank} of 8: 0,1,2,3,4,5,6,7" for rank in range(8)]
 
 
 def test_a_whole_unit_is_one_leaf_for_slurm(superpod: Declared, lab: Lab) -> None:
@@ -79,10 +79,10 @@ def test_a_whole_unit_is_one_leaf_for_slurm(superpod: Declared, lab: Lab) -> Non
     # Slurm waits up to 30 days for the placement
     assert get_job(lab, product_jobs.get_record(lab, number)["ref"])["Switches"] == "1@30-00:00:00"
     assert product_jobs.wait(lab, number) == (0, "COMPLETED")
-    said = re.findall(r"topology (\S+)\.(\S+)\.(\S+)", product_jobs.read_logs(lab, number))
+    output = re.findall(r"topology (\S+)\.(\S+)\.(\S+)", product_jobs.read_logs(lab, number))
     groups = superpod.get_locality("tree").levels[0].groups
-    (unit,) = {switch for _, switch, _ in said}
-    assert {node for _, _, node in said} == list_hosts(next(group.hosts for group in groups if group.name == unit))
+    (unit,) = {switch for _, switch, _ in output}
+    assert {node for _, _, node in output} == list_hosts(next(group.hosts for group in groups if group.name == unit))
 
 
 def test_a_job_cannot_open_the_accelerators_of_others(superpod: Declared, lab: Lab) -> None:
@@ -94,9 +94,9 @@ def test_a_job_cannot_open_the_accelerators_of_others(superpod: Declared, lab: L
         if number == first:
             lab.run("touch /home/lab/go")
         assert product_jobs.wait(lab, number) == (0, "COMPLETED")
-        said = product_jobs.read_logs(lab, number).splitlines()
-        assert said[0] == f"sees 0,1,2,3 of {','.join(map(str, own))}"
-        assert said[1:] == [
+        lines = product_jobs.read_logs(lab, number).splitlines()
+        assert lines[0] == f"sees 0,1,2,3 of {','.join(map(str, own))}"
+        assert lines[1:] == [
             f"cat: /dev/nvidia{gpu}: {'No such device or address' if gpu in own else 'Operation not permitted'}"
             for gpu in range(8)
         ]
@@ -112,8 +112,8 @@ def test_a_job_ends_at_its_time_limit(superpod: Declared, lab: Lab) -> None:
     number = product_jobs.submit(lab, superpod.spec, "{name: slow, command: [sleep, '600'], tenant: llm}")
     lab.wait_for("it runs", lambda: product_jobs.get_record(lab, number)["state"] == "RUNNING")
     lab.run(["scontrol", "update", f"JobId={product_jobs.get_record(lab, number)['ref']}", "TimeLimit=00:00:00"])
-    code, said = product_jobs.wait(lab, number, timeout=120)
-    assert (code, said.split(":")[0]) == (1, "TIMEOUT")
+    code, output = product_jobs.wait(lab, number, timeout=120)
+    assert (code, output.split(":")[0]) == (1, "TIMEOUT")
 
 
 def test_cancel_ends_a_job(superpod: Declared, lab: Lab) -> None:
@@ -147,8 +147,8 @@ def test_the_largest_possible_job_is_not_refused(lab: Lab) -> None:
 
 def test_the_product_refuses_before_slurm_is_asked(superpod: Declared, lab: Lab) -> None:
     text = "{name: big, command: [a], accelerators: {type: h100, count: 1024}, tenant: llm}"
-    code, said = product_jobs.place(lab, superpod.spec, text)
-    assert code == 2 and "train" in said
+    code, output = product_jobs.place(lab, superpod.spec, text)
+    assert code == 2 and "train" in output
 
 
 def test_no_daemon_logs_an_error_that_the_bundle_caused(lab: Lab) -> None:

@@ -95,16 +95,16 @@ def test_a_bundle_is_loaded_completely(loaded: Loaded) -> None:
 def test_slurmd_detects_what_the_controller_has_configured(loaded: Loaded) -> None:
     for name, gres in list_gres(loaded).items():
         done = loaded.lab.run(["slurmd", "-G", "-N", name], check=False)
-        said = done.stdout + done.stderr
+        output = done.stdout + done.stderr
         if "g.10gb" in gres:
-            assert re.search("(?i)nvml", said), said
+            assert re.search("(?i)nvml", output), output
             continue
-        assert done.returncode == 0, said
+        assert done.returncode == 0, output
         counted: dict[str, int] = {}
-        for kind, count in re.findall(r"Gres Name=(gpu|shard)\b.*? Count=(\d+)", said):
+        for kind, count in re.findall(r"Gres Name=(gpu|shard)\b.*? Count=(\d+)", output):
             counted[kind] = counted.get(kind, 0) + int(count)
-        told = {kind: int(count) for kind, count in re.findall(r"(gpu|shard)(?::[^:,(]+)?:(\d+)", gres)}
-        assert counted == told
+        values = {kind: int(count) for kind, count in re.findall(r"(gpu|shard)(?::[^:,(]+)?:(\d+)", gres)}
+        assert counted == values
 
 
 def test_a_misspelt_key_is_reported(slurm_2205: Slurm, tmp_path: Path) -> None:

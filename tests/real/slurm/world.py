@@ -45,24 +45,24 @@ class World:
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C goes to the tests only, which end the world
         )
-        said = self._read_first_words(timeout=PATIENCE)
-        ready = READY.search(said)
+        output = self._read_first_words(timeout=PATIENCE)
+        ready = READY.search(output)
         if not ready:
             self.__exit__()
-            raise LabError(f"the world over {self.rootfs} did not start:\n{said}")
+            raise LabError(f"the world over {self.rootfs} did not start:\n{output}")
         self.pid = int(ready[1])
         return self
 
     def _read_first_words(self, timeout: float) -> str:
         assert self._process.stdout is not None
-        said = ""
-        while not READY.search(said):
+        text = ""
+        while not READY.search(text):
             readable, _, _ = select.select([self._process.stdout], [], [], timeout)
             chunk = os.read(self._process.stdout.fileno(), 65536) if readable else b""
             if not chunk:
                 break
-            said += chunk.decode(errors="replace")
-        return said
+            text += chunk.decode(errors="replace")
+        return text
 
     def __exit__(self, *_: object) -> None:
         """Kill everything inside; the outer script then removes its cgroups."""

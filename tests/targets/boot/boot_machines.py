@@ -164,7 +164,7 @@ class BootMachine:
 
     def __init__(self, folder: Path, key: str, plan: Plan):
         self.folder, self.root, self.cloud = folder, folder / "root", folder / "cloud"
-        self.bin, self.said = folder / "bin", folder / "said"
+        self.bin, self.call_log = folder / "bin", folder / "said"
         self.plan, self.slurm, self.boot = plan, render(plan, "slurm"), render_boot_bundle(plan, CLOUD)
         self.settings = render(plan, "settings")
         for path in (
@@ -189,7 +189,7 @@ class BootMachine:
             "PATH": f"{self.bin}:/usr/bin:/bin",
             "BOOT_ROOT": str(self.root),
             "CLOUD": str(self.cloud),
-            "SAID": str(self.said),
+            "SAID": str(self.call_log),
             "BOOT_PAUSE": "0",
             "BOOT_TRIES": "2",
             "BOOT_WAIT": "1",
@@ -269,7 +269,7 @@ class BootMachine:
 
     @property
     def asked(self) -> list[str]:
-        return self.said.read_text().splitlines() if self.said.exists() else []
+        return self.call_log.read_text().splitlines() if self.call_log.exists() else []
 
     def calls(self, name: str) -> list[str]:
         """Arguments of each call of a command."""

@@ -64,7 +64,7 @@ class Scaler(BootMachine):
         for row in json.loads(self.settings_file.read_text())["groups"]:
             self.group(row["key"], 0)
         self.nodes()
-        self.said.unlink()
+        self.call_log.unlink()
 
     def group(self, key: str, size: int, *instances: str) -> None:
         (self.cloud / f"size-{key}").write_text(f"{size}\n")
@@ -109,7 +109,7 @@ class Scaler(BootMachine):
 
     def scale(self, *arguments: str, **env: str) -> list[str]:
         """One call; what it did."""
-        self.said.unlink(missing_ok=True)
+        self.call_log.unlink(missing_ok=True)
         done = self.call(*arguments, **env)
         assert done.returncode == 0, done.stdout + done.stderr
         return [line for line in self.asked if not line.startswith(("scontrol -o", "scontrol show"))]

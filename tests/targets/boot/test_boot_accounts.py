@@ -52,7 +52,7 @@ def test_accounts_are_made_with_the_numbers_and_keys_of_the_list(tmp_path: Path)
     conf = machine.root / "etc/ssh/sshd_config.d/01-supercloud-users.conf"
     assert conf.read_text() == "AuthorizedKeysFile .ssh/authorized_keys /etc/ssh/authorized_keys.d/%u\n"
     # the timer does nothing while the list is the same, and locks who is not in it any more
-    machine.said.unlink()
+    machine.call_log.unlink()
     assert machine.steps("changes").returncode == 0 and not machine.calls("getent")
     (machine.cloud / "passwd").write_text(
         "ada:x:2001:2001::/home/ada:/bin/bash\nops:x:2002:3000::/home/ops:/bin/bash\n"

@@ -117,11 +117,11 @@ def test_a_disk_with_contents_of_others_is_left_as_it_is(tmp_path: Path, content
     (machine.cloud / "contents-nvme2n1").write_text(contents)
     done = machine.steps("disks", "mounts")
     assert done.returncode == 0
-    said = f"{machine.root}/dev/nvme2n1 is neither blank nor was formatted here, and is left as it is: "
-    assert f"FAILED disks: /local: {said}{contents.split(maxsplit=1)[0]}" in done.stderr
+    output = f"{machine.root}/dev/nvme2n1 is neither blank nor was formatted here, and is left as it is: "
+    assert f"FAILED disks: /local: {output}{contents.split(maxsplit=1)[0]}" in done.stderr
     assert not machine.calls("mkfs.xfs") and not machine.calls("mdadm")
     assert not [line for line in machine.calls("wipefs") if "--all" in line]
-    assert read_places(machine).startswith(f"/local {said}")
+    assert read_places(machine).startswith(f"/local {output}")
 
 
 @pytest.mark.parametrize(

@@ -101,8 +101,8 @@ def test_an_instance_gets_the_key_until_it_confirms(service: Service) -> None:
         status, answer = service.ask("/key", certificate)
         assert status == 200 and KEY[:64] not in answer and service.decrypt(answer) == KEY
     assert service.ask("/confirm")[0] == 200
-    status, said = service.ask("/key", certificate)
-    assert status == 409 and b"i-2 has already confirmed" in said
+    status, output = service.ask("/key", certificate)
+    assert status == 409 and b"i-2 has already confirmed" in output
     assert (service.folder / "state/given").read_text() == "i-2\n"
     assert service.ask("/confirm")[0] == 200  # it may not have heard the answer
     # the controller starts again: the answer is the same; another instance at the same address is another
@@ -118,8 +118,8 @@ def test_only_instances_of_the_cluster_get_the_key(service: Service) -> None:
     for group in ("scratch-servers", "ctl1"):  # instances of the cloud, but none that the daemons run on
         service.instances(group, f"i-9\t{HOME}")
     for path in ("/key", "/confirm"):
-        status, said = service.ask(path, certificate)
-        assert status == 403 and b"no instance of this cluster has the address 127.0.0.1" in said
+        status, output = service.ask(path, certificate)
+        assert status == 403 and b"no instance of this cluster has the address 127.0.0.1" in output
     assert not (service.folder / "state/given").read_text()
     assert set((service.folder / "asked").read_text().split()) == {
         "train-spot",

@@ -16,13 +16,13 @@ class Provider:
     """The functions of one provider, with commands that say what a test lets them say."""
 
     def __init__(self, folder: Path, name: str):
-        self.folder, self.said = folder, folder / "said"
+        self.folder, self.call_log = folder, folder / "said"
         bundle = render(build_plan(provider=name), "boot")
         (folder / "cloud.sh").write_text(bundle[f"clouds/{name}.sh"])
 
     def fake(self, name: str, script: str) -> None:
         path = self.folder / name
-        path.write_text(f'#!/bin/bash\necho {name} "$@" >>"{self.said}"\n{script}\n')
+        path.write_text(f'#!/bin/bash\necho {name} "$@" >>"{self.call_log}"\n{script}\n')
         path.chmod(0o755)
 
     def run(self, call: str, bucket: str = "state", cluster: str = "trainer") -> tuple[int, str]:
@@ -40,7 +40,7 @@ class Provider:
 
     @property
     def calls(self) -> str:
-        return self.said.read_text()
+        return self.call_log.read_text()
 
 
 IMDS = """case "${@: -1}" in
@@ -65,8 +65,8 @@ def test_metadata_is_read_on_aws(aws: Provider) -> None:
     )
     assert "describe-instance-topology --region us-east-1 --instance-ids i-1" in aws.calls
     aws.fake("aws", "exit 254")  # not this type of instance, or not allowed: no reason to stay away
-    code, said = aws.run("cloud_metadata")
-    assert code == 0 and said.endswith("network=\n")
+    code, output = aws.run("cloud_metadata")
+    assert code == 0 and output.endswith("network=\n")
     aws.fake("curl", "exit 7")
     assert aws.run("cloud_metadata")[0] != 0
 

@@ -227,7 +227,7 @@ def test_a_unit_that_systemd_skips_is_a_failure(compute: BootMachine) -> None:
 def test_a_second_start_changes_nothing(compute: BootMachine) -> None:
     assert compute.begin().returncode == 0
     compute.fake("mountpoint")
-    compute.said.unlink()
+    compute.call_log.unlink()
     (compute.cloud / "bucket/boot/boot.tar.gz").unlink()  # this very version is here already
     again = compute.run(compute.root / "opt/supercloud/start.sh")
     assert again.returncode == 0, again.stdout
@@ -354,7 +354,7 @@ def test_a_start_that_fails_is_repeated(compute: BootMachine) -> None:
     unit = (compute.root / "etc/systemd/system/supercloud-boot.service").read_text()
     assert "Restart=on-failure" in unit and "Environment=BOOT_UNIT=yes" in unit
     assert compute.calls("systemctl")[-1] == "start --no-block supercloud-boot"
-    compute.said.write_text("")
+    compute.call_log.write_text("")
     assert compute.begin(BOOT_UNIT="yes").returncode == 1
     assert "start --no-block supercloud-boot" not in compute.calls("systemctl"), "systemd repeats it"
 

@@ -110,8 +110,8 @@ def test_the_install_program_gets_its_variables(server: BootMachine) -> None:
 def test_the_token_is_not_visible_to_users(server: BootMachine) -> None:
     done = server.begin()
     assert done.returncode == 0
-    told = done.stdout + done.stderr + read_boot_log(server) + "\n".join(server.asked)
-    assert TOKEN not in told + (server.cloud / "arguments").read_text()
+    reported = done.stdout + done.stderr + read_boot_log(server) + "\n".join(server.asked)
+    assert TOKEN not in reported + (server.cloud / "arguments").read_text()
     kept = [path for path in server.root.rglob("*") if path.is_file() and TOKEN in path.read_text()]
     assert kept == []
 
@@ -186,8 +186,8 @@ def test_a_failed_installation_is_logged_with_the_reason(server: BootMachine, sp
     server.run("-c", spoil)
     done = server.begin()
     assert done.returncode == 1
-    (said,) = [line for line in read_boot_log(server).splitlines() if "FAILED install: " in line]
-    assert why in said
+    (message,) = [line for line in read_boot_log(server).splitlines() if "FAILED install: " in line]
+    assert why in message
     assert not (server.root / "etc/supercloud/installed").exists() and not server.calls("ran")
 
 

@@ -23,7 +23,7 @@ def controller(tmp_path: Path) -> BootMachine:
     (machine.cloud / "disk").touch()
     machine.fake("scontrol", CONTROL)
     assert machine.begin().returncode == 0
-    machine.said.write_text("")
+    machine.call_log.write_text("")
     return machine
 
 
@@ -42,7 +42,7 @@ def update(machine: BootMachine) -> tuple[int, str]:
 
 def test_an_unchanged_configuration_is_not_applied_again(controller: BootMachine) -> None:
     assert update(controller) == (0, "")
-    assert controller.said.read_text() == ""
+    assert controller.call_log.read_text() == ""
 
 
 def test_a_changed_configuration_is_applied_once(controller: BootMachine) -> None:
@@ -51,7 +51,7 @@ def test_a_changed_configuration_is_applied_once(controller: BootMachine) -> Non
     code, text = update(controller)
     assert code == 0 and "update: the published configuration is applied" in text
     assert (controller.root / "etc/slurm/slurm.conf").read_text() == conf
-    calls = controller.said.read_text()
+    calls = controller.call_log.read_text()
     assert "systemctl restart slurmctld" in calls and "scontrol reconfigure" in calls
     assert update(controller) == (0, "")
 
@@ -64,7 +64,7 @@ def test_changed_tables_do_not_restart_the_controller(controller: BootMachine) -
     controller.publish()
     assert update(controller)[0] == 0
     assert (controller.root / "opt/supercloud/settings/scale.json").read_text() == scale
-    assert "restart slurmctld" not in controller.said.read_text()
+    assert "restart slurmctld" not in controller.call_log.read_text()
 
 
 def publish_what_slurm_rejects(machine: BootMachine, conf: str) -> None:
@@ -84,7 +84,7 @@ def test_the_previous_configuration_is_restored_where_slurm_does_not_start(contr
     assert "update: FAILED: the published configuration cannot be applied" in text
     assert (controller.root / "etc/slurm/slurm.conf").read_text() == before
     assert not (controller.root / "etc/slurm/new.conf").exists()
-    controller.said.write_text("")
+    controller.call_log.write_text("")
     assert update(controller) == (0, ""), "it is not tried again at once"
 
     publish(controller, slurm_conf=before + "# repaired\n")
@@ -108,13 +108,13 @@ def test_a_node_gets_changed_programs_and_its_daemon_goes_on(tmp_path: Path) -> 
     for number in range(8):
         (compute.root / f"dev/nvidia{number}").touch()
     assert compute.begin().returncode == 0
-    compute.said.write_text("")
+    compute.call_log.write_text("")
     prolog = compute.slurm["prolog.sh"] + "# changed\n"
     publish(compute, prolog_sh=prolog, slurm_conf=compute.slurm["slurm.conf"] + "# changed\n")
     assert update(compute)[0] == 0
     assert (compute.root / "etc/slurm/prolog.sh").read_text() == prolog
     assert not (compute.root / "etc/slurm/slurm.conf").exists()
-    assert "restart slurmd" not in compute.said.read_text()
+    assert "restart slurmd" not in compute.call_log.read_text()
 
 
 def test_an_unreachable_bucket_changes_nothing(controller: BootMachine) -> None:
@@ -131,11 +131,11 @@ def test_a_changed_password_of_a_managed_database_is_read_again(tmp_path: Path) 
     assert machine.begin().returncode == 0
     assert update(machine) == (0, "")
 
-    machine.said.write_text("")
+    machine.call_log.write_text("")
     (machine.cloud / "secrets/database").write_text('{"username": "slurm", "password": "changed#1"}')
     code, text = update(machine)
     assert code == 0 and "database: finished" in text
     assert "StoragePass=changed\\#1\n" in (machine.root / "etc/slurm/slurmdbd.conf").read_text()
-    assert "systemctl restart slurmdbd" in machine.said.read_text()
-    assert "restart slurmctld" not in machine.said.read_text()
+    assert "systemctl restart slurmdbd" in machine.call_log.read_text()
+    assert "restart slurmctld" not in machine.call_log.read_text()
     assert update(machine) == (0, "")

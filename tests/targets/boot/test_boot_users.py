@@ -39,20 +39,20 @@ def test_users_get_credentials_only_for_their_tenants(login: BootMachine) -> Non
     assert login.calls("visudo") == [f"-cqf {rule}.fresh"]
     assert ask(login) == (0, "credentials of llm for alice\n")
     assert ask(login, "shared") == (0, "credentials of shared for alice\n")
-    code, said = ask(login, "vision")
-    assert code == 1 and "alice is not a member of the tenant vision" in said
+    code, message = ask(login, "vision")
+    assert code == 1 and "alice is not a member of the tenant vision" in message
 
 
 @pytest.mark.parametrize("tenant", ["l.*", "llm\nvision", "*", "llm --as", "../llm"])
 def test_a_tenant_must_be_a_valid_name(login: BootMachine, tenant: str) -> None:
-    code, said = ask(login, tenant)
-    assert code == 1 and "credentials of" not in said
+    code, message = ask(login, tenant)
+    assert code == 1 and "credentials of" not in message
 
 
 @pytest.mark.parametrize("uid", ["", "root", "1000 0", "-1"])
 def test_the_user_is_identified_by_sudo(login: BootMachine, uid: str) -> None:
-    code, said = ask(login, uid=uid)
-    assert code == 1 and "call this with sudo" in said
+    code, message = ask(login, uid=uid)
+    assert code == 1 and "call this with sudo" in message
 
 
 def test_without_tenants_all_users_have_one_role(login: BootMachine) -> None:

@@ -136,14 +136,14 @@ def test_the_wait_for_an_initial_size_ends(scaler: Scaler) -> None:
 def test_the_minimum_of_a_pool_is_never_powered_down(scaler: Scaler) -> None:
     on_demand = ("train-on-demand", "train", 1, 8, 1, 0)
     scaler.groups(("train-spot", "train", 0, 8, 1, 2), on_demand)
-    told = "scontrol update SuspendExcNodes=train-0001,train-0002"
-    assert scaler.scale("pass") == [told]
+    text = "scontrol update SuspendExcNodes=train-0001,train-0002"
+    assert scaler.scale("pass") == [text]
     answer = 'case "$1 $2" in "show config") cat "$CLOUD/config"; exit ;; esac\n'
     scaler.fake("scontrol", answer + SLURM)
     (scaler.cloud / "config").write_text("SuspendExcNodes         = train-0001,train-0002\n")
     assert scaler.scale("pass") == []
     (scaler.cloud / "config").write_text("SuspendExcNodes         = (null)\n")  # slurmctld was restarted
-    assert scaler.scale("pass") == [told]
+    assert scaler.scale("pass") == [text]
     scaler.groups(("train-spot", "train", 0, 8, 1, 0), on_demand)
     assert scaler.scale("pass") == []
     # a release without support reports it once

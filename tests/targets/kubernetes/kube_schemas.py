@@ -30,17 +30,17 @@ def list_kinds() -> set[tuple[str, str]]:
     return {tuple(name.split()) for name in _read()["kinds"]}  # type: ignore[misc]
 
 
-def _build_schema(said: Any) -> dict[str, Any]:
-    if isinstance(said, str):
-        return _WORDS[said] if said in _WORDS else _build_schema(_read()["definitions"][said])
-    if "enum" in said:
-        return {"enum": said["enum"]}
-    if "of" in said:
-        return {"type": "array", "items": _build_schema(said["of"])}
+def _build_schema(schema: Any) -> dict[str, Any]:
+    if isinstance(schema, str):
+        return _WORDS[schema] if schema in _WORDS else _build_schema(_read()["definitions"][schema])
+    if "enum" in schema:
+        return {"enum": schema["enum"]}
+    if "of" in schema:
+        return {"type": "array", "items": _build_schema(schema["of"])}
     return {
         "type": "object",
-        "properties": {name.rstrip("!"): _build_schema(inner) for name, inner in said.items()},
-        "required": [name.rstrip("!") for name in said if name.endswith("!")],
+        "properties": {name.rstrip("!"): _build_schema(inner) for name, inner in schema.items()},
+        "required": [name.rstrip("!") for name in schema if name.endswith("!")],
         "additionalProperties": False,
     }
 

@@ -210,10 +210,10 @@ def test_a_fleet_is_one_queue() -> None:
     assert set(select_kind(items, "LocalQueue")) == {"llm/llm", "vision/vision"}
     assert "workers/pod1/multikueue.yaml" in bundle
     values = yaml.safe_load(bundle["manager/charts/kueue.yaml"])
-    said = yaml.safe_load(values["managerConfig"]["controllerManagerConfigYaml"])
-    [spaces] = said["managedJobsNamespaceSelector"]["matchExpressions"]
+    document = yaml.safe_load(values["managerConfig"]["controllerManagerConfigYaml"])
+    [spaces] = document["managedJobsNamespaceSelector"]["matchExpressions"]
     assert spaces["values"] == ["llm", "vision"]
-    ports = set(said["resources"]["excludeResourcePrefixes"])
+    ports = set(document["resources"]["excludeResourcePrefixes"])
     assert {"nvidia.com/compute-rail", "vpc.amazonaws.com/efa"} <= ports, "what any worker leaves uncounted"
     assert f"--version {BUNDLES['onprem'][0].scheduler.kubernetes.kueue.version}" in bundle["INSTALL.md"]  # type: ignore[union-attr]
 

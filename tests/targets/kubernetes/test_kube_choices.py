@@ -27,9 +27,9 @@ def test_the_queue_has_only_the_chosen_levels() -> None:
     [topology] = select_kind(items, "Topology").values()
     labels = [item["nodeLabel"].rpartition("/")[2] for item in topology["spec"]["levels"]]
     assert labels == ["su", "scale-up", "hostname"], "outermost first, whatever the order in the spec"
-    said = {fact.partition("=")[0] for line in build_label_table(plan) for fact in line.split()[4:]}
-    assert {"topology.supercloud.dev/su", "topology.supercloud.dev/scale-up"} <= said
-    assert not said & {"topology.supercloud.dev/fabric", "topology.supercloud.dev/leaf-set"}
+    shown = {fact.partition("=")[0] for line in build_label_table(plan) for fact in line.split()[4:]}
+    assert {"topology.supercloud.dev/su", "topology.supercloud.dev/scale-up"} <= shown
+    assert not shown & {"topology.supercloud.dev/fabric", "topology.supercloud.dev/leaf-set"}
     nodes = select_kind(render_objects(VARIANTS["levels-volcano"]), "HyperNode")
     assert {item["spec"]["tierName"] for item in nodes.values()} == {"su"}
 
@@ -37,8 +37,8 @@ def test_the_queue_has_only_the_chosen_levels() -> None:
 def test_volcano_finds_the_levels_of_a_cloud_by_its_labels() -> None:
     """Outermost first and down to the host, as its discovery reads them; not as text, which its chart would quote."""
     bundle = render(build_plan(VARIANTS["aws-volcano"]), "kubernetes")
-    said = yaml.safe_load(bundle["charts/volcano.yaml"])["custom"]["controller_config_override"]
-    [source] = said["networkTopologyDiscovery"]
+    document = yaml.safe_load(bundle["charts/volcano.yaml"])["custom"]["controller_config_override"]
+    [source] = document["networkTopologyDiscovery"]
     [labels] = source["config"]["networkTopologyTypes"].values()
     assert source["enabled"] and [item["nodeLabel"].rpartition("/")[2] for item in labels] == [
         "network-node-layer-1",
@@ -77,7 +77,7 @@ def test_only_machines_with_a_topology_have_its_labels(machine: str, known: bool
 
 
 @pytest.mark.parametrize(
-    "version, served, told",
+    "version, served, expected",
     [
         ("1.36", "admissionregistration.k8s.io/v1", {}),
         (
@@ -91,7 +91,7 @@ def test_only_machines_with_a_topology_have_its_labels(machine: str, known: bool
         ("1.33", "", {}),
     ],
 )
-def test_the_api_server_counts_starts_if_it_supports_it(version: str, served: str, told: dict[str, str]) -> None:
+def test_the_api_server_counts_starts_if_it_supports_it(version: str, served: str, expected: dict[str, str]) -> None:
     bundle = render(build_plan({"scheduler": {"kind": "kubernetes", "version": version}}), "kubernetes")
     kinds = ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
     found = [item["apiVersion"] for item in list_bundle_objects(bundle) if item["kind"] in kinds]
@@ -99,7 +99,7 @@ def test_the_api_server_counts_starts_if_it_supports_it(version: str, served: st
     documents = yaml.safe_load_all(bundle["control-plane/kubeadm-init.yaml"])
     [cluster] = [item for item in documents if item["kind"] == "ClusterConfiguration"]
     args = {item["name"]: item["value"] for item in cluster["apiServer"]["extraArgs"]}
-    assert {name: args[name] for name in ("feature-gates", "runtime-config") if name in args} == told
+    assert {name: args[name] for name in ("feature-gates", "runtime-config") if name in args} == expected
 
 
 @pytest.mark.parametrize("version", ["1.36", "1.35"])
@@ -153,9 +153,9 @@ def test_a_variable_of_a_container_gives_no_gpus(changes: dict[str, Any], brough
     """
     plan = build_plan(changes)
     values = yaml.safe_load(render(plan, "kubernetes")["charts/gpu-operator.yaml"])
-    said = {item["name"]: item["value"] for item in values["toolkit"].get("env", ())}
+    reported = {item["name"]: item["value"] for item in values["toolkit"].get("env", ())}
     closed = {"ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED": "false"}
-    assert (values["toolkit"]["enabled"], said) == ((False, {}) if brought else (True, closed))
+    assert (values["toolkit"]["enabled"], reported) == ((False, {}) if brought else (True, closed))
     assert values["cdi"]["enabled"] is True and "env" not in values.get("devicePlugin", {})
     assert bool([item for item in plan.findings if item.check == "kubernetes-visible-devices"]) is brought
 

@@ -84,7 +84,7 @@ def test_admission_policies_apply_to_every_tenant(name: str) -> None:
                 True
             ] * 2
         rules = select_kind(items, "ValidatingAdmissionPolicy")["supercloud-tenant-pods"]["spec"]["validations"]
-        said = " ".join(rule["expression"] for rule in rules)
+        text = " ".join(rule["expression"] for rule in rules)
         fields = (
             "hostNetwork",
             "hostPort",
@@ -100,8 +100,8 @@ def test_admission_policies_apply_to_every_tenant(name: str) -> None:
             "hostPID",
             "privileged",
         )
-        assert not [field for field in fields if field not in said]
-        assert "ephemeral)" not in said, "the controller would make claims that the role of tenants forbids"
+        assert not [field for field in fields if field not in text]
+        assert "ephemeral)" not in text, "the controller would make claims that the role of tenants forbids"
         claims = select_kind(items, "ValidatingAdmissionPolicy")["supercloud-tenant-claims"]["spec"]["validations"]
         assert "supercloud-tenant-claims" in bound and "resource('resourcequotas')" in claims[0]["expression"]
 
@@ -110,12 +110,12 @@ def test_a_limit_of_zero_rails_does_not_give_the_hosts_network() -> None:
     policies = select_kind(
         list_bundle_objects(render(build_plan(VARIANTS["roce"]), "kubernetes")), "ValidatingAdmissionPolicy"
     )
-    said = [
+    values = [
         rule["expression"]
         for rule in policies["supercloud-tenant-pods"]["spec"]["validations"]
         if "hostNetwork is allowed only for" in rule["message"]
     ]
-    assert len(said) == 1 and "isGreaterThan(quantity('0'))" in said[0]
+    assert len(values) == 1 and "isGreaterThan(quantity('0'))" in values[0]
 
 
 def test_networks_of_pods_and_services_do_not_overlap_with_others() -> None:

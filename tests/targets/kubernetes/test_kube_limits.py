@@ -186,14 +186,14 @@ def test_placed_jobs_are_within_the_quota_of_queues(queue: str) -> None:
     items = list_bundle_objects(render(build_plan(changes), "kubernetes"))
     if queue == "kueue":
         [group] = select_kind(items, "ClusterQueue")["a"]["spec"]["resourceGroups"]
-        [told] = [
+        [quota] = [
             item
             for flavor in group["flavors"]
             if flavor["name"] == "train"
             for item in flavor["resources"]
             if item["name"] == "nvidia.com/gpu"
         ]
-        most = int(told["nominalQuota"]) + int(told["borrowingLimit"])
+        most = int(quota["nominalQuota"]) + int(quota["borrowingLimit"])
     else:
         most = int(select_kind(items, "Queue")["a"]["spec"]["capability"]["nvidia.com/gpu"])
     more = {"tenants": [{"name": "a", "limits": {"accelerators": 64}}, {"name": "b"}]}

@@ -45,10 +45,10 @@ def test_volcano_has_one_tier_for_a_level_whatever_the_pool() -> None:
 def test_gangs_can_be_preempted_under_volcano() -> None:
     """Its defaults preempt only pods beyond the minimum of a gang, and the rendered gangs have none beyond."""
     bundle = render(build_plan(VARIANTS["volcano"]), "kubernetes")
-    said = yaml.safe_load(yaml.safe_load(bundle["charts/volcano.yaml"])["custom"]["scheduler_config_override"])
-    [tier] = said["tiers"]
+    document = yaml.safe_load(yaml.safe_load(bundle["charts/volcano.yaml"])["custom"]["scheduler_config_override"])
+    [tier] = document["tiers"]
     plugins = {item["name"]: item for item in tier["plugins"]}
-    actions = set(said["actions"].split(", "))
+    actions = set(document["actions"].split(", "))
     assert {"preempt", "reclaim"} <= actions and "enqueue" not in actions, "it keeps out who would take a place"
     assert plugins["gang"]["enablePreemptable"] is plugins["gang"]["enableReclaimable"] is False
     assert "capacity" in plugins, "what a queue deserves is protected in the same tier"

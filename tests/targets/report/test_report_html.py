@@ -195,14 +195,14 @@ def test_racks_power_and_cooling_are_shown_in_numbers() -> None:
     )
     page = render_report(plan)
     # 8 × 132 kW × 0.87 at 1.5 L/min per kW; 30 °C less 4 K and 8 K; IT and its 5 % lost in the UPS
-    for said in (
+    for message in (
         "8 power shelves of 33 kW",
         "1,378 L/min",
         "172.3 L/min for 114.8 kW",
         "18 °C dry bulb",
         "building supply</th><td>26 °C",
     ):
-        assert said in page, said
+        assert message in page, message
 
 
 @pytest.mark.slow

@@ -62,18 +62,18 @@ def read_switches() -> dict[str, Any]:
     }
 
 
-def find_acting_port(said: dict[str, Any], port: str) -> tuple[str, dict[str, Any]]:
+def find_acting_port(config: dict[str, Any], port: str) -> tuple[str, dict[str, Any]]:
     """The bundle that a port is in, or the port itself."""
-    for name, item in said["interface"].items():
+    for name, item in config["interface"].items():
         if port in item.get("bond", {}).get("member", {}):
             return name, item
-    return port, said["interface"][port]
+    return port, config["interface"][port]
 
 
-def list_vlans(said: dict[str, Any], port: str) -> set[int]:
-    name, item = find_acting_port(said, port)
+def list_vlans(config: dict[str, Any], port: str) -> set[int]:
+    name, item = find_acting_port(config, port)
     if name == "peerlink":
-        return {int(vlan) for vlan in said["bridge"]["domain"]["br_default"]["vlan"]}
+        return {int(vlan) for vlan in config["bridge"]["domain"]["br_default"]["vlan"]}
     domain = item["bridge"]["domain"]["br_default"]
     return {domain["access"]} if "access" in domain else {int(vlan) for vlan in domain["vlan"]}
 
@@ -98,13 +98,13 @@ def test_each_ethernet_switch_of_the_examples_has_a_configuration_or_a_finding()
 @pytest.mark.slow
 def test_both_ends_of_each_cable_agree() -> None:
     plan, _ = render_four_networks()
-    said = read_switches()
+    switches = read_switches()
     cabling = render(plan, "cabling")
     hosts: dict[tuple[str, str], list[tuple[bool, set[int]]]] = {}
     between = 0
     for network in ("in-band", "management"):
         for row in csv.DictReader(io.StringIO(cabling[f"{network}.csv"])):
-            a, b = said.get(row["a_device"]), said.get(row["b_device"])
+            a, b = switches.get(row["a_device"]), switches.get(row["b_device"])
             if b is None:
                 continue
             far_name, far = find_acting_port(b, row["b_system_port"])
@@ -125,10 +125,10 @@ def test_both_ends_of_each_cable_agree() -> None:
 
 
 def test_a_pair_is_one_switch() -> None:
-    said = read_switches()
+    switches = read_switches()
     macs = set()
     for first in (1, 3, 5):
-        one, other = (said[f"in-band-leaf-{number:03d}"] for number in (first, first + 1))
+        one, other = (switches[f"in-band-leaf-{number:03d}"] for number in (first, first + 1))
         spanning = [
             {
                 (item["bond"]["mlag"]["id"], item["description"], str(item["bridge"]))
@@ -147,17 +147,17 @@ def test_a_pair_is_one_switch() -> None:
         assert one["bridge"] == other["bridge"]  # both are one bridge of the spanning tree
     assert len(macs) == 3
     roots = [
-        said[f"in-band-spine-00{number}"]["bridge"]["domain"]["br_default"]["stp"]["priority"] for number in (1, 2)
+        switches[f"in-band-spine-00{number}"]["bridge"]["domain"]["br_default"]["stp"]["priority"] for number in (1, 2)
     ]
     assert roots == [4096, 8192]
 
 
 def test_nvue_pairs_run_mlag_without_a_second_address() -> None:
     """MLAG is off unless it is set; ``eth0`` asks by DHCP from the factory on, and a static address changes nothing."""
-    said = read_switches()
-    pairs = [switch for switch in said.values() if "peerlink" in switch["interface"]]
+    switches = read_switches()
+    pairs = [switch for switch in switches.values() if "peerlink" in switch["interface"]]
     assert len(pairs) == 6 and {switch["mlag"]["state"] for switch in pairs} == {"enabled"}
-    cabled = [switch["interface"]["eth0"]["ipv4"] for switch in said.values() if "eth0" in switch["interface"]]
+    cabled = [switch["interface"]["eth0"]["ipv4"] for switch in switches.values() if "eth0" in switch["interface"]]
     assert len(cabled) > len(pairs) and all(item["dhcp-client"] == {"state": "disabled"} for item in cabled)
 
 
@@ -177,11 +177,11 @@ def test_nvue_files_match_the_object_model() -> None:
 def test_nvue_files_use_the_keys_of_their_release() -> None:
     _, bundle = render_four_networks()
     texts = [text for path, text in bundle.items() if path.endswith(".yaml")]
-    said = {command for text in texts for command in iter_commands(yaml.safe_load(text)[0]["set"])}
-    assert not [command for command in said for old in RENAMED if uses(command, old)]
-    assert not [command for command in said if command.split()[-1] in ("on", "off") or " enable " in command]
+    commands = {command for text in texts for command in iter_commands(yaml.safe_load(text)[0]["set"])}
+    assert not [command for command in commands for old in RENAMED if uses(command, old)]
+    assert not [command for command in commands if command.split()[-1] in ("on", "off") or " enable " in command]
     bridged = [new for new in RENAMED.values() if "router" not in new]
-    assert [new for new in bridged if not any(uses(command, new) for command in said)] == []
+    assert [new for new in bridged if not any(uses(command, new) for command in commands)] == []
     assert all("release 5.15 or later" in text.splitlines()[0] for text in texts)
 
 
@@ -189,8 +189,8 @@ def test_nvue_files_use_the_keys_of_their_release() -> None:
 def test_pairs_are_rendered_only_for_systems_with_mlag(system: str, files: bool) -> None:
     plan = build_bridged_plan(system)
     assert not plan.errors, plan.errors
-    said = [item.path for item in plan.findings if item.check == "network-bridging"]
-    assert said == ([] if files else ["fabrics[0]"])
+    findings = [item.path for item in plan.findings if item.check == "network-bridging"]
+    assert findings == ([] if files else ["fabrics[0]"])
     bundle = render(plan, "ethernet")
     assert any(path.startswith("in-band/leaf/") for path in bundle) == files
     assert any(path.startswith("management/leaf/") for path in bundle)
@@ -234,15 +234,15 @@ def test_vlans_can_be_declared() -> None:
 
 
 @pytest.mark.parametrize(
-    "vlans, said",
+    "vlans, message",
     [
         ("trian: 30", "unknown bridged subnet 'trian'"),
         ("in-band-train: 100", "service and in-band-train are both in VLAN 100"),
     ],
 )
-def test_invalid_vlans_are_errors(vlans: str, said: str) -> None:
+def test_invalid_vlans_are_errors(vlans: str, message: str) -> None:
     (found,) = [item for item in build_bridged_plan(vlans=vlans).errors if item.check == "network-vlans"]
-    assert said in found.problem and found.hint
+    assert message in found.problem and found.hint
 
 
 def run_bond(

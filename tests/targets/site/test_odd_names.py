@@ -88,8 +88,8 @@ def test_inventory_names_remain_text() -> None:
             .replace("name: train", "name: e1")
         )
     )
-    said = yaml.safe_load(render(plan, "hosts")["inventory.yaml"])["all"]
-    assert said["vars"]["cluster"] == "on"
-    assert said["children"]["nodes"]["children"]["pool_e1"]["vars"]["pool"] == "e1"
-    (hosts,) = said["children"]["nodes"]["children"]["pool_e1"]["hosts"]
+    document = yaml.safe_load(render(plan, "hosts")["inventory.yaml"])["all"]
+    assert document["vars"]["cluster"] == "on"
+    assert document["children"]["nodes"]["children"]["pool_e1"]["vars"]["pool"] == "e1"
+    (hosts,) = document["children"]["nodes"]["children"]["pool_e1"]["hosts"]
     assert hosts == "e1-0001"

@@ -28,7 +28,7 @@ def test_routing_is_the_same_in_all_dialects() -> None:
     found = []
     for dialect in DIALECTS:
         bundle = render(build_plan(dialect, routing={"bfd": True}), "roce")
-        said: dict[str, Any] = {}
+        message: dict[str, Any] = {}
         for path, text in bundle.items():
             name = re.search(r"compute-(leaf|spine)-\d+", path)
             if not name or path.endswith("switch.json"):
@@ -38,7 +38,7 @@ def test_routing_is_the_same_in_all_dialects() -> None:
                 router, bgp = patch["set"]["router"]["bgp"], patch["set"]["vrf"]["default"]["router"]["bgp"]
                 family = bgp["address-family"]["ipv4-unicast"]
                 peers = sorted(str(peer["remote-as"]) for peer in bgp["neighbor"].values())
-                said[name.group()] = (
+                message[name.group()] = (
                     str(router["autonomous-system"]),
                     router["router-id"],
                     *family["network"],
@@ -58,10 +58,10 @@ def test_routing_is_the_same_in_all_dialects() -> None:
                 )
             ]
             peers = sorted(re.findall(r"remote-as (\d+)", text))
-            said[name.group()] = (*(match.group(1) if match else "" for match in one), peers)
-        found.append(said)
+            message[name.group()] = (*(match.group(1) if match else "" for match in one), peers)
+        found.append(message)
     assert len(found[0]) > 16
-    assert all(said == found[0] for said in found)
+    assert all(message == found[0] for message in found)
 
 
 def list_nulls(data: Any, path: str = "") -> list[str]:

@@ -33,8 +33,8 @@ def test_nodes_compute_the_addresses_of_the_plan(tmp_path: Any) -> None:
         hosts = list(plan.pools[0].hosts)
         for node in (0, 1, len(hosts) // 2 + 1, len(hosts) - 1):
             out = subprocess.run(["bash", str(script), "show", hosts[node]], capture_output=True, text=True, check=True)
-            said = [(int(item[0]), int(item[1]), item[3], item[5]) for item in map(str.split, out.stdout.splitlines())]
-            assert said == [
+            lines = [(int(item[0]), int(item[1]), item[3], item[5]) for item in map(str.split, out.stdout.splitlines())]
+            assert lines == [
                 (link.plane, link.nic, f"{link.address}/31", link.gateway) for link in underlay.rails.iter_links(node)
             ]
         for stranger in ("train-9999", "train-2-0001"):

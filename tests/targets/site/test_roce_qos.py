@@ -101,9 +101,9 @@ READERS = {"eos": read_eos, "frr": read_frr, "nvue": read_nvue, "sonic": read_so
 def test_all_dialects_and_nodes_have_the_same_qos_policy(qos: dict[str, Any]) -> None:
     plans = {dialect: build_plan(dialect, qos=qos) for dialect in DIALECTS}
     bundles = {dialect: render(plan, "roce") for dialect, plan in plans.items()}
-    said = {READERS[dialect](bundle) for dialect, bundle in bundles.items()}
-    assert len(said) == 1, said
-    (one,) = said
+    policies = {READERS[dialect](bundle) for dialect, bundle in bundles.items()}
+    assert len(policies) == 1, policies
+    (one,) = policies
     assert one.dscp == (qos.get("dscp", 26), qos.get("priority", 3))
     assert one.cnp == (qos.get("cnp_dscp", 48), qos.get("cnp_priority", 6))
     assert one.lossless == {one.dscp[1]}

@@ -188,18 +188,18 @@ def list_nvue_commands(bundle: Bundle) -> set[str]:
 def test_nvue_files_use_the_keys_of_their_release() -> None:
     """They had the words up to 5.14 and named no release, while the catalog quoted the pages of 5.15."""
     bundle = render(build_plan("nvue", routing={"bfd": True}), "roce")
-    said = list_nvue_commands(bundle)
-    assert not [command for command in said for old in RENAMED if uses(command, old)]
-    assert not [command for command in said if command.split()[-1] in ("on", "off") or " enable " in command]
-    used = [old for old, new in RENAMED.items() if any(uses(command, new) for command in said)]
+    commands = list_nvue_commands(bundle)
+    assert not [command for command in commands for old in RENAMED if uses(command, old)]
+    assert not [command for command in commands if command.split()[-1] in ("on", "off") or " enable " in command]
+    used = [old for old, new in RENAMED.items() if any(uses(command, new) for command in commands)]
     assert len(used) == 12, "every word of routing"
     assert {text.splitlines()[0].partition(" for ")[2] for path, text in bundle.items() if path.endswith(".yaml")} == {
         "NVIDIA Cumulus Linux with NVUE, release 5.15 or later; edits are lost"
     }
     (profile,) = [
-        command for command in said if uses(command, "vrf default router bgp peer-group FABRIC bfd profile *")
+        command for command in commands if uses(command, "vrf default router bgp peer-group FABRIC bfd profile *")
     ]
-    assert f"router bfd profile {profile.split()[-1]}" in said and "router bfd state enabled" in said
+    assert f"router bfd profile {profile.split()[-1]}" in commands and "router bfd state enabled" in commands
 
 
 @pytest.mark.parametrize("release, loads", [("5.14.0", False), ("5.9.2", False), ("5.15.0", True), ("5.16.1", True)])

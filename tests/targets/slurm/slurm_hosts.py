@@ -16,8 +16,12 @@ class Host:
         self.folder, self.etc, self.bin = folder, folder / "etc", folder / "bin"
         render(plan, "slurm").write(self.etc, force=True)
         self.bin.mkdir(exist_ok=True)
-        self.said = folder / "said"
-        self.env = {"PATH": f"{self.bin}:/usr/bin:/bin", "SAID": str(self.said), "HEALTH_ROOT": str(folder / "root")}
+        self.call_log = folder / "said"
+        self.env = {
+            "PATH": f"{self.bin}:/usr/bin:/bin",
+            "SAID": str(self.call_log),
+            "HEALTH_ROOT": str(folder / "root"),
+        }
 
     def fake(self, name: str, script: str) -> None:
         path = self.bin / name
@@ -31,7 +35,7 @@ class Host:
 
     @property
     def asked(self) -> list[str]:
-        return self.said.read_text().splitlines() if self.said.exists() else []
+        return self.call_log.read_text().splitlines() if self.call_log.exists() else []
 
 
 # --- health-check.sh

@@ -98,7 +98,7 @@ def test_busy_nodes_are_checked(node: Host) -> None:
     (step / "cmdline").write_bytes(b"/usr/sbin/slurmstepd\0infinity\0")  # the one of slurmd's scope has no job
     assert node.run("health-check.sh").returncode == 1
     assert _get_reason(node) == "/tmp is 99% full"
-    node.said.unlink()
+    node.call_log.unlink()
     (step / "cmdline").write_bytes(b"slurmstepd: [7.batch]\0\0\0")
     node.fake("dmesg", "echo '[ 200.5] NVRM: Xid (PCI:0000:3b:00): 79, x'")
     assert node.run("health-check.sh").returncode == 1

@@ -233,9 +233,9 @@ def test_slurm_conf_of_clouds_lists_no_nodes() -> None:
     assert list_records(bundle["gres.conf"], "NodeName")[0]["nodename"] == "train-[0001-0127]"
     assert "Cores=" not in bundle["gres.conf"]  # a node that joins counts its own
     assert bundle["join-train.conf"].splitlines()[1].startswith("Gres=gpu:h100:8 Features=train,h100,")
-    told = list_records(bundle["cloud-nodes.conf"], "NodeName")
-    assert [item["nodename"] for item in told] == ["train-[0001-0127]", "login-[0001-0002]"]
-    assert {item["state"] for item in told} == {"CLOUD"} and told[0]["topology"] == "network:root:off"
+    records = list_records(bundle["cloud-nodes.conf"], "NodeName")
+    assert [item["nodename"] for item in records] == ["train-[0001-0127]", "login-[0001-0002]"]
+    assert {item["state"] for item in records} == {"CLOUD"} and records[0]["topology"] == "network:root:off"
     assert bundle["topology.yaml"].count("cluster_default: true") == 1 and "TopologyPlugin" not in text
 
 

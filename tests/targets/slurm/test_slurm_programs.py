@@ -205,10 +205,10 @@ def test_spare_nodes_are_reserved(tmp_path: Path) -> None:
     host = Host(tmp_path, build_plan(pools=[build_h100_pool(spares=2)]))
     host.fake("sinfo", 'cat "$SAID.broken" 2>/dev/null; true')
     host.fake("scontrol", '[ "$2" = show ] && { cat "$SAID.held" 2>/dev/null || exit 1; }; true')
-    broken, held = Path(f"{host.said}.broken"), Path(f"{host.said}.held")
+    broken, held = Path(f"{host.call_log}.broken"), Path(f"{host.call_log}.held")
 
     def list_actions() -> list[str]:
-        host.said.unlink(missing_ok=True)
+        host.call_log.unlink(missing_ok=True)
         assert host.run("reserve-spares.sh").returncode == 0
         return [line for line in host.asked if line.startswith("scontrol") and "show" not in line]
 

@@ -186,7 +186,10 @@ def test_scale_uses_rdma_over_the_fabric(catalog: Catalog) -> None:
     """Servers and clients use it; RoCE needs the connection manager, plain Ethernet has none of it."""
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["storage"]}]
     roce = STORAGE_FABRIC | {"kind": "roce", "switch": "nvidia-sn5600"}
-    for fabric, said in ((STORAGE_FABRIC, "verbsRdma=enable,verbsRdmaSend=yes -N"), (roce, ",verbsRdmaCm=enable -N")):
+    for fabric, message in (
+        (STORAGE_FABRIC, "verbsRdma=enable,verbsRdmaSend=yes -N"),
+        (roce, ",verbsRdmaCm=enable -N"),
+    ):
         made = render(build_plan(catalog, EVERY[2] | {"fabric": "storage"}, pools=pools, fabrics=[fabric]), "storage")
-        assert said in made["proj/create.sh"] and said in made["proj/clients.sh"]
+        assert message in made["proj/create.sh"] and message in made["proj/clients.sh"]
     assert "verbs" not in render(build_plan(catalog, EVERY[2]), "storage")["proj/create.sh"]

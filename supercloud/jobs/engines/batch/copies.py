@@ -88,16 +88,16 @@ def merge_copies(rows: Iterable[Row], system: BatchSystem) -> dict[str, list[Sta
 
 def _describe_copies(system: BatchSystem, ref: str, found: JobCopies) -> str:
     """The text on other jobs of its key in the reason of a job; empty if there are none."""
-    said = []
+    messages = []
     if found.certain:
         ids = " and ".join(sorted((ref, *found.certain), key=build_sort_key))
-        said.append(f"{system.name} has several copies of it: jobs {ids}; cancel it to end them all")
+        messages.append(f"{system.name} has several copies of it: jobs {ids}; cancel it to end them all")
     if found.possible:
         jobs = "job" if len(found.possible) == 1 else "jobs"
-        said.append(
+        messages.append(
             f"{system.name} also has {jobs} {' and '.join(found.possible)} of the same key, which cancel does not end"
         )
-    return "; ".join(said)
+    return "; ".join(messages)
 
 
 def find_other_copies(rows: Iterable[Row], ref: str) -> Sequence[str]:

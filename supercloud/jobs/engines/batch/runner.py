@@ -99,11 +99,13 @@ class SshRunner:
         """
         done = _run_command(self.system, self.build_argv(argv), argv, stdin)
         if done.returncode == 255:  # exit code of ssh itself
-            said = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
-            error = f"{self.host} is unreachable by ssh: {said}; try: ssh {self.host} true"
-            if any(words in said for words in _REFUSED):
+            message = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
+            error = f"{self.host} is unreachable by ssh: {message}; try: ssh {self.host} true"
+            if any(words in message for words in _REFUSED):
                 raise EngineConfigurationError(error)
-            raise (EngineError if any(words in said for words in _CONNECTION_ERRORS) else SubmissionUnknownError)(error)
+            raise (EngineError if any(words in message for words in _CONNECTION_ERRORS) else SubmissionUnknownError)(
+                error
+            )
         return done
 
     def build_argv(self, argv: Sequence[str]) -> tuple[str, ...]:

@@ -225,8 +225,8 @@ class RemoteSpool:
         Raises :class:`EngineError` if the host does not respond.
         """
         found = {}
-        for key, word, said in self._list_submissions(keys):
-            recorded, _, answer = said.partition(" ")
+        for key, word, content in self._list_submissions(keys):
+            recorded, _, answer = content.partition(" ")
             if word == "ref":
                 found[key] = (answer, float(recorded) if re.fullmatch(r"[0-9]{1,12}(\.[0-9]+)?", recorded) else 0.0)
         return found

@@ -299,8 +299,8 @@ def _shorten(error: Exception) -> str:
 
 def _build_status_error(status: int, data: bytes) -> ApiStatusError:
     try:
-        said = parse_json(data)
-        reason, message = str(said.get("reason", "")), str(said.get("message", ""))
+        answer = parse_json(data)
+        reason, message = str(answer.get("reason", "")), str(answer.get("message", ""))
     except (ValueError, AttributeError, RecursionError):
         reason, message = "", data.decode(errors="replace").strip()
     if status == 401:

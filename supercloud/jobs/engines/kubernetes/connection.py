@@ -165,8 +165,8 @@ def _format_proxy_hint(pools: Any) -> str:
 
 def _parse_retry_after(headers: Mapping[str, str]) -> float:
     """Retry-After of a busy server in seconds; 0 if it is not a number."""
-    said = headers.get("Retry-After", "")
-    return min(float(said), _MAX_RETRY_DELAY) if said.isascii() and said.isdigit() else 0.0
+    value = headers.get("Retry-After", "")
+    return min(float(value), _MAX_RETRY_DELAY) if value.isascii() and value.isdigit() else 0.0
 
 
 class _Asking(threading.local):

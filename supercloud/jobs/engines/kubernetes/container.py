@@ -45,7 +45,7 @@ exec "$@"
 # is lost, as the child inherits the trap: signals are sent a second after the last fork, and remaining tasks are killed
 # after a failure. When a pod is terminated, its tasks have the grace period of the kubelet: none is killed here.
 _MULTI_TASK_SCRIPT = """\
-pids= n=0 failed=0 asked= told=
+pids= n=0 failed=0 asked= signaled=
 trap 'asked=1' TERM
 while [ "$n" -lt "$LOCAL_WORLD_SIZE" ]; do
     export LOCAL_RANK="$n" RANK="$((NODE_RANK * LOCAL_WORLD_SIZE + n))"
@@ -59,8 +59,8 @@ while [ -n "$pids" ]; do
         kill -9 $pids 2>/dev/null
         exit "$failed"
     fi
-    if [ -n "$asked" ] && [ -z "$told" ]; then
-        told=1
+    if [ -n "$asked" ] && [ -z "$signaled" ]; then
+        signaled=1
         kill $pids 2>/dev/null
     fi
     left=
@@ -74,8 +74,8 @@ while [ -n "$pids" ]; do
         [ "$failed" -ne 0 ] || failed=$code
     done
     pids=$left
-    if [ "$failed" -ne 0 ] && [ -n "$pids" ] && [ -z "$told" ]; then
-        told=1
+    if [ "$failed" -ne 0 ] && [ -n "$pids" ] && [ -z "$signaled" ]; then
+        signaled=1
         kill $pids 2>/dev/null
     fi
 done
@@ -206,7 +206,7 @@ def _build_environment(job: JobSpec, placement: Placement, key: str, fields: Pod
     if job.checkpoint:  # the image does not include supercloud
         yield {"name": "SUPERCLOUD_COMMIT", "value": f"{_SHARED_MEMORY}/supercloud-checkpoint"}
         yield {"name": "SUPERCLOUD_COMMIT_TEXT", "value": escape_dollars(helper.read_script())}
-    said = {
+    variables = {
         "MASTER_ADDR": fields.first_host,
         "JAX_COORDINATOR_ADDRESS": f"{fields.first_host}:{port}",
         "JAX_NUM_PROCESSES": str(placement.nodes * tasks),
@@ -226,7 +226,7 @@ def _build_environment(job: JobSpec, placement: Placement, key: str, fields: Pod
     own = set(job.env)  # variables for torchrun and JAX are defaults
     yield from (
         {"name": name, "value": value}
-        for name, value in said.items()
+        for name, value in variables.items()
         if name not in own or not name.startswith(("PET_", "JAX_"))
     )
 

@@ -60,9 +60,9 @@ class LogSpool:
             order = sorted(begun, key=lambda pod: str(pod["metadata"]["name"]))
             for pod, lines in zip(order, threads.map(lambda pod: _read_new_lines(api, pod, marks), order), strict=True):
                 for stamp, text in lines:
-                    said, mark, result = text.partition(self._mark)
+                    output, mark, result = text.partition(self._mark)
                     results.write(b"\n" * bool(mark) + result)  # a previous writer may have been killed within a line
-                    file.write(said + b"\n" * bool(said and mark))  # an unterminated line precedes it
+                    file.write(output + b"\n" * bool(output and mark))  # an unterminated line precedes it
                     marks[pod["metadata"]["uid"]] = stamp
             file.flush()
             results.flush()

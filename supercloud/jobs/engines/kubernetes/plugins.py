@@ -94,8 +94,8 @@ def _run_plugin(provider: Any, mode: str) -> dict[str, Any]:
     except OSError as error:
         raise EngineConfigurationError(f"{command} cannot be run: {error.strerror}") from None
     if done.returncode:
-        said = replace_surrogates((done.stderr or b"").decode(errors="replace").strip())[-300:]
-        raise EngineError(f"{command} failed with exit code {done.returncode}{f': {said}' if said else ''}")
+        message = replace_surrogates((done.stderr or b"").decode(errors="replace").strip())[-300:]
+        raise EngineError(f"{command} failed with exit code {done.returncode}{f': {message}' if message else ''}")
     return _parse_status(done.stdout, provider.api_version, command)
 
 

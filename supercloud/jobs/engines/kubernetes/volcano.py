@@ -223,5 +223,5 @@ def _build_status(item: Json, group: Json | None, pods: list[Json]) -> Status:
                 None,
             )
         return Status(ended[0], attempt, ended[1], ended[2], None, at)
-    said = str(status.get("state", {}).get("message") or status.get("state", {}).get("reason") or "")
-    return Status(state, attempt, said, None, None, at if state.is_final else None)
+    reason = str(status.get("state", {}).get("message") or status.get("state", {}).get("reason") or "")
+    return Status(state, attempt, reason, None, None, at if state.is_final else None)

@@ -27,9 +27,9 @@ class Capacity:
 
 def count_real_accelerators() -> int | None:
     """Accelerators that the user allows, or that are present; None if there are none."""
-    said = os.environ.get(ACCELERATORS_VARIABLE, "")
-    if said.isdigit():
-        return int(said)
+    value = os.environ.get(ACCELERATORS_VARIABLE, "")
+    if value.isdigit():
+        return int(value)
     return sum(bool(re.fullmatch(r"nvidia\d+", name)) for name in os.listdir("/dev")) or None
 
 

@@ -183,8 +183,8 @@ def parse_jobs(jobs: Iterable[Mapping[str, Any]]) -> list[copies.ListedJob]:
 
 def _parse_identity(job: Mapping[str, Any]) -> JobIdentity | None:
     comment = job.get("comment")
-    said = comment.get("job") if isinstance(comment, Mapping) and "job" in comment else _unwrap_number(comment)
-    return parse_comment(f"{said or ''} {job.get('submit_line') or ''}")
+    text = comment.get("job") if isinstance(comment, Mapping) and "job" in comment else _unwrap_number(comment)
+    return parse_comment(f"{text or ''} {job.get('submit_line') or ''}")
 
 
 def parse_nodes(items: Iterable[Mapping[str, Any]]) -> Iterator[NodeState]:

@@ -117,5 +117,5 @@ class CommandController:
 
 
 def _build_error(answer: CommandResult) -> EngineError:
-    said = (answer.stderr or answer.stdout).strip().splitlines()
-    return EngineError(f"Slurm does not respond: {said[-1] if said else 'no reason given'}")
+    lines = (answer.stderr or answer.stdout).strip().splitlines()
+    return EngineError(f"Slurm does not respond: {lines[-1] if lines else 'no reason given'}")

@@ -113,9 +113,10 @@ class SlurmEngine:
         if answer.exit_code == 0 and ref:
             return _format_ref(ref, submission)
         if answer.exit_code == 0 or _can_have_arrived(answer):
-            said = (answer.stdout + answer.stderr).strip()[-200:]
+            output = (answer.stdout + answer.stderr).strip()[-200:]
             raise SubmissionUnknownError(
-                f"it is unknown whether Slurm has the job; sbatch ended with exit code {answer.exit_code} and {said!r}"
+                f"it is unknown whether Slurm has the job; sbatch ended with exit code {answer.exit_code} "
+                f"and {output!r}"
             )
         self.spool.record_refusal(submission.key)
         raise EngineError(f"Slurm refused the job: {describe_refusal(answer.stderr)}")
@@ -124,23 +125,23 @@ class SlurmEngine:
         """Look up jobs by the key in their comment: in the queue, then in the accounts."""
         if not (settled := self._select_settled(keys)):
             return {}
-        told, before = self._read_recorded_refs(settled, since)
+        recorded_refs, before = self._read_recorded_refs(settled, since)
 
         def select(jobs: Iterable[copies.ListedJob]) -> dict[str, str]:
             return {key: ref for key, ref in copies.select_latest(jobs).items() if ref not in before}
 
-        return self._look_up(settled, since, select, told)[0]
+        return self._look_up(settled, since, select, recorded_refs)[0]
 
     def find_submitted(self, jobs: Sequence[JobIdentity], since: float) -> Mapping[str, SubmittedJob]:
         """The same for jobs whose comments carry the same digests; others with their keys are returned too."""
         wanted = {identity.key: identity for identity in jobs}
         if not (settled := self._select_settled(list(wanted))):
             return {}
-        told, others = {}, dict[str, set[str]]()
+        recorded_refs, others = {}, dict[str, set[str]]()
         for key, (answer, recorded) in self.spool.read_answers(settled).items():
             if ref := texts.parse_job_id(answer):
                 if wanted[key].record and compute_record_digest(recorded) == wanted[key].record:
-                    told[key] = ref
+                    recorded_refs[key] = ref
                 else:
                     others.setdefault(key, set()).add(ref)
 
@@ -149,10 +150,10 @@ class SlurmEngine:
                 (number, identity) for number, identity in listed if identity.is_same_record(wanted.get(identity.key))
             )
 
-        refs, listed = self._look_up(settled, since, select, told)
+        refs, listed = self._look_up(settled, since, select, recorded_refs)
         for number, identity in listed:
             mine = wanted.get(identity.key)
-            if mine and number not in ("", told.get(mine.key)) and not identity.is_same_record(mine):
+            if mine and number not in ("", recorded_refs.get(mine.key)) and not identity.is_same_record(mine):
                 others.setdefault(mine.key, set()).add(number)
         return {
             key: SubmittedJob(ref, tuple(sorted(others.get(key, ()), key=copies.build_sort_key)))
@@ -169,14 +170,14 @@ class SlurmEngine:
         keys: Sequence[str],
         since: float,
         select: Callable[[Iterable[copies.ListedJob]], dict[str, str]],
-        told: Mapping[str, str],
+        recorded_refs: Mapping[str, str],
     ) -> tuple[dict[str, str | None], list[copies.ListedJob]]:
         """Key -> ID, None if no such job exists, omitted if unknown; also returns all jobs that were listed.
 
-        ``select`` returns the matching jobs of a listing, ``told`` has the IDs that are known without a listing.
+        ``select`` returns the matching jobs of a listing, ``recorded_refs`` has the IDs that are known without one.
         """
         listed = list(self.controller.read_jobs())
-        refs = select(listed) | dict(told)
+        refs = select(listed) | dict(recorded_refs)
         certain = True
         if not refs.keys() >= set(keys):
             # jobs that the controller has purged are in the accounts; without accounting, a job that it does not list
@@ -203,15 +204,15 @@ class SlurmEngine:
 
     def _read_recorded_refs(self, keys: Sequence[str], since: float) -> tuple[dict[str, str], set[str]]:
         """Key -> ID in sbatch's answer, and the IDs of jobs that had one of these keys before ``since``."""
-        told, before = {}, set()
+        refs, before = {}, set()
         for key, (answer, recorded) in self.spool.read_answers(keys).items():
             if (ref := texts.parse_job_id(answer)) is None:
                 continue
             if 0 < recorded < since:
                 before.add(ref)
             else:
-                told[key] = ref
-        return told, before
+                refs[key] = ref
+        return refs, before
 
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
         """The statuses by ID alone."""
@@ -226,11 +227,11 @@ class SlurmEngine:
         for job in jobs:
             number, count = _parse_ref(job[0])
             is_other = job[1].is_other_job(owners.get(number))
-            said = None if is_other else aggregate_array_status(queued.get(number, ()), count)
+            aggregate = None if is_other else aggregate_array_status(queued.get(number, ()), count)
             if is_other:
                 statuses[job] = Status(State.UNKNOWN, reason=f"Slurm now uses ID {number} for another job")
-            if said is not None:
-                statuses[job] = said
+            if aggregate is not None:
+                statuses[job] = aggregate
             else:
                 gone.append(job)
         numbers = sorted({_parse_ref(ref)[0] for ref, _ in gone}, key=copies.build_sort_key)
@@ -241,8 +242,8 @@ class SlurmEngine:
             # without an identity they are of the job that has the ID now, if that is another one
             tasks = [status for status, owner in found if not job[1].is_other_job(owner or owners.get(number))]
             # tasks that only one of the two lists count once: the accounts have all that have started
-            if (said := aggregate_array_status(tasks, min(count, len(tasks)))) is not None:
-                statuses[job] = said
+            if (aggregate := aggregate_array_status(tasks, min(count, len(tasks)))) is not None:
+                statuses[job] = aggregate
             elif found:
                 statuses[job] = Status(State.UNKNOWN, reason=f"Slurm now uses ID {number} for another job")
         return statuses

@@ -78,8 +78,8 @@ def describe_state(state: str, reason: str, exit_code: int | None = None, attemp
 
 def describe_refusal(text: str) -> str:
     """The error of sbatch, with the fix if known."""
-    said = [line.strip() for line in text.splitlines() if line.strip()]
-    last = said[-1].removeprefix("sbatch: ").removeprefix("error: ").removeprefix("fatal: ") if said else "no reason"
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    last = lines[-1].removeprefix("sbatch: ").removeprefix("error: ").removeprefix("fatal: ") if lines else "no reason"
     last = last.removeprefix("Batch job submission failed: ")
     hint = next((hint for words, hint in _REFUSAL_HINTS.items() if words in text), "")
     return f"{last}; {hint}" if hint else last

@@ -96,10 +96,10 @@ class RestController:
     ) -> dict[str, Any] | None:
         url = self.address + path
         data = None if body is None else json.dumps(body).encode()
-        said = self.require_token()
+        token = self.require_token()
         headers = {
-            "X-SLURM-USER-NAME": read_user(said),
-            "X-SLURM-USER-TOKEN": said,
+            "X-SLURM-USER-NAME": read_user(token),
+            "X-SLURM-USER-TOKEN": token,
             "Content-Type": "application/json",
             "Accept": "application/json",
         }
@@ -323,16 +323,16 @@ def _build_refusal_error(error: urllib.error.HTTPError, address: str, method: st
     """The error for an unsuccessful answer: Slurm refused, or it is unknown whether the request was executed."""
     answer = _read_error_body(error)
     errors = answer.get("errors")
-    said = _join_texts(errors) or web.describe_error(error)
+    message = _join_texts(errors) or web.describe_error(error)
     if error.code in (401, 403):
         return EngineConfigurationError(
-            f"Slurm refused: {said}; if the token has expired, {GET_TOKEN_HINT} and renew the secret or SLURM_JWT"
+            f"Slurm refused: {message}; if the token has expired, {GET_TOKEN_HINT} and renew the secret or SLURM_JWT"
         )
     if method != "GET" and not (communication.is_refusal(errors) if error.code >= 500 else _is_answered(errors)):
         return SubmissionUnknownError(
-            f"{address} answered HTTP {error.code} ({said}): it is unknown whether it was executed"
+            f"{address} answered HTTP {error.code} ({message}): it is unknown whether it was executed"
         )
-    refused = RequestRefusedError(f"Slurm refused: {said}")
+    refused = RequestRefusedError(f"Slurm refused: {message}")
     refused.answer = answer
     return refused
 

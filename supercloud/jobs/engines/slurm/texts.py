@@ -136,8 +136,8 @@ def parse_jobs(text: str) -> list[copies.ListedJob]:
     for line in iter_lines(text, "Slurm"):
         ref, _, rest = line.partition("|")
         number = ref.strip().partition("_")[0]
-        if _is_job_id(number) and (said := parse_comment(rest)):
-            found.append((number, said))
+        if _is_job_id(number) and (identity := parse_comment(rest)):
+            found.append((number, identity))
     return found
 
 

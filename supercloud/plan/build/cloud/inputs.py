@@ -95,7 +95,7 @@ def find_machine(inputs: CloudInputs, name: str, path: str) -> Machine | None:
         inputs.problems.add_error(
             "machine-site",
             path,
-            f"{name} is a machine of {machine.provider}, but the site is {inputs.provider.name}",
+            f"{name} is {machine.kind_of_site}, but the site is {inputs.provider.name}",
             f"use a machine of {inputs.provider.name}: supercloud catalog machines",
         )
         return None

@@ -45,7 +45,8 @@ def build_fabrics(
         for position, name in enumerate(pool.fabrics):
             if name not in declared:
                 problems.add_unknown_name(
-                    f"pools[{index}].fabrics[{position}]", UnknownNameError("fabric", name, declared)
+                    f"pools[{index}].fabrics[{position}]",
+                    UnknownNameError("fabric", name, declared, f"declare it: fabrics: [{{name: {name}, kind: …}}]"),
                 )
     for index, fabric in enumerate(spec.fabrics):
         _check_join(spec, index, fabric, problems)

@@ -181,7 +181,7 @@ def _find_machine(name: str, path: str, catalog: Catalog, problems: Problems) ->
         problems.add_error(
             "machine-site",
             path,
-            f"{machine.name} is a machine of {machine.provider}, but the site is onprem",
+            f"{machine.name} is {machine.kind_of_site}, but the site is onprem",
             "use an on-prem machine: supercloud catalog machines",
         )
         return None

@@ -305,7 +305,7 @@ def test_one_file_can_have_the_tables_of_several_switches(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "text, said",
+    "text, message",
     [
         (
             format_sonic([("Ethernet0", "compute-leaf-002", "etp1a")]).rpartition("Total")[0]
@@ -320,9 +320,9 @@ def test_one_file_can_have_the_tables_of_several_switches(tmp_path: Path) -> Non
         ('{"swp1": {"type": "swp"}}', "1: contains no LLDP neighbors"),
     ],
 )
-def test_truncated_tables_are_errors(text: str, said: str, tmp_path: Path) -> None:
+def test_truncated_tables_are_errors(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "found.txt").write_text(text)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         verify_output(build_plan("nvue"), tmp_path / "found.txt")
 
 
@@ -343,10 +343,10 @@ def test_a_neighbour_without_a_name_is_identified_by_its_chassis(tmp_path: Path)
     assert stranger.kind == "unknown" and "aa:bb:cc:00:11:22 is not in the plan" in stranger.problem
 
 
-@pytest.mark.parametrize("cut, said", [(-200, "no line of dashes after the neighbor of"), (-130, "has no PortID")])
-def test_truncated_plain_text_is_an_error(cut: int, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("cut, message", [(-200, "no line of dashes after the neighbor of"), (-130, "has no PortID")])
+def test_truncated_plain_text_is_an_error(cut: int, message: str, tmp_path: Path) -> None:
     text = format_plain([("swp1s0", "train-0001", "b8:3f:d2:12:34:56"), ("swp1s1", "train-0002", "b8:3f:d2:12:34:57")])
-    whole = text[:cut] if said.startswith("no line") else text[: text.rindex("    PortID")] + "-" * 79 + "\n"
+    whole = text[:cut] if message.startswith("no line") else text[: text.rindex("    PortID")] + "-" * 79 + "\n"
     (tmp_path / "compute-leaf-001.txt").write_text(whole)
-    with pytest.raises(InputError, match=rf"compute-leaf-001.txt:\d+: .*{said}"):
+    with pytest.raises(InputError, match=rf"compute-leaf-001.txt:\d+: .*{message}"):
         verify_output(build_plan("nvue"), tmp_path / "compute-leaf-001.txt")

@@ -220,7 +220,7 @@ def test_truncated_output_is_an_error_with_its_line(net: Net, plan: Plan, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, message",
     [
         ("", "1: the file is empty"),
         ("hello\n", "1: neither ibnetdiscover nor"),
@@ -235,9 +235,9 @@ def test_truncated_output_is_an_error_with_its_line(net: Net, plan: Plan, tmp_pa
         ('Switch 64 "S-1" # "elsewhere"\n', "no device in the output belongs to a network of the plan"),
     ],
 )
-def test_invalid_input_is_an_error(plan: Plan, tmp_path: Path, text: str, said: str) -> None:
+def test_invalid_input_is_an_error(plan: Plan, tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "found.txt").write_text(text)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         verify_output(plan, tmp_path / "found.txt")
 
 

@@ -70,10 +70,15 @@ def list_written(host: Path) -> list[str]:
 def test_storage_and_compute_have_different_names(host: Path) -> None:
     """Both had ib0 and ib1, and the storage file systems ran over the compute ports."""
     plan = build_plan()
-    said = {fabric: run(host, plan, fabric, "train-0001", "show").stdout.split() for fabric in ("compute", "storage")}
-    assert said["storage"][0::3] == ["storage0", "storage1"] and said["storage"][1::3] == ["mlx5_7", "mlx5_1"]
-    assert said["compute"][0::3] == [f"rail{number}" for number in range(8)]
-    assert not set(said["compute"][1::3]) & {"mlx5_7", "mlx5_1"}
+    interfaces = {
+        fabric: run(host, plan, fabric, "train-0001", "show").stdout.split() for fabric in ("compute", "storage")
+    }
+    assert interfaces["storage"][0::3] == ["storage0", "storage1"] and interfaces["storage"][1::3] == [
+        "mlx5_7",
+        "mlx5_1",
+    ]
+    assert interfaces["compute"][0::3] == [f"rail{number}" for number in range(8)]
+    assert not set(interfaces["compute"][1::3]) & {"mlx5_7", "mlx5_1"}
     files = render(plan, "storage")
     assert 'networks="o2ib0(storage0,storage1)"' in str(files["scratch/lnet.conf"])
 

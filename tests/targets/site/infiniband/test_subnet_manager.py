@@ -161,7 +161,7 @@ def test_the_m_key_is_read_where_the_manager_starts(host: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text, mode, said",
+    "text, mode, message",
     [
         (None, 0o600, "is missing"),
         ("0x1", 0o644, "readable by other users"),
@@ -169,12 +169,12 @@ def test_the_m_key_is_read_where_the_manager_starts(host: Path) -> None:
         ("secret", 0o600, "16 hexadecimal digits"),
     ],
 )
-def test_an_invalid_or_readable_key_starts_no_manager(host: Path, text: str | None, mode: int, said: str) -> None:
+def test_an_invalid_or_readable_key_starts_no_manager(host: Path, text: str | None, mode: int, message: str) -> None:
     if text is not None:
         (host / "etc/opensm/m_key").write_text(text)
         (host / "etc/opensm/m_key").chmod(mode)
     done = start(host)
-    assert done.returncode == 1 and said in done.stderr and not done.stdout
+    assert done.returncode == 1 and message in done.stderr and not done.stdout
 
 
 def test_ufm_manages_its_m_keys() -> None:
@@ -240,7 +240,7 @@ def test_the_manager_binds_to_the_port_on_its_fabric(dgx: Path, more: dict[str, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "more, said",
+    "more, message",
     [
         ({"OPENSM_HOST": "other"}, "has 3 InfiniBand ports"),
         ({"OPENSM_HOST": "compute-manager-01"}, "to one of mlx5_0/1 mlx5_11/1 mlx5_5/1"),
@@ -248,9 +248,9 @@ def test_the_manager_binds_to_the_port_on_its_fabric(dgx: Path, more: dict[str, 
         ({"OPENSM_HOST": "other", "OPENSM_PORT": "mlx5_0/2"}, "no InfiniBand port mlx5_0/2"),
     ],
 )
-def test_an_unknown_port_starts_no_manager(dgx: Path, more: dict[str, str], said: str) -> None:
+def test_an_unknown_port_starts_no_manager(dgx: Path, more: dict[str, str], message: str) -> None:
     done = start(dgx, **more)
-    assert done.returncode == 1 and said in done.stderr and "OPENSM_PORT" in done.stderr and not done.stdout
+    assert done.returncode == 1 and message in done.stderr and "OPENSM_PORT" in done.stderr and not done.stdout
 
 
 def test_a_host_without_infiniband_starts_no_manager(host: Path) -> None:

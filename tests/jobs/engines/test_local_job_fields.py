@@ -1,4 +1,4 @@
-"""What else a job may wish of this machine: arrays, order, another try, a deadline, secrets, an image."""
+"""What else a job may request of this machine: arrays, order, retries, a deadline, secrets, an image."""
 
 from __future__ import annotations
 

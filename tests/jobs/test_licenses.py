@@ -1,4 +1,4 @@
-"""Licenses: which a cluster has, how they reach Slurm, and who cannot count them."""
+"""Licenses: those of a cluster, how Slurm gets them, and which engines cannot count them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PLAN = resolve(loads(SPEC))
 
 
 @pytest.mark.parametrize(
-    "wanted, said",
+    "wanted, expected",
     [
         ({"solver": 2}, "solver:2"),
         ({"viewer": 7, "mesher": 1}, "mesher:1,viewer:7"),
@@ -36,10 +36,10 @@ PLAN = resolve(loads(SPEC))
         ({}, ""),
     ],
 )
-def test_licences_of_the_cluster_are_requested(job: Make, wanted: dict[str, int], said: str) -> None:
+def test_licenses_of_the_cluster_are_requested(job: Make, wanted: dict[str, int], expected: str) -> None:
     at = place(job(licenses=wanted), PLAN)
     assert isinstance(at, Placement) and isinstance(at.request, SlurmRequest)
-    assert at.request.licenses == said
+    assert at.request.licenses == expected
     assert Placement.from_json(at.to_json()).request == at.request
 
 
@@ -52,7 +52,7 @@ def test_licences_of_the_cluster_are_requested(job: Make, wanted: dict[str, int]
         ({"xyz": 5}, "unknown license 'xyz'", "Licenses: xyz:5"),
     ],
 )
-def test_unknown_licences_are_refused(job: Make, wanted: dict[str, int], reason: str, suggestion: str) -> None:
+def test_unknown_licenses_are_refused(job: Make, wanted: dict[str, int], reason: str, suggestion: str) -> None:
     answer = why_not(job(licenses=wanted), PLAN)["train"]
     assert isinstance(answer, Refusal) and reason in answer.reason and suggestion in answer.suggestion
 
@@ -63,7 +63,7 @@ def test_names_and_counts_are_checked(job: Make, wanted: dict[str, int]) -> None
         job(licenses=wanted)
 
 
-def test_only_slurm_counts_licences(job: Make, plan: Plan, tmp_path: Path) -> None:
+def test_only_slurm_counts_licenses(job: Make, plan: Plan, tmp_path: Path) -> None:
     _, submission = api.prepare(job(licenses={"solver": 2}), PLAN, engine="slurm")
     assert "--licenses=solver:2" in submission.argv
     with pytest.raises(EngineError, match="needs licenses .solver:2., which the local engine does not support"):

@@ -1,4 +1,4 @@
-"""Three specs unlike the examples, read as an engineer reads a network before putting machines into it."""
+"""Three specs that differ from the examples: rules of network, storage and permissions are compared with the spec."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def record_spec(name: str, preview: bool = False) -> Graph:
 
 
 def list_rules(found: Graph, token: str, group: str) -> set[str]:
-    said = set()
+    rules = set()
     for entry in found.of_type(token):
         values = entry.inputs
         if values["securityGroupId"] == group:
             other = values.get("referencedSecurityGroupId") or values.get("cidrIpv4") or values.get("prefixListId")
             ports = f" {values['fromPort']}-{values['toPort']}" if "fromPort" in values else ""
-            said.add(f"{values['ipProtocol']} {other}{ports}")
-    return said
+            rules.add(f"{values['ipProtocol']} {other}{ports}")
+    return rules
 
 
 def test_all_specs_are_tested() -> None:
@@ -158,8 +158,8 @@ def test_weka_servers_can_read_only_their_software() -> None:
 
 def test_endpoint_services_of_other_accounts_are_not_accessible() -> None:
     found = record_spec("trn1-eks")
-    (said,) = read_statements(found.one("aws:sns/topicPolicy:TopicPolicy"))
-    assert said["Condition"] == {"StringEquals": {"aws:SourceAccount": "prod-alarms-owner"}}
+    (statement,) = read_statements(found.one("aws:sns/topicPolicy:TopicPolicy"))
+    assert statement["Condition"] == {"StringEquals": {"aws:SourceAccount": "prod-alarms-owner"}}
     (trust,) = json.loads(found.one("aws:iam/role:Role", "prod-flows-role").inputs["assumeRolePolicy"])["Statement"]
     assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": "prod-vpc-ownerId"}}
 

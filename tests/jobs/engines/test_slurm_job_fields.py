@@ -1,4 +1,4 @@
-"""What else a job may wish of Slurm, as options, as a script that is good shell, and from what Slurm lists."""
+"""What else a job may request of Slurm: options, a script that is valid shell, and what Slurm lists."""
 
 from __future__ import annotations
 
@@ -93,18 +93,22 @@ srun() {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first, told", [("exit 42", 42), ("exit 7", 7), ("kill -9 $$", 137), ("kill -USR1 $$", 138)])
-def test_the_exit_code_of_the_first_failed_task_is_reported(job: Make, tmp_path: Path, first: str, told: int) -> None:
+@pytest.mark.parametrize(
+    "first, expected", [("exit 42", 42), ("exit 7", 7), ("kill -9 $$", 137), ("kill -USR1 $$", 138)]
+)
+def test_the_exit_code_of_the_first_failed_task_is_reported(
+    job: Make, tmp_path: Path, first: str, expected: int
+) -> None:
     """Slurm ends the others, and srun reports the highest code: that of the ended ones."""
     program = ["sh", "-c", f'[ "$RANK" = 1 ] || {{ {first}; }}; sleep 20']
     asked = job(program, retries=1, retry_rules=[{"exit_codes": [42], "action": "retry"}])
     (tmp_path / "k").mkdir()
-    said = tmp_path / "said"
+    log = tmp_path / "said"
     text = STANDS + render_script(asked, AT, "k", str(tmp_path))
-    env = {"PATH": "/usr/bin:/bin", "SLURM_JOB_ID": "5", "SLURM_JOB_NODELIST": "n", "said": str(said)}
+    env = {"PATH": "/usr/bin:/bin", "SLURM_JOB_ID": "5", "SLURM_JOB_NODELIST": "n", "said": str(log)}
     done = subprocess.run(["bash", "-c", text], env=env, capture_output=True, text=True, timeout=15)
-    assert done.returncode == told, done.stderr
-    assert ("requeue 5" in said.read_text()) == (told == 42)
+    assert done.returncode == expected, done.stderr
+    assert ("requeue 5" in log.read_text()) == (expected == 42)
     assert not list((tmp_path / "k").iterdir()), "nothing is left"
 
 
@@ -159,8 +163,8 @@ def test_free_nodes_and_end_times_are_parsed() -> None:
 
 
 def test_waiting_jobs_are_parsed() -> None:
-    said = "batch|4|Resources\nbatch,short|2|Priority\nbatch|9|Dependency\nbatch|9|JobHeldUser\n"
-    assert nodes.parse_waiting_jobs(said) == [WaitingJobs("batch", 6, 2), WaitingJobs("short", 2, 1)]
+    text = "batch|4|Resources\nbatch,short|2|Priority\nbatch|9|Dependency\nbatch|9|JobHeldUser\n"
+    assert nodes.parse_waiting_jobs(text) == [WaitingJobs("batch", 6, 2), WaitingJobs("short", 2, 1)]
 
 
 class Lists:

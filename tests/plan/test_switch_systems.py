@@ -1,4 +1,4 @@
-"""The fabric's row names the boxes that the bill of material has, where a product holds several switches."""
+"""The fabric's row names the boxes that the bill of materials has, where a product holds several switches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What why-not advises is done to the job, and the pool has it: on random jobs for fleets in any state."""
+"""Why-not suggests changes that make a job fit: on random jobs for fleets in any state."""
 
 from __future__ import annotations
 
@@ -226,24 +226,24 @@ def test_the_suggested_change_is_the_smallest(
 )
 def test_a_wider_domain_is_suggested_only_if_it_is_enough(count: int, near: str, is_enough: bool) -> None:
     """For a pool that is too small "or set near to pod" was suggested as well, which was then refused."""
-    said = place_refused_job(PLANS[0], "train", accelerators={"count": count}, place={"near": near})
-    assert ("or set near to" in said.suggestion) == is_enough, said.suggestion
+    refusal = place_refused_job(PLANS[0], "train", accelerators={"count": count}, place={"near": near})
+    assert ("or set near to" in refusal.suggestion) == is_enough, refusal.suggestion
 
 
 def test_one_more_than_suggested_does_not_fit() -> None:
-    said = place_refused_job(PLANS[0], "train", accelerators={"count": 1000, "type": "h100"})
-    assert said.change == {"accelerators.count": 312}
+    refusal = place_refused_job(PLANS[0], "train", accelerators={"count": 1000, "type": "h100"})
+    assert refusal.change == {"accelerators.count": 312}
     place_refused_job(PLANS[0], "train", accelerators={"count": 313, "type": "h100"})
 
 
 def test_a_refusal_that_no_change_fixes_follows_those_that_one_fixes() -> None:
     where = Cluster.from_plan(PLANS[0]).with_observations([], 0.0)  # nothing is in order
     job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 9000, "type": "h100"}})
-    said = why_not(job, where, CATALOG)["train"]
-    assert isinstance(said, Refusal) and not said.change
+    refusal = why_not(job, where, CATALOG)["train"]
+    assert isinstance(refusal, Refusal) and not refusal.change
     assert (
-        "at most 312" in said.suggestion
-        and "but then: the job needs 39 nodes, only 0 of 40 are healthy" in said.suggestion
+        "at most 312" in refusal.suggestion
+        and "but then: the job needs 39 nodes, only 0 of 40 are healthy" in refusal.suggestion
     )
 
 
@@ -286,9 +286,9 @@ tenants: [{{name: llm}}]
     job = JobSpec.model_validate(
         {"name": "j", "command": ["x"], "accelerators": {"count": 64}, "tenant": "llm", "time_limit": f"{hours} h"}
     )
-    said = why_not(job, fleet, now=0.0)["one/train"]
-    assert isinstance(said, Refusal) and said.change == change
-    assert ("wait for the next day" in said.suggestion) == waits
+    refusal = why_not(job, fleet, now=0.0)["one/train"]
+    assert isinstance(refusal, Refusal) and refusal.change == change
+    assert ("wait for the next day" in refusal.suggestion) == waits
     if change:
         assert isinstance(why_not(apply_change(job, change), fleet, now=0.0)["one/train"], Placement)
 

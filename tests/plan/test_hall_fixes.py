@@ -65,7 +65,9 @@ def list_fixes(finding: Finding) -> list[tuple[str, Any]]:
         for key, value in _SETTING.findall(finding.hint)
     ]
     return found + [
-        (path, said[1]) for path, form in _SAID.items() if finding.path == path and (said := form.search(finding.hint))
+        (path, match[1])
+        for path, form in _SAID.items()
+        if finding.path == path and (match := form.search(finding.hint))
     ]
 
 
@@ -156,14 +158,16 @@ CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_each_hint_removes_its_finding(case: str) -> None:
     check, ways, data = CASES[case]
-    said = [finding for finding in list_findings(data) if finding.check == check]
-    assert len(said) == 1, said
-    named = list_fixes(said[0])
-    assert len(named) == ways, (said[0].hint, named)
+    findings = [finding for finding in list_findings(data) if finding.check == check]
+    assert len(findings) == 1, findings
+    named = list_fixes(findings[0])
+    assert len(named) == ways, (findings[0].hint, named)
     for path, value in named:
         cured = copy.deepcopy(data)
         set_value(cured, path, value)
-        left = [finding for finding in list_findings(cured) if finding.check == check and finding.path == said[0].path]
+        left = [
+            finding for finding in list_findings(cured) if finding.check == check and finding.path == findings[0].path
+        ]
         assert not left, (path, value, left)
 
 
@@ -204,8 +208,8 @@ def test_hints_fix_any_hall(
 
 def test_unused_power_shelves_are_reported() -> None:
     data = build_hall(rack={"type": "orv3-44ou", "nodes": 4}, power={"shelf": "delta-orv3-18kw"})
-    (said,) = (finding for finding in list_findings(data) if finding.check == "power-shelf-unused")
-    assert said.problem == "no rack uses a delta-orv3-18kw: dgx-h100 has its own power supplies"
+    (found,) = (finding for finding in list_findings(data) if finding.check == "power-shelf-unused")
+    assert found.problem == "no rack uses a delta-orv3-18kw: dgx-h100 has its own power supplies"
     bus = [{"name": "train", "machine": "gaudi3-8", "nodes": 8}]  # its power supplies have no source
     for rack, wrong in (("orv3-44ou", False), ("eia-48u", True)):
         data = build_hall(bus, rack={"type": rack, "nodes": 2}, power={"shelf": "delta-orv3-18kw"}) | {"fabrics": []}
