@@ -28,6 +28,9 @@ class Cable(CatalogEntry):
     """Lower speeds that it supports, for ports of an older generation."""
     cages: tuple[Text, ...] = ()
     """Cages that its plugs fit; empty for fiber, which connects transceivers."""
+    sides: tuple[Literal["switch", "machine"], ...] = ()
+    """Devices at its two ends: finned-top plugs fit the cages of switches, flat-top plugs those of machines. Empty if
+    the plugs fit both, and for fiber."""
     links: Count = 1
     """Number of links, from one cage to one other cage, or to as many as it has tails."""
     tails: Count = 1

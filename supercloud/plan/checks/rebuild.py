@@ -36,6 +36,7 @@ _MAX_PARTS = 16
 
 # Checks that plan again themselves; they are not run on the plans of trials.
 _PLANNING = (
+    "fabric_leaves_sparse",
     "fabric_split_domain",
     "network_blocked",
     "pool_in_band",

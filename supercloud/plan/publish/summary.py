@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...primitives.quantity import Carbon, Energy, Money, Power
 from ..build.cabling.counts import count_cables
+from ..build.fabric.used_ports import format_ratio, list_used_ports
 from ..build.facility.racking import count_switch_boxes
 from ..model.plan import FabricPlan, FacilityPlan, Plan, PoolPlan, StoragePlan
 from .cloud_summary import build_cloud_rows
@@ -56,7 +57,14 @@ def _describe_fabric(plan: Plan, fabric: FabricPlan) -> str:
     models = " / ".join(dict.fromkeys(tier.switch.name for tier in fabric.tiers))
     planes = f", {fabric.planes} planes" if fabric.planes > 1 else ""
     slower = "".join(f", {speed} to {pool}" for pool, speed in fabric.pool_speeds.items())
-    return f"{fabric.kind} {fabric.shape}, {fabric.speed}{slower}, {switches}{chassis} ({models}), {cables}{planes}"
+    built = f"{switches}{chassis} ({models}), {cables}{planes}{_describe_ratios(fabric)}"
+    return f"{fabric.kind} {fabric.shape}, {fabric.speed}{slower}, {built}"
+
+
+def _describe_ratios(fabric: FabricPlan) -> str:
+    """The ports down per port up of each tier with uplinks, as built; else empty."""
+    ratios = [f"{item.tier} {format_ratio(item.ratio)}" for item in list_used_ports(fabric)]
+    return f", ports down:up {', '.join(ratios)}" if ratios else ""
 
 
 def _describe_boxes(fabric: FabricPlan) -> str:

@@ -59,7 +59,10 @@ class CablingParts:
     def _can_plug(self, cable: Cable, near_cage: str, far_cage: str, network: str, links: int) -> bool:
         if cable.medium == "fiber":
             return all(self.find_transceiver(cable, end, network) is not None for end in (near_cage, far_cage))
-        return cable.links == links and all(end.partition(":")[2] in cable.cages for end in (near_cage, far_cage))
+        (near_side, _, near), (far_side, _, far) = near_cage.partition(":"), far_cage.partition(":")
+        if cable.sides and sorted(cable.sides) != sorted((near_side, far_side)):
+            return False
+        return cable.links == links and near in cable.cages and far in cable.cages
 
     def find_transceiver(self, cable: Cable, end: str, network: str) -> Transceiver | None:
         """The transceiver that connects a fiber to a cage, None if the catalog has none."""

@@ -132,6 +132,11 @@ def _build_fabric(
     fabric: Fabric, path: str, pools: tuple[PoolPlan, ...], built: tuple[FabricPlan, ...], context: FabricContext
 ) -> FabricPlan | None:
     members = tuple(pool for pool in pools if fabric.name in pool.fabrics)
+    # before the first problem that ends the build, so that unknown names of a fabric without pools are reported too
+    switches = None
+    if context.spec.site.kind == "onprem" and fabric.shape != "torus":
+        switches = find_switches(fabric, path, context.catalog, context.problems)
+        _check_cable_names(fabric, path, context)
     adapter = _find_common_adapter(fabric, path, members, context.catalog, context.problems)
     if not members or adapter is None:
         return None
@@ -154,7 +159,7 @@ def _build_fabric(
         return base
     if fabric.shape == "torus":
         return _build_torus_fabric(fabric, path, base, sum(pool.nodes for pool in members), context.problems)
-    return _build_switched_fabric(fabric, path, base, members, built, context)
+    return _build_switched_fabric(fabric, path, base, members, built, switches, context)
 
 
 def _compute_rails(fabric: Fabric, path: str, adapter: Adapter, problems: Problems) -> int | None:
@@ -195,6 +200,7 @@ def _build_switched_fabric(
     base: FabricPlan,
     members: tuple[PoolPlan, ...],
     built: tuple[FabricPlan, ...],
+    switches: tuple[Switch, ...] | None,
     context: FabricContext,
 ) -> FabricPlan | None:
     """The fabric with its switches, services and cables; None with a problem if it cannot be built."""
@@ -207,7 +213,6 @@ def _build_switched_fabric(
             "remove leaf_rails, or set shape: rail-optimized",
         )
         return None
-    switches = find_switches(fabric, path, context.catalog, problems)
     if switches is None:
         return None
     adapters = _find_pool_adapters(fabric, members, context.catalog)
@@ -217,7 +222,6 @@ def _build_switched_fabric(
     rack_nodes = find_rack_nodes(fabric, path, base.rails, context.spec, problems) if fabric.shape == "clos" else 0
     if rack_nodes is None:
         return None
-    _check_cable_names(fabric, path, context)
     services = build_services(fabric, path, speeds.port_speed, built, context)
     leaf, spine, core = (switch.find_radix(speeds.port_speed) or 0 for switch in switches)
     request = WiringRequest(
