@@ -36,6 +36,8 @@ class Switch(CatalogEntry):
     """Form factor of the cages: osfp, qsfp112, qsfp28, rj45 …"""
     managed: Flag | None = None
     """InfiniBand: whether a subnet manager runs on it."""
+    subnet_manager_nodes: Count | None = None
+    """InfiniBand: nodes of a fabric that its own subnet manager supports; absent if it has none, or if unknown."""
     chips: Count = 1
     """Independent switches in the chassis; ``modes`` are those of one of them."""
     units: Count | None = None

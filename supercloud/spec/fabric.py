@@ -313,9 +313,9 @@ class Fabric(Model):
     partitions: Annotated[tuple[Partition, ...], Field(max_length=4096)] = ()
     """InfiniBand: partitions; empty means that all hosts are full members of the default partition. ``hosts`` isolates
     tenants. Example: ``[{tenant: research, hosts: "train-[0001-0064]"}]``."""
-    subnet_manager: Literal["opensm", "nvidia"] = "opensm"
-    """InfiniBand: the open subnet manager, or NVIDIA's in UFM with its own engines. No other runs on the fabric,
-    neither on hosts nor in switches."""
+    subnet_manager: Literal["opensm", "nvidia", "switch"] = "opensm"
+    """InfiniBand: the open subnet manager, NVIDIA's in UFM with its own engines, or the one that the topmost switches
+    bring. No other runs on the fabric, neither on hosts nor in switches."""
     m_key: Annotated[str, Field(pattern=r"^(/[A-Za-z0-9._-]+)+$", max_length=255)] | None = None
     """InfiniBand, opensm: file with the M_Key, on the hosts of the subnet manager only; the key is never in the spec.
     Empty means that the fabric has no M_Key. Example: ``/etc/opensm/m_key``."""

@@ -7,6 +7,7 @@ from typing import Any
 from ..plan.build.fabric.partitions import find_manager_node, list_manager_hosts
 from ..plan.build.fabric.rdma_devices import list_rdma_hosts
 from ..plan.build.fabric.roles import is_routed
+from ..plan.build.fabric.switch_manager import list_manager_switches
 from ..plan.build.network.address_servers import list_address_servers
 from ..plan.build.network.bonds import find_bond_groups
 from ..plan.build.storage.clients import has_service_hosts, list_client_pools
@@ -75,8 +76,9 @@ def _is_switched(pool: PoolPlan) -> bool:
 
 
 def _describe_managers(plan: Plan, fabric: FabricPlan) -> str:
-    """Describe the hosts of a subnet manager; without a declared machine, a node."""
-    declared = list_manager_hosts(fabric)
+    """Describe the hosts of a subnet manager; without a declared machine or switch, a node."""
+    spec = next(item for item in plan.spec.fabrics if item.name == fabric.name)
+    declared = list_manager_switches(fabric) if spec.subnet_manager == "switch" else list_manager_hosts(fabric)
     if declared:
         return ", ".join(declared)
     node = find_manager_node(plan, fabric)

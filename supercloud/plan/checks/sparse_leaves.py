@@ -34,7 +34,7 @@ def fabric_leaves_sparse(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         leaves, ports = hosts.leaves_per_block * hosts.planes, few * hosts.nics_per_leaf
         yield Finding(
             "fabric-leaves-sparse",
-            "warning",
+            "note",
             f"fabrics[{index}]",
             f"{leaves} of the {leaf.count} leaves of {fabric.name} connect {format_count(ports, 'node port')} each: "
             f"{format_count(hosts.nodes, 'node')} are {few} more than fill "

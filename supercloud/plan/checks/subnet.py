@@ -26,6 +26,8 @@ from .rebuild import replan
 
 __all__ = ["CHECKS", "iter_subnets"]
 
+_MANAGERS = {"opensm": "open subnet manager", "switch": "subnet manager of switches"}
+
 
 def iter_subnets(plan: Plan) -> Iterator[tuple[str, FabricPlan, Declared]]:
     """The path, plan and spec of each planned fabric."""
@@ -54,12 +56,12 @@ def subnet_license(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     f"{fabric.name} is {fabric.kind}: {name} applies to InfiniBand only",
                     "omit it",
                 )
-            elif wanted and declared.subnet_manager == "opensm":
+            elif wanted and declared.subnet_manager != "nvidia":
                 yield Finding(
                     "subnet-license",
                     "error",
                     f"{path}.{name}",
-                    f"the open subnet manager has no {name}",
+                    f"the {_MANAGERS[declared.subnet_manager]} has no {name}",
                     "set subnet_manager: nvidia if it is licensed, or omit it",
                 )
 

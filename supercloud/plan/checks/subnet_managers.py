@@ -9,12 +9,11 @@ from ...errors import Finding
 from ...spec import Fabric as Declared
 from ...spec.fabric import SubnetManager
 from ...topology import Fabric as Wiring
-from ..build.fabric.partitions import (
-    has_isolated_tenants,
-)
+from ..build.fabric.partitions import find_manager_node, has_isolated_tenants
 from ..model.plan import FabricPlan, Plan
 from .rebuild import find_working, replan
 from .subnet import iter_subnets
+from .switch_managers import can_use_switch_manager
 
 __all__ = ["CHECKS"]
 
@@ -58,6 +57,8 @@ def subnet_manager_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         wiring = fabric.wiring
         if fabric.kind != "infiniband" or not isinstance(wiring, Wiring) or not fabric.tiers or _has_host(fabric):
             continue
+        if declared.subnet_manager == "switch":
+            continue
         used = 2 * sum(group.count for group in wiring.link_groups)
         used -= sum(group.count for group in wiring.link_groups if group.source_kind in ("node", "reserved"))
         used += declared.exits + 2 * declared.peer_links * (fabric.count_switches("leaf") // 2)
@@ -67,10 +68,24 @@ def subnet_manager_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "subnet-manager-port",
                 "warning",
                 path,
-                f"all {ports} switch ports of {fabric.name} are in use: none is free for the host of its subnet "
-                "manager, and without a subnet manager no port becomes active",
-                _suggest_manager_port(plan, catalog, path),
+                f"all {ports} switch ports of {fabric.name} are in use: none is free for a separate host of its subnet "
+                f"manager, {_describe_fallback(plan, fabric, declared)}",
+                _suggest_switches(fabric, declared) + _suggest_manager_port(plan, catalog, path),
             )
+
+
+def _describe_fallback(plan: Plan, fabric: FabricPlan, declared: Declared) -> str:
+    """Where the manager runs without a separate host, as the rendered instructions say."""
+    node = find_manager_node(plan, fabric) if declared.subnet_manager == "opensm" else ""
+    if node:
+        return f"so that OpenSM runs on a node, such as {node}: it must run whenever the fabric does"
+    return "and without a subnet manager no port becomes active"
+
+
+def _suggest_switches(fabric: FabricPlan, declared: Declared) -> str:
+    """The manager of the switches, which needs no port, if it has all that the open one is declared for."""
+    is_suggested = declared.subnet_manager == "opensm" and can_use_switch_manager(fabric, declared)
+    return "set subnet_manager: switch, or " if is_suggested else ""
 
 
 # Hosts of a subnet manager that are suggested: one may fail.

@@ -13,13 +13,14 @@ from ....plan.build.fabric.partitions import (
     list_manager_hosts,
 )
 from ....plan.build.fabric.subnet import list_routing_engines
+from ....plan.build.fabric.switch_manager import count_subnets, list_manager_switches
 from ....plan.model.plan import FabricPlan, Plan
 from ....primitives.bundle import Bundle, File
 from ....primitives.nodes import HostRange
 from ....primitives.templates import render_template
 from ....spec import Fabric as Declared
 from .ipoib import render_ipoib_script
-from .manager import count_subnets, format_manager_unit, render_manager
+from .manager import format_manager_unit, render_manager
 from .partitions import render_partitions
 
 __all__ = ["render"]
@@ -110,8 +111,7 @@ class _Subnet:
 def _render_files(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterator[tuple[str, File | str]]:
     """Yield the files of the declared subnet manager; they do not start the other kind."""
     subnet = _Subnet(plan, fabric, declared)
-    nvidia = declared.subnet_manager == "nvidia"
-    yield from (_render_ufm_files if nvidia else _render_opensm_files)(subnet)
+    yield from _RENDERERS[declared.subnet_manager](subnet)
     top = subnet.tiers[-1][1]
     yield (
         "GUIDE.md",
@@ -123,7 +123,8 @@ def _render_files(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterato
             subnets=count_subnets(fabric),
             unit=format_manager_unit(fabric),
             roots=bool(subnet.root_guids),
-            nvidia=nvidia,
+            manager=declared.subnet_manager,
+            switches=list_manager_switches(fabric),
             missing=sum(name not in fabric.guids for name in top) if fabric.guids else 0,
             ufm=_UFM_DIRECTORY,
             standbys=subnet.standby_count,
@@ -183,6 +184,16 @@ def _render_ufm_files(subnet: _Subnet) -> Iterator[tuple[str, File | str]]:
             "ufm/pgrp_policy.conf",
             subnet.render_template("pgrp_policy.conf.j2", regexp=f"{subnet.fabric.name}-{tiers[-1][0]}-.*"),
         )
+
+
+def _render_switch_files(subnet: _Subnet) -> Iterator[tuple[str, File | str]]:
+    """Yield the commands for each switch that runs the subnet manager; they differ in name and priority."""
+    for number, switch in enumerate(list_manager_switches(subnet.fabric)):
+        priority = _STANDBY if number else _MASTER
+        yield f"switch/{switch}.txt", subnet.render_template("switch.txt.j2", switch=switch, priority=priority)
+
+
+_RENDERERS = {"opensm": _render_opensm_files, "nvidia": _render_ufm_files, "switch": _render_switch_files}
 
 
 def _render_guid_files(subnet: _Subnet, folder: str) -> Iterator[tuple[str, str]]:

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from ....plan.build.fabric.partitions import list_manager_hosts
 from ....plan.build.fabric.port_guids import PortGuids
+from ....plan.build.fabric.switch_manager import count_subnets
 from ....plan.build.network.nccl import list_rdma_devices
 from ....plan.model.plan import FabricPlan, Plan
 from ....primitives.bundle import File
 from ....primitives.templates import render_template
-from ....topology import Fabric as Wiring
 
-__all__ = ["count_subnets", "format_manager_unit", "render_manager"]
+__all__ = ["format_manager_unit", "render_manager"]
 
 
 class _ManagerHost(NamedTuple):
@@ -29,13 +29,6 @@ class _CandidatePool(NamedTuple):
 
     prefix: str
     device: str
-
-
-def count_subnets(fabric: FabricPlan) -> int:
-    """Count the separate subnets of a fabric: planes, and rails that are not connected."""
-    wiring = fabric.wiring
-    apart = isinstance(wiring, Wiring) and wiring.has_disjoint_rails
-    return fabric.planes * (fabric.rails if apart else 1)
 
 
 def format_manager_unit(fabric: FabricPlan) -> str:
