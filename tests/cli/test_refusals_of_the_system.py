@@ -93,7 +93,9 @@ def test_unwritable_output_is_an_error_and_the_job_id_is_not_lost(tmp_path: Path
 def test_a_signal_leaves_no_temporary_files(tmp_path: Path, number: int) -> None:
     """Python ends at once at these signals: a CI job that was stopped left a hidden file beside the report."""
     program = (
-        f"import os, supercloud.cli as cli\nos.fsync = lambda handle: os.kill(os.getpid(), {int(number)})\ncli.main()\n"
+        "import os, signal, supercloud.cli as cli\n"
+        f"signal.signal({int(number)}, signal.SIG_DFL)\n"  # nohup ignores SIGHUP
+        f"os.fsync = lambda handle: os.kill(os.getpid(), {int(number)})\ncli.main()\n"
     )
     command = [sys.executable, "-c", program, "report", str(MINIMAL), "-o", "report.html"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)

@@ -146,3 +146,31 @@ def test_arguments_of_functions_are_not_visible_in_the_process_list(plan: Plan, 
     assert re.fullmatch("eJ[A-Za-z0-9_-]{40,}=*", pack_call(called.find_packed_arguments, (), {}))
     with Executor(plan, engine="local", store=store) as executor:
         assert executor.submit(called.find_packed_arguments).result(60) == []
+
+
+@pytest.mark.parametrize("name", ["jobs.db", "local/queue.db"])
+def test_permissions_of_a_file_elsewhere_do_not_change(tmp_path: Path, name: str) -> None:
+    """A store of root that was a symbolic link to /etc/passwd made that file unreadable for everyone else."""
+    other = tmp_path / "other"
+    other.write_text("data\n")
+    other.chmod(0o644)
+    link = tmp_path / "state" / name
+    link.parent.mkdir(parents=True, mode=0o700)
+    link.symlink_to(other)
+    with pytest.raises(StoreError, match="is a symbolic link to .*other"):
+        private.create_private_file(link)
+    assert other.stat().st_mode & 0o777 == 0o644 and other.read_text() == "data\n"
+
+
+def test_a_device_or_a_pipe_is_not_a_private_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "jobs.db", 0o644)
+    with pytest.raises(StoreError, match="not a regular file"):
+        private.create_private_file(tmp_path / "jobs.db")
+
+
+def test_permissions_of_a_folder_elsewhere_do_not_change(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir(mode=0o755)
+    (tmp_path / "local").symlink_to(tmp_path / "shared")
+    with pytest.raises(EngineError, match="symbolic link"):
+        private.create_private_folder(tmp_path / "local")
+    assert (tmp_path / "shared").stat().st_mode & 0o777 == 0o755

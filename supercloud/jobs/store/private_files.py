@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pwd
 import stat
@@ -54,17 +55,31 @@ def create_private_folder(folder: Path) -> None:
             "it, or set SUPERCLOUD_STATE to a folder that you own"
         )
     if found.st_mode & _OTHERS:
+        if folder.is_symlink():  # never change the permissions of a folder elsewhere
+            raise EngineError(
+                f"{folder} is a symbolic link to a folder that other users can read: chmod 700 {folder.resolve()}"
+            )
         folder.chmod(0o700)
 
 
 def create_private_file(path: Path) -> None:
     """Create a file that only its user can read and write; the permissions of an existing one are restricted.
 
-    Raises :class:`StoreError` if it belongs to another user.
+    Raises :class:`StoreError` if it belongs to another user, or is not a regular file: with a symbolic link, the
+    permissions of another file would change.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise StoreError(
+            f"{path} is a symbolic link to {os.readlink(path)}: move it away, or put the file there"
+        ) from None
     try:
         found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            raise StoreError(f"{path} is not a regular file: move it away")
         if found.st_uid != os.geteuid():
             raise StoreError(
                 f"{path} belongs to {_describe_user(found.st_uid)}: set SUPERCLOUD_STATE to a folder that you own"
