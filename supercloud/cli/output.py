@@ -23,6 +23,7 @@ __all__ = [
     "print_note",
     "escape_controls",
     "escape_json_controls",
+    "escape_line",
     "prepare_logging",
     "prepare_streams",
     "print_result",
@@ -45,6 +46,11 @@ _JSON_ESCAPES = {code: f"\\u{code:04x}" for code in _ESCAPES if code >= 127}
 def escape_controls(text: str) -> str:
     r"""The text with characters that would control a terminal escaped, as ``\x1b``."""
     return text.translate(_ESCAPES)
+
+
+def escape_line(text: str) -> str:
+    r"""The same with line breaks escaped, as ``\n``: for text of others in a line, which cannot begin another line."""
+    return escape_controls(text).replace("\n", "\\n")
 
 
 def escape_json_controls(text: str) -> str:
@@ -137,7 +143,7 @@ def _print_message(text: str) -> None:
 
 def format_columns(rows: Iterable[Sequence[str]]) -> list[str]:
     """Rows as lines with aligned columns."""
-    table = [[escape_controls(cell).replace("\n", "\\n") for cell in row] for row in rows]
+    table = [[escape_line(cell) for cell in row] for row in rows]
     if not table:
         return []
     widths = [max(len(row[index]) for row in table) for index in range(len(table[0]))]

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from .options import JsonOption, SpecFile, require_valid_plan
-from .output import print_json, print_note, print_result
+from .output import escape_line, print_json, print_note, print_result
 
 EPILOG = "Example: supercloud verify-cabling cluster.yaml found.txt · next: fix the cables listed, and compare again"
 
@@ -32,7 +32,8 @@ def verify_cabling(
         print_json(asdict(answer))
     else:
         for item in answer.differences:
-            print_result(f"{item.kind}: {item.problem}\n    cause: {item.cause}\n    → {item.fix}")
+            problem, cause, fix = map(escape_line, (item.problem, item.cause, item.fix))
+            print_result(f"{item.kind}: {problem}\n    cause: {cause}\n    → {fix}")
         networks = ", ".join(answer.fabrics)
         print_note(
             f"{len(answer.differences)} differences in {answer.checked} of {answer.links} links of {networks}"

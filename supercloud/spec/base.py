@@ -175,6 +175,8 @@ Count = Annotated[int, IntegerRange(1, 10_000_000)]
 NodeCount = Annotated[int, IntegerRange(1, 131_072)]
 Natural = Annotated[int, IntegerRange(0, 10_000_000)]
 # Bounds of counts: more than any site has, and few enough to be planned in seconds.
+MAX_LISTED = 1_000
+"""Entries of a list that is written by hand: with more, the file is a mistake, and an answer would take minutes."""
 MAX_MACHINES = 65_536
 """Of one group of equal machines that are not nodes: servers of a file system, service machines."""
 MachineCount = Annotated[int, IntegerRange(1, MAX_MACHINES)]

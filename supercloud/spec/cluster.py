@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from ..primitives.quantity import Money
-from .base import DuplicateNameError, Flag, IntegerRange, Model, Name, Text, find_duplicates
+from .base import MAX_LISTED, DuplicateNameError, Flag, IntegerRange, Model, Name, Text, find_duplicates
 from .fabric import Cidr, Fabric
 from .facility import Facility
 from .pool import Pool, find_shared_prefixes
@@ -78,7 +78,7 @@ class Network(Model):
     blocks: SubnetRanges = SubnetRanges()
     """Clouds only: ranges of the subnets; empty means that they are computed. Example: ``{private:
     [10.8.16.0/20]}``."""
-    access: tuple[Cidr, ...] = ()
+    access: Annotated[tuple[Cidr, ...], Field(max_length=MAX_LISTED)] = ()
     """Clouds only: ranges that can reach public machines by ssh, and the API of a managed control plane; empty means
     none by ssh, and any for the API. Example: ``[203.0.113.0/24]``."""
     isolated: bool = False
@@ -129,7 +129,7 @@ class ClusterSpec(Model):
     such a list, relative to the spec's file. Empty means that only administrators of the images have accounts. Example:
     ``[{name: ada, uid: 2001, keys: [ssh-ed25519
     AAAAC3NzaC1lZDI1NTE5AAAAINLv2qQ0WZSoYIorpBHZQPO7u21azCY8MB7JbH2NuEVn ada]}]``."""
-    suppress: tuple[Suppression, ...] = ()
+    suppress: Annotated[tuple[Suppression, ...], Field(max_length=MAX_LISTED)] = ()
     """Findings of checks to suppress, each with a reason; empty means that all findings are reported. Example:
     ``[{check: power-headroom, reason: the hall is extended in June}]``."""
     catalog: Text | None = None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field
 
-from .base import IntegerRange, Model, Name, OptionValue, Text
+from .base import MAX_LISTED, IntegerRange, Model, Name, OptionValue, Text
 
 __all__ = [
     "SITE_KINDS",
@@ -50,7 +50,7 @@ class CloudSite(Model):
 
     region: Text
     """Region of the provider, such as us-east-1. Example: ``us-east-1``."""
-    zones: tuple[Text, ...] = ()
+    zones: Annotated[tuple[Text, ...], Field(max_length=MAX_LISTED)] = ()
     """Availability zones to use, in order; empty means those of the declared capacity, otherwise the region's first.
     Example: ``[us-east-1a]``."""
     images: dict[Name, Text | OwnImage] = {}

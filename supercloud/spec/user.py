@@ -57,9 +57,16 @@ class _UserList(Model):
 def load_users(path: Path) -> tuple[tuple[User, ...], Document]:
     """Read a YAML or JSON file with a list of users, and its lines; raises :class:`SpecError` with all problems."""
     document = read_document(path)
-    if not isinstance(document.data, list):
+    if not _is_meant(document.data):  # another file: what is in it is not shown
         raise SpecError(f"{path} is not a list of users, such as [{{name: ada, uid: 2001, keys: [ssh-ed25519 …]}}]")
     return _validate_list(document), document
+
+
+def _is_meant(data: object) -> bool:
+    """Whether it is an empty list, or one with a field of a user."""
+    if not isinstance(data, list):
+        return False
+    return not data or any(isinstance(item, dict) and not User.model_fields.keys().isdisjoint(item) for item in data)
 
 
 def _validate_list(document: Document) -> tuple[User, ...]:

@@ -74,6 +74,16 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         {"storage": [NFS | {"import_from": "s3://corpus"}]},
     ),
     (
+        "cloud-storage-tenants",
+        "warning",
+        "storage[0].import_from",
+        "everyone may read them",
+        {
+            "storage": [build_lustre(import_from="s3://corpus")],
+            "tenants": [{"name": "llm", "share": 1}, {"name": "vision", "share": 1}],
+        },
+    ),
+    (
         "cloud-storage-servers",
         "error",
         "storage[0].servers.machine",

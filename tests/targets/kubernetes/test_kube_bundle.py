@@ -104,6 +104,14 @@ def test_dashboards_query_only_known_metrics(plan: Plan, bundle: Bundle) -> None
         if item["metadata"]["labels"].get("grafana_dashboard")
     ]
     assert boards
+    places = {
+        item["metadata"]["namespace"]
+        for item in select_kind(list_bundle_objects(bundle), "ConfigMap").values()
+        if item["metadata"]["labels"].get("grafana_dashboard")
+    }
+    sidecar = yaml.safe_load(bundle["charts/kube-prometheus-stack.yaml"])["grafana"]["sidecar"]
+    # not ConfigMaps of tenants: the sidecar fetches what the keys of one name, from this namespace
+    assert {sidecar[kind]["searchNamespace"] for kind in ("dashboards", "datasources")} == places
     for board in map(json.loads, boards):
         assert board["panels"]
         for target in [target for panel in board["panels"] for target in panel["targets"]]:

@@ -18,8 +18,9 @@ def cloud_access(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Access to public machines: not empty by mistake, and not open to everyone."""
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         public = [host for host in cloud.hosts if host.is_public]
-        for index in range(len(cloud.network.access)):
-            yield from _check_access_range(plan, cloud, provider, index)
+        first = {text: index for index, text in reversed(list(enumerate(cloud.network.access)))}
+        for index, text in enumerate(cloud.network.access):
+            yield from _check_access_range(plan, text, provider, index, is_duplicate=first[text] < index)
         if plan.scheduler.kind == "kubernetes":
             yield from _check_control_plane(cloud)
         elif cloud.network.access and not public:
@@ -33,16 +34,18 @@ def cloud_access(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         yield from _check_public_machines(plan, cloud, public)
 
 
-def _check_access_range(plan: Plan, cloud: CloudPlan, provider: Provider, index: int) -> Iterator[Finding]:
+def _check_access_range(
+    plan: Plan, text: str, provider: Provider, index: int, *, is_duplicate: bool
+) -> Iterator[Finding]:
     """A range of addresses that is invalid, duplicate, not supported, or the whole internet."""
-    text, path = cloud.network.access[index], f"network.access[{index}]"
+    path = f"network.access[{index}]"
     try:
         net = ipaddress.ip_network(text)
     except ValueError as error:
         problem = f"{text!r} is not a valid range: {error}"
         yield Finding("cloud-access", "error", path, problem, "use the form 192.0.2.0/24")
         return
-    if text in cloud.network.access[:index]:
+    if is_duplicate:
         yield Finding("cloud-access", "error", path, f"duplicate range {text}", "list each range once")
     reason = provider.cannot.get("kubernetes:access-ipv6")
     if plan.scheduler.kind == "kubernetes" and net.version == 6 and reason:

@@ -311,6 +311,21 @@ def _has_known_disks(machine: Machine) -> bool:
     return any(disk.role == "scratch" for disk in machine.disks) or bool(machine.instance and machine.instance.local)
 
 
+def cloud_storage_tenants(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A file system linked to a bucket with prefixes of tenants: it shows the objects of all of them."""
+    for path, item, product, _, _ in iter_cloud_storage(plan, catalog):
+        if product.linked_store and len(plan.tenants) > 1:
+            yield Finding(
+                "cloud-storage-tenants",
+                "warning",
+                f"{path}.import_from",
+                f"{item.name} shows the objects of all tenants in {product.linked_store}, where each tenant reads its "
+                "own prefix only: imported files without an owner and a mode belong to root, and everyone may read them",
+                "use a file system without import_from, or one for each tenant; or give the folder of each prefix the "
+                "group of its tenant and mode 0770, and suppress this",
+            )
+
+
 CHECKS = (
     cloud_storage_servers,
     cloud_storage_deployment,
@@ -319,4 +334,5 @@ CHECKS = (
     cloud_storage_option,
     cloud_storage_rule,
     cloud_storage_fabric,
+    cloud_storage_tenants,
 )

@@ -33,8 +33,10 @@ def build_values(plan: Plan) -> Object:
                 "dashboards": {
                     "enabled": True,
                     "label": "grafana_dashboard",
-                    "searchNamespace": "ALL",
-                }
+                    # not all: a sidecar fetches what the keys of any ConfigMap name, and tenants write their own
+                    "searchNamespace": _get_namespace(plan),
+                },
+                "datasources": {"searchNamespace": _get_namespace(plan)},
             }
         },
         "kube-state-metrics": {

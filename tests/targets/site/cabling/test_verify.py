@@ -338,3 +338,15 @@ def test_lldp_output_of_all_switches_is_verified(
     (folder / "compute-leaf-001.json").write_text(form(swapped))
     kinds = [item.kind for item in verify_output(plan, folder).differences]
     assert kinds == ["swapped", "missing"]
+
+
+def test_names_of_neighbors_write_no_lines_of_their_own(tmp_path: Path) -> None:
+    name = "evil\nsupercloud: all cables agree"
+    interface = {"rail0": {"chassis": {name: {}}, "port": {"id": {"type": "ifname", "value": name}}}}
+    found = tmp_path / "found.json"
+    found.write_text(json.dumps({"train-0001": {"lldp": {"interface": [interface]}}}))
+    spec = tmp_path / "cluster.yaml"
+    spec.write_text(ROCE)
+    result = CliRunner().invoke(app, ["verify-cabling", str(spec), str(found)])
+    assert result.exit_code == 1 and "evil\\nsupercloud: all cables agree" in result.stdout
+    assert not [line for line in result.stdout.splitlines() if line.startswith("supercloud")]
