@@ -53,7 +53,7 @@ def serve(
     from ..jobs.broker.lock import acquire_broker_lock
     from ..jobs.broker.serve import Broker
     from ..jobs.fleet.state import Fleet
-    from ..jobs.transport.bounded_io import kill_queries
+    from ..jobs.transport.bounded_io import end_queries
     from .place import load_destination
     from .submit import build_connection, build_single_cluster_fleet
 
@@ -89,7 +89,7 @@ def serve(
                     reporter.report(f"serving {fleet.spec.name} from {store.folder}")
                     loop.run_broker(broker, every, reporter, ended)
     if ended.is_set():  # also if it was stopped before its first step, or a step was aborted
-        kill_queries()
+        end_queries()
         reporter.report("stopped on request")
 
 

@@ -26,7 +26,7 @@ __all__ = [
     "MAX_ERROR_BYTES",
     "MAX_RESULT_BYTES",
     "Deadline",
-    "kill_queries",
+    "end_queries",
     "ResponseLimits",
     "read_bounded",
     "run_bounded",
@@ -183,7 +183,7 @@ _queries: set[subprocess.Popen[bytes]] = set()
 even if this process ends before."""
 
 
-def kill_queries() -> None:
+def end_queries() -> None:
     """Kill the commands without input that are running: this process ends, and they would not."""
     for process in list(_queries):
         process.kill()

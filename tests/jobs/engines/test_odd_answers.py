@@ -232,14 +232,6 @@ def test_values_that_the_store_cannot_have_are_rejected_or_corrected(
     assert record.compute_run_time() < 1e12 and record.total_attempts < 2**33
 
 
-def test_an_impossible_time_makes_only_its_job_unknown(address: str, tmp_path: Path) -> None:
-    fine = {"job_state": ["RUNNING"], "comment": "supercloud:k", "user_name": getpass.getuser(), "start_time": 1}
-    Server.body = json.dumps({"jobs": [fine | {"job_id": 7, "start_time": 10**15}, fine | {"job_id": 8}]}).encode()
-    found = SlurmEngine(Connection(engine="slurm", via=address), tmp_path).poll(["7", "8"])
-    assert found["7"].state is State.UNKNOWN and "a time is" in found["7"].reason
-    assert found["8"].state is State.RUNNING
-
-
 def test_a_response_with_too_many_values_is_an_error(address: str, tmp_path: Path) -> None:
     """24 MiB of empty lists took 638 MiB; what is counted before it is read takes nothing."""
     Server.body = b'{"jobs":[],"x":[' + b"[]," * 2_100_000 + b"[]]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import getpass
 import json
 import os
 import time
@@ -88,6 +89,7 @@ REFUSED: list[tuple[int, Any, str]] = [
     (502, build_slurm_error(1804, "Rate limit exceeded, please retry momentarily"), "Rate limit"),
     (511, build_slurm_error(1007, "Protocol authentication error"), "authentication"),
     (400, {"errors": [{"description": "Unable to parse job"}]}, "Unable to parse"),
+    (429, b"slow down", "try again later, with another key"),
     (413, b"<html>Request Entity Too Large</html>", "413"),
     (413, {"errors": ["too large"]}, "413"),
     (401, b"expired", "SLURM_JWT"),
@@ -111,6 +113,21 @@ def test_a_refusal_by_slurmrestd_is_not_an_unknown_submission(
     with pytest.raises(EngineError, match=text) as caught:
         submit(rest)
     assert not isinstance(caught.value, SubmissionUnknownError)
+
+
+def test_an_answer_of_slurmrestd_without_an_id_is_not_one_of_sbatch(rest: SlurmEngine) -> None:
+    Scheduler.said = [(200, {})]
+    with pytest.raises(SubmissionUnknownError, match="http.* answered without the ID of a job") as caught:
+        submit(rest)
+    assert "sbatch" not in str(caught.value)
+
+
+def test_an_impossible_time_makes_only_its_job_unknown(rest: SlurmEngine) -> None:
+    fine = {"job_state": ["RUNNING"], "comment": "supercloud:k", "user_name": getpass.getuser(), "start_time": 1}
+    Scheduler.jobs = [fine | {"job_id": 7, "start_time": 10**15}, fine | {"job_id": 8}]
+    found = rest.poll(["7", "8"])
+    assert found["7"].state is State.UNKNOWN and "a time is" in found["7"].reason
+    assert found["8"].state is State.RUNNING
 
 
 def test_an_accepted_job_that_has_to_wait_is_not_refused(rest: SlurmEngine) -> None:
