@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .options import JobId, JsonOption
 from .output import print_json, print_note, print_result
+
+if TYPE_CHECKING:
+    from ..jobs import State
 
 EPILOG = "Example: supercloud cancel 1 · next: supercloud jobs"
 
@@ -22,6 +27,15 @@ def cancel(job_id: JobId, as_json: JsonOption = False) -> None:
         print_json({"id": job.id, "state": state})
     else:
         print_result(str(state))
-        print_note(
-            "next: supercloud jobs" if state.is_final else f"cancellation requested · next: supercloud wait {job_id}"
+        print_note(_describe_next_step(job_id, state))
+
+
+def _describe_next_step(job_id: int, state: State) -> str:
+    if state.is_final:
+        return "next: supercloud jobs"
+    if state == "UNKNOWN":  # to wait for it may take for ever
+        return (
+            "its engine does not report the job, which is not ended in the store · if it never will: supercloud store "
+            f"forget {job_id}"
         )
+    return f"cancellation requested · next: supercloud wait {job_id}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,6 +58,7 @@ def serve(
     from ..jobs.broker.lock import acquire_broker_lock
     from ..jobs.broker.serve import Broker
     from ..jobs.fleet.state import Fleet
+    from ..jobs.transport.bounded_io import end_queries
     from .place import load_destination
     from .submit import build_connection, build_single_cluster_fleet
 
@@ -75,23 +77,32 @@ def serve(
         }
         _print_unit(fleet.spec.name, on, {name: str(value) for name, value in options.items() if value is not None})
         return
+    reporter = loop.Reporter(_write_line)
+    has_failed = False
     with loop.handle_stop_signals() as ended:
-        reporter = loop.Reporter(print_note)
         store = _open_checked_store(reporter, ended, None if once else every)
-        if store is None:
-            return
-        with acquire_broker_lock(store.folder):
-            settings = BrokerSettings(move_after, lost_after)
-            if once:
-                plain = loop.PlainReporter(print_note)
-                Broker(store, fleet, settings, reporter=plain).step()
-                if plain.has_warned:
-                    raise typer.Exit(EngineError.exit_code)
-                return
-            broker = Broker(store, fleet, settings, reporter=reporter)
-            reporter.report(f"serving {fleet.spec.name} from {store.folder}")
-            loop.run_broker(broker, every, reporter, ended)
+        if store is not None:
+            with acquire_broker_lock(store.folder):
+                settings = BrokerSettings(move_after, lost_after)
+                if once:
+                    plain = loop.PlainReporter(_write_line)
+                    Broker(store, fleet, settings, reporter=plain).step()
+                    has_failed = plain.has_warned
+                else:
+                    broker = Broker(store, fleet, settings, reporter=reporter)
+                    reporter.report(f"serving {fleet.spec.name} from {store.folder}")
+                    loop.run_broker(broker, every, reporter, ended)
+    if ended.is_set():  # also if it was stopped before its first step, or a step was aborted
+        end_queries()
         reporter.report("stopped on request")
+    if has_failed:
+        raise typer.Exit(EngineError.exit_code)
+
+
+def _write_line(text: str) -> None:
+    """Write a line of the log; the service continues if its log cannot be written (full disk)."""
+    with contextlib.suppress(OSError):
+        print_note(text)
 
 
 def _open_checked_store(reporter: Reporter, stop_event: Event, every: float | None) -> Store | None:

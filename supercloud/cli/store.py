@@ -41,7 +41,8 @@ def store(
     """Check the job store for damage, back it up, restore a backup, delete old jobs with their logs and results, or
     give up jobs whose engine will never report an end.
 
-    A backup contains the job records, not logs; jobs of engines are not affected. The key of a deleted job can be
+    Check includes the queue of the local engine. A backup contains the job records, not logs, and not that queue; jobs
+    of engines are not affected. The key of a deleted job can be
     used again, and the job no longer counts in fair shares and budgets. After a restore each engine is queried for a
     job before the job is submitted, and job numbers assigned since the backup are not reused.
 
@@ -81,11 +82,11 @@ def _forget_jobs(names: list[str], force: bool) -> None:
 
 
 def _check_integrity() -> None:
+    from ..jobs.integrity import check_integrity
     from ..jobs.store.store import open_default_store
 
-    opened = open_default_store()
-    opened.require_integrity()
-    print_result(f"{opened.folder / 'jobs.db'}: no damage found")
+    for path in check_integrity(open_default_store()):
+        print_result(f"{path}: no damage found")
 
 
 def _back_up(file: Path) -> None:

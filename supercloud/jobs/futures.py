@@ -16,6 +16,8 @@ from .store.states import State
 
 __all__ = ["DoneAndNotDone", "as_completed", "iter_polls", "wait"]
 
+_FORGET_HINT = "; if its engine will never report it, give it up: supercloud store forget {}"
+
 ReturnWhen = Literal["ALL_COMPLETED", "FIRST_COMPLETED", "FIRST_EXCEPTION"]
 
 
@@ -97,7 +99,8 @@ def _refresh(jobs: Collection[Job]) -> list[EngineError | StoreError]:
             mine[min(missing)].reload()  # raises, as it was pruned
         for record in records:
             if record.state in (State.SUBMITTING, State.UNKNOWN) and record.reason:  # it may remain so for long
-                warn_once(f"job {record.id} ({record.name}, key {record.key}) is {record.state}: {record.reason}")
+                hint = _FORGET_HINT.format(record.id) if record.state is State.UNKNOWN else ""
+                warn_once(f"job {record.id} ({record.name}, key {record.key}) is {record.state}: {record.reason}{hint}")
             mine[record.id].record = record
     return problems
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError, StoreError
+from .integrity import open_local_queue
 from .runtime.epochs import build_engine_key, parse_record_key
 from .store.database import Database, strip_advice
 from .store.job_reader import parse_records
@@ -56,7 +57,9 @@ def back_up(store: Store, destination: Path) -> None:
             new.replace(destination)
         _sync(destination.parent)
     except OSError as error:
-        raise InputError(f"{destination}: {error.strerror}; specify a file in a writable folder") from None
+        raise InputError(
+            f"{destination}: {error.strerror}; specify a file in a writable folder, on a disk with enough space"
+        ) from None
 
 
 def restore(folder: Path, source: Path) -> Path | None:
@@ -71,8 +74,8 @@ def restore(folder: Path, source: Path) -> Path | None:
     if not source.is_file():
         raise InputError(f"{source} is not a file; specify a file written by supercloud store backup")
     path = folder / "jobs.db"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with lock_exclusively(folder):
             _remove_unfinished(path)
             new = path.with_name(f"{path.name}.{os.getpid()}{_UNFINISHED_SUFFIX}")
@@ -84,7 +87,10 @@ def restore(folder: Path, source: Path) -> Path | None:
             finally:
                 _remove_unfinished(path)
     except OSError as error:
-        raise StoreError(f"{folder}: {error.strerror}") from None
+        raise StoreError(
+            f"{error.filename or folder}: {error.strerror}; nothing was restored, and the previous store is unchanged: "
+            "free some space, or make the file or its folder accessible, then repeat"
+        ) from None
 
 
 def _copy(source: Path, new: Path) -> None:
@@ -163,7 +169,13 @@ def _replace(path: Path, new: Path) -> Path | None:
         _sync(path.parent)
     _sync(new)
     new.replace(path)
-    _sync(path.parent)
+    try:
+        _sync(path.parent)
+    except OSError as error:
+        raise StoreError(
+            f"{path} was replaced, but may be the previous store again after a power failure: {path.parent}: "
+            f"{error.strerror}; the previous store is {kept or 'not there'}"
+        ) from None
     return kept
 
 
@@ -174,9 +186,13 @@ def _link_or_copy(path: Path, destination: Path) -> None:
     except FileExistsError:
         raise
     except OSError:
-        shutil.copyfile(path, destination)
-        destination.chmod(0o600)
-        _sync(destination)
+        try:
+            shutil.copyfile(path, destination)
+            destination.chmod(0o600)
+            _sync(destination)
+        except OSError:
+            destination.unlink(missing_ok=True)  # an incomplete copy
+            raise
 
 
 def _mark_restored(copy: Path, highest_id: int | None) -> None:
@@ -324,19 +340,14 @@ def _prune_queue(store: Store, ended_before: float) -> str:
 
     The store may not have seen yet how a job ended: only the queue has its outcome then.
     """
-    place = store.folder / "local/queue.db"
-    if not place.exists():
-        return ""
-    from .engines.local.queue import Queue
-
     try:
-        queue = Queue(place.parent)
-        try:
+        queue = open_local_queue(store.folder)
+        if queue is None:
+            return ""
+        with contextlib.closing(queue):
             keys = queue.list_ended_keys(ended_before)
             for start in range(0, len(keys), _BATCH_SIZE):
                 queue.delete_ended(_select_unrecorded(store, keys[start : start + _BATCH_SIZE]), ended_before)
-        finally:
-            queue.close()
     except StoreError as error:
         return f"the local engine has not deleted its jobs: {strip_advice(error)}; run supercloud store prune again"
     return ""

@@ -77,3 +77,4 @@ def test_control_characters_from_schedulers_specs_and_logs_are_escaped(tmp_path:
         )
         assert not set(done.stdout + done.stderr) & set(OBEYED), ascii(done.stdout + done.stderr)
     assert done.stderr.count("key lost) is UNKNOWN: job not found by fake") == 1
+    assert f"supercloud store forget {lost.id}" in " ".join(done.stderr.split()), "waiting may take for ever"

@@ -147,6 +147,59 @@ def test_a_broker_that_starts_on_a_full_disk_waits_for_space(
     store.close()
 
 
+def run_limited(folder: Path, limit: str, *words: str) -> str:
+    """What a command prints on stderr, where no file can grow beyond a number of bytes; it must fail."""
+    program = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); {MAIN}"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "SUPERCLOUD_STATE": str(folder)},
+    )
+    assert done.returncode and "Traceback" not in done.stderr, done.stderr
+    return " ".join(done.stderr.split())
+
+
+MAIN = "from supercloud.cli import main; main()"
+
+
+def test_a_backup_on_a_full_disk_names_the_disk_of_the_backup(tmp_path: Path) -> None:
+    fill_store(tmp_path / "state")
+    said = run_limited(tmp_path / "state", "8192", "store", "backup", str(tmp_path / "backup"))
+    assert f"{tmp_path / 'backup'}: " in said and "enough space" in said and "jobs.db" not in said
+    assert [path.name for path in tmp_path.iterdir()] == ["state"]
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_restore_that_cannot_write_changes_nothing_and_reports_that(tmp_path: Path, is_new: bool) -> None:
+    fill_store(tmp_path / "state")
+    with Store(tmp_path / "state") as store:
+        upkeep.back_up(store, tmp_path / "backup")
+    before = (tmp_path / "state/jobs.db").read_bytes()
+    folder = tmp_path / "file/state" if is_new else tmp_path / "state"
+    (tmp_path / "file").touch()
+    said = run_limited(folder, "8192", "store", "restore", str(tmp_path / "backup"))
+    assert "nothing was restored, and the previous store is unchanged: free some space" in said
+    assert (tmp_path / "state/jobs.db").read_bytes() == before
+    assert not list(tmp_path.glob("state/*.new*"))
+
+
+def test_an_unreadable_backup_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill_store(tmp_path / "state")
+    with Store(tmp_path / "state") as store:
+        upkeep.back_up(store, tmp_path / "backup")
+
+    def refuse(path: Path, flags: int, *mode: int) -> int:
+        if path == tmp_path / "backup":
+            raise PermissionError(13, "Permission denied", str(path))
+        return really(path, flags, *mode)
+
+    really = os.open
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(StoreError, match=f"{tmp_path}/backup: Permission denied; nothing was restored"):
+        upkeep.restore(tmp_path / "state", tmp_path / "backup")
+
+
 def damage(data: bytes, chance: random.Random) -> bytes:
     """The same with something broken: cut off, zeroes, garbage, or pages in another order."""
     start = chance.randrange(len(data))

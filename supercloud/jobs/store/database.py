@@ -21,7 +21,8 @@ from typing import Any, TypeVar
 from ...errors import StoreError
 from . import private_files as private
 from .filesystems import is_shared
-from .unwritable import LOCKED_ERRORS, OPENING_LOCK, get_error_name, read_unwritable
+from .snapshots import copy_pages
+from .unwritable import LOCKED_ERRORS, OPENING_LOCK, UNWRITABLE_ERRORS, get_error_name, read_unwritable
 
 __all__ = [
     "Database",
@@ -37,7 +38,7 @@ Result = TypeVar("Result")
 # Bytes: up to the first size a file is checked completely whenever it is opened, up to the second after an unclean
 # shutdown; larger files are checked by ``serve`` and ``store check``, as lists must be fast.
 _SMALL, _LARGE = 2 << 20, 64 << 20
-_UNWRITABLE_ERRORS = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")
+_RESTORE_HINT = "supercloud store restore FILE, or move the file away: engines keep their jobs"
 _LOCK_TIMEOUT = 10.0  # maximum seconds to wait for the write lock of another process
 
 
@@ -65,11 +66,14 @@ def locate_state_folder() -> Path:
 class Database:
     """One file with a schema that only grows: ``migrations[n]`` takes version n to n + 1. Threads may share it.
 
-    An existing file that cannot be written (disk full or read-only) is opened for reading.
+    An existing file that cannot be written (disk full or read-only) is opened for reading. ``content`` is what the file
+    is, ``repair`` what to do if it is damaged, in messages.
     """
 
-    def __init__(self, path: Path, migrations: Sequence[str]):
-        self.path = path
+    def __init__(
+        self, path: Path, migrations: Sequence[str], content: str = "a job store", repair: str = _RESTORE_HINT
+    ):
+        self.path, self._content, self._repair = path, content, repair
         self.write_error: StoreError | None = None
         """Why the file cannot be written; None if it can."""
         self._lock, self._migrations = threading.RLock(), migrations
@@ -93,12 +97,12 @@ class Database:
     def _require_file(self) -> None:
         """Raise :class:`StoreError` if the file is gone: SQLite would create an empty one."""
         if not _get_size(self.path):
-            raise StoreError(f"{self.path} {_ERROR_DESCRIPTIONS['SQLITE_READONLY_DBMOVED']}")
+            raise StoreError(self._describe_problem("SQLITE_READONLY_DBMOVED"))
 
     def _open_as_possible(self) -> None:
         if _get_size(self.path) and not os.access(self.path, os.W_OK):
             # SQLite would open it, and fail only at the first write
-            self.write_error = StoreError(f"{self.path} {_ERROR_DESCRIPTIONS['SQLITE_READONLY']}")
+            self.write_error = StoreError(self._describe_problem("SQLITE_READONLY"))
         else:
             try:
                 with OPENING_LOCK:
@@ -106,9 +110,9 @@ class Database:
                 self.write_error = None
                 return
             except sqlite3.OperationalError as error:
-                if not (get_error_name(error).startswith(_UNWRITABLE_ERRORS) and _get_size(self.path)):
+                if not (get_error_name(error).startswith(UNWRITABLE_ERRORS) and _get_size(self.path)):
                     raise
-                self.write_error = StoreError(_describe_error(self.path, error))
+                self.write_error = StoreError(self._describe_error(error))
         self._run(self._require_readable)
 
     def _run(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
@@ -173,7 +177,7 @@ class Database:
             problems = ["names of tables or columns are not valid text"]
         if problems != ["ok"]:
             problem_text = "; ".join(" ".join(line.split()) for line in problems)[:300]
-            raise StoreError(f"{self.path} {_ERROR_DESCRIPTIONS['SQLITE_CORRUPT']} ({problem_text})")
+            raise StoreError(self._describe_problem("SQLITE_CORRUPT", f" ({problem_text})"))
 
     def _migrate(self, migrations: Sequence[str]) -> None:
         shared = is_shared(self.path.parent)
@@ -259,10 +263,10 @@ class Database:
     def copy_to(self, path: Path) -> None:
         """Copy a consistent snapshot into another file.
 
-        Raises :class:`StoreError` if one of them cannot be used.
+        Raises :class:`StoreError` if this file cannot be read, and :class:`OSError` if the other cannot be written.
         """
         with self._lock, self._translate_errors(), contextlib.closing(sqlite3.connect(path)) as other:
-            self._run(lambda connection: connection.backup(other))
+            self._run(lambda connection: copy_pages(connection, other))
 
     def compact(self) -> None:
         """Release the disk space of deleted rows; temporarily needs as much additional space."""
@@ -282,7 +286,17 @@ class Database:
             yield
         except sqlite3.Error as error:
             kind = StoreLockedError if get_error_name(error).startswith(LOCKED_ERRORS) else StoreError
-            raise kind(_describe_error(self.path, error)) from error
+            raise kind(self._describe_error(error)) from error
+
+    def _describe_error(self, error: sqlite3.Error) -> str:
+        """The problem and its fix, by SQLite's name of the error."""
+        name = get_error_name(error)
+        found = next((prefix for prefix in _ERROR_DESCRIPTIONS if name.startswith(prefix)), None)
+        return self._describe_problem(found) if found else f"{self.path}: {error}"
+
+    def _describe_problem(self, name: str, detail: str = "") -> str:
+        sentence = _ERROR_DESCRIPTIONS[name].format(content=self._content, detail=detail, repair=self._repair)
+        return f"{self.path} {sentence}"
 
 
 def _get_version(connection: sqlite3.Connection) -> int:
@@ -355,16 +369,6 @@ def _close(connection: sqlite3.Connection, process_id: int) -> None:
         connection.close()
 
 
-def _describe_error(path: Path, error: sqlite3.Error) -> str:
-    """The problem and its fix, by SQLite's name of the error."""
-    name = get_error_name(error)
-    for prefix, sentence in _ERROR_DESCRIPTIONS.items():
-        if name.startswith(prefix):
-            return f"{path} {sentence}"
-    return f"{path}: {error}"
-
-
-_RESTORE_HINT = "supercloud store restore FILE, or move the file away: engines keep their jobs"
 _LOCKED = f"is locked: another process has been writing for {_LOCK_TIMEOUT:.0f} s; try again when it has ended"
 _ERROR_DESCRIPTIONS = {
     "SQLITE_BUSY": _LOCKED,
@@ -374,8 +378,8 @@ _ERROR_DESCRIPTIONS = {
     "SQLITE_LOCKED": "is locked by another transaction; try again",
     "SQLITE_FULL": "cannot grow: the disk is full; free some space and repeat, nothing was changed",
     "SQLITE_IOERR": "cannot be read or written: the disk reports an error or is full; nothing was changed",
-    "SQLITE_NOTADB": f"is not a job store: damaged, or another kind of file; {_RESTORE_HINT}",
-    "SQLITE_CORRUPT": f"is damaged; keep a copy, then {_RESTORE_HINT}",
+    "SQLITE_NOTADB": "is not {content}: damaged, or another kind of file; keep a copy, then {repair}",
+    "SQLITE_CORRUPT": "is damaged{detail}; keep a copy, then {repair}",
     "SQLITE_READONLY_DBMOVED": "was moved or replaced while it was open; end this process and start it again",
     "SQLITE_READONLY_ROLLBACK": "has changes in a log file that can only be read on a writable file system; copy "
     "its folder to another disk, and set SUPERCLOUD_STATE to the copy",

@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 from ...errors import StoreError
 
-__all__ = ["LOCKED_ERRORS", "OPENING_LOCK", "get_error_name", "read_unwritable"]
+__all__ = ["LOCKED_ERRORS", "OPENING_LOCK", "UNWRITABLE_ERRORS", "get_error_name", "read_unwritable"]
 
 Result = TypeVar("Result")
 
@@ -35,6 +35,9 @@ LOCKED_ERRORS = (
     "SQLITE_READONLY_RECOVERY",
 )
 """Prefixes of the names of errors that end when another process ends."""
+
+UNWRITABLE_ERRORS = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")
+"""The same of a full disk, a read-only file system, or a disk that fails."""
 
 OPENING_LOCK = threading.RLock()
 """Held while a file is opened for writing or read here. The connections of a process share their state of the index of

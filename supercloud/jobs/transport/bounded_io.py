@@ -26,6 +26,7 @@ __all__ = [
     "MAX_ERROR_BYTES",
     "MAX_RESULT_BYTES",
     "Deadline",
+    "end_queries",
     "ResponseLimits",
     "read_bounded",
     "run_bounded",
@@ -163,6 +164,8 @@ def run_bounded(
     with subprocess.Popen(
         argv, stdin=stdin or subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
+        if stdin is None:
+            _queries.add(process)
         try:
             out, error = _read_output(process, limits, idle_timeout, source)
         except BaseException as problem:
@@ -170,7 +173,20 @@ def run_bounded(
             if isinstance(problem, MemoryError):
                 raise SubmissionUnknownError(f"{source}: not enough memory for its answer") from None
             raise
+        finally:
+            _queries.discard(process)
     return subprocess.CompletedProcess(argv, process.returncode, out, error)
+
+
+_queries: set[subprocess.Popen[bytes]] = set()
+"""Commands without input that are running. A command with input is a submission, whose answer is recorded in the spool
+even if this process ends before."""
+
+
+def end_queries() -> None:
+    """Kill the commands without input that are running: this process ends, and they would not."""
+    for process in list(_queries):
+        process.kill()
 
 
 def _read_output(

@@ -27,6 +27,7 @@ from supercloud.jobs.broker.unit import (
     select_environment,
 )
 from supercloud.jobs.engines.local.engine import _PASSED_VARIABLES
+from supercloud.jobs.store.store import Store
 
 FLEET = "name: company\nclusters: [{spec: own.yaml, connect: {engine: local}}]\n"
 CLUSTER = """\
@@ -170,6 +171,93 @@ def test_the_broker_survives_a_locked_store_and_ends_at_sigterm(tmp_path: Path) 
         served.kill()
         served.wait()
         end_everything(tmp_path / "state")
+
+
+def write_fleet_of_slurm(folder: Path, squeue: str) -> dict[str, str]:
+    """A fleet with one Slurm cluster, whose commands are shell scripts; returns the environment."""
+    (folder / "fleet.yaml").write_text(FLEET.replace("engine: local", "engine: slurm"))
+    (folder / "own.yaml").write_text(CLUSTER)
+    (folder / "commands").mkdir()
+    for name, script in (("squeue", squeue), ("scontrol", squeue), ("sbatch", "exit 1"), ("sacct", "exit 1")):
+        (folder / "commands" / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / "commands" / name).chmod(0o755)
+    return {
+        **os.environ,
+        "SUPERCLOUD_STATE": str(folder / "state"),
+        "PATH": f"{folder / 'commands'}:{os.environ['PATH']}",
+    }
+
+
+SERVE = (
+    "from supercloud.jobs.broker import loop; loop._GRACE_PERIOD = 0.3; from supercloud.cli import main; "
+    "import sys; sys.argv[0] = 'supercloud'; main()"
+)
+
+
+@pytest.mark.slow
+def test_a_broker_that_is_stopped_leaves_no_query_behind(tmp_path: Path) -> None:
+    """It is aborted in a step in which Slurm does not respond."""
+    env = write_fleet_of_slurm(
+        tmp_path, f"echo $$ > {tmp_path}/pid.new; mv {tmp_path}/pid.new {tmp_path}/pid; exec sleep 300"
+    )
+    with open(tmp_path / "log", "wb") as out:
+        served = subprocess.Popen(
+            [sys.executable, "-c", SERVE, "serve", "fleet.yaml"], cwd=tmp_path, env=env, stdout=out, stderr=out
+        )
+    try:
+        wait_for((tmp_path / "pid").exists, 60)
+        served.send_signal(signal.SIGTERM)
+        assert served.wait(60) == 0, (tmp_path / "log").read_text()
+        assert (tmp_path / "log").read_text().endswith("stopped on request\n")
+        number = int((tmp_path / "pid").read_text())
+        wait_for(lambda: not Path(f"/proc/{number}").exists() or "Z" in read_process_state(number), 10)
+    finally:
+        served.kill()
+        served.wait()
+
+
+def read_process_state(number: int) -> str:
+    return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+@pytest.mark.slow
+def test_a_broker_that_is_stopped_before_it_can_write_reports_that(tmp_path: Path) -> None:
+    env = write_fleet_of_slurm(tmp_path, "exit 1")
+    with Store(tmp_path / "state"):
+        pass
+    program = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); {SERVE}"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, "serve", "fleet.yaml", "--every", "0.05"],
+        cwd=tmp_path,
+        env=env,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as served:
+        assert served.stderr is not None
+        lines = [served.stderr.readline()]
+        served.send_signal(signal.SIGTERM)
+        lines += served.stderr.readlines()
+        assert served.wait(60) == 0 and "the disk" in lines[0] and lines[-1].endswith("stopped on request\n"), lines
+
+
+@pytest.mark.slow
+def test_a_broker_whose_log_cannot_be_written_continues(tmp_path: Path) -> None:
+    env = write_fleet_of_slurm(tmp_path, f"echo x >> {tmp_path}/calls; exit 1")
+    with open("/dev/full", "wb") as full:
+        served = subprocess.Popen(
+            [sys.executable, "-c", SERVE, "serve", "fleet.yaml", "--every", "0.05"],
+            cwd=tmp_path,
+            env=env,
+            stderr=full,
+        )
+    try:
+        wait_for(lambda: (tmp_path / "calls").exists() and len((tmp_path / "calls").read_text()) > 8, 60)
+        assert served.poll() is None
+        served.send_signal(signal.SIGTERM)
+        assert served.wait(60) == 0
+    finally:
+        served.kill()
+        served.wait()
 
 
 @pytest.mark.slow

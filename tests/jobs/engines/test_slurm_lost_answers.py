@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import getpass
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,11 +24,13 @@ from jobs.engines.scheduler_stand_in import (
 
 from supercloud.errors import EngineError
 from supercloud.jobs import api
+from supercloud.jobs.broker.polls import poll_connection
 from supercloud.jobs.engines.base import SubmissionUnknownError
 from supercloud.jobs.engines.batch.runner import CommandResult
 from supercloud.jobs.engines.slurm import communication
 from supercloud.jobs.engines.slurm import rest as rest_module
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
+from supercloud.jobs.fleet.state import ObservationCache
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
@@ -86,6 +89,7 @@ REFUSED: list[tuple[int, Any, str]] = [
     (502, build_slurm_error(1804, "Rate limit exceeded, please retry momentarily"), "Rate limit"),
     (511, build_slurm_error(1007, "Protocol authentication error"), "authentication"),
     (400, {"errors": [{"description": "Unable to parse job"}]}, "Unable to parse"),
+    (429, b"slow down", "try again later, with another key"),
     (413, b"<html>Request Entity Too Large</html>", "413"),
     (413, {"errors": ["too large"]}, "413"),
     (401, b"expired", "SLURM_JWT"),
@@ -111,6 +115,21 @@ def test_a_refusal_by_slurmrestd_is_not_an_unknown_submission(
     with pytest.raises(EngineError, match=text) as caught:
         submit(rest)
     assert not isinstance(caught.value, SubmissionUnknownError)
+
+
+def test_an_answer_of_slurmrestd_without_an_id_is_not_one_of_sbatch(rest: SlurmEngine) -> None:
+    Scheduler.said = [(200, {})]
+    with pytest.raises(SubmissionUnknownError, match="http.* answered without the ID of a job") as caught:
+        submit(rest)
+    assert "sbatch" not in str(caught.value)
+
+
+def test_an_impossible_time_makes_only_its_job_unknown(rest: SlurmEngine) -> None:
+    fine = {"job_state": ["RUNNING"], "comment": "supercloud:k", "user_name": getpass.getuser(), "start_time": 1}
+    Scheduler.jobs = [fine | {"job_id": 7, "start_time": 10**15}, fine | {"job_id": 8}]
+    found = rest.poll(["7", "8"])
+    assert found["7"].state is State.UNKNOWN and "a time is" in found["7"].reason
+    assert found["8"].state is State.RUNNING
 
 
 def test_an_accepted_job_that_has_to_wait_is_not_refused(rest: SlurmEngine) -> None:
@@ -204,6 +223,51 @@ def test_a_job_that_slurm_cannot_look_up_is_not_submitted_again(
         "cannot determine whether it has the job, which" in store.get(1).reason and "the key k" in store.get(1).reason
     )
     assert not Scheduler.jobs and store.get(1).state is State.SUBMITTING
+
+
+NONSENSE = "printf 'Welcome to the machine!\\n|||||||||\\nNone|a|b\\n'"
+
+
+@pytest.fixture
+def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Writes Slurm's commands as shell scripts, and has them found first."""
+    folder = tmp_path / "commands"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+    def write(**scripts: str) -> None:
+        for name, script in scripts.items():
+            (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+            (folder / name).chmod(0o755)
+
+    write(scontrol="echo MinJobAge = 300 sec")
+    return write
+
+
+@pytest.mark.parametrize("squeue, sacct", [(NONSENSE, "exit 1"), (NONSENSE, NONSENSE), ("", NONSENSE)])
+def test_a_listing_that_cannot_be_read_leads_to_no_submission(
+    commands: Callable[..., None], plan: Plan, store: Store, tmp_path: Path, squeue: str, sacct: str
+) -> None:
+    count = f"cat >/dev/null; echo x >> {tmp_path}/count"
+    commands(sbatch=f"{count}; echo 'submission failed: Socket timed out on send/recv operation' >&2; exit 1")
+    with pytest.raises(SubmissionUnknownError):
+        api.submit(build_job(), plan, engine=Connection(engine="slurm"), key="k", store=store)
+    commands(sbatch=f"{count}; echo 7", squeue=squeue, sacct=sacct)
+    for later in (0.0, SlurmEngine.late_arrival + 1, 2 * SlurmEngine.late_arrival):
+        [problem] = reconcile(store, clock=lambda later=later: time.monotonic() + later)
+        assert "'s answer is not a list of jobs: it begins with 'Welcome to the machine!'" in str(problem)
+    assert store.get(1).state is State.SUBMITTING and (tmp_path / "count").read_text() == "x\n"
+
+
+def test_a_listing_that_cannot_be_read_is_an_outage(commands: Callable[..., None], plan: Plan, store: Store) -> None:
+    """The jobs keep their state, instead of "job not found"."""
+    commands(sbatch="cat >/dev/null; echo 7", sacct="exit 1", squeue="echo '7|RUNNING|None|0|0|1|2|supercloud:k'")
+    api.submit(build_job(), plan, engine=Connection(engine="slurm"), key="k", store=store)
+    assert not reconcile(store) and store.get(1).state is State.RUNNING
+    commands(squeue=NONSENSE)
+    answer = poll_connection(store, store.get(1).connection, [1], [], ObservationCache(), [], 0.0)
+    assert answer.is_unresponsive and "squeue's answer is not a list of jobs" in str(answer.outage)
+    assert store.get(1).state is State.RUNNING
 
 
 def test_a_job_that_appears_during_the_lookup_runs_once(address: str, plan: Plan, store: Store) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from supercloud.errors import EngineError
 from supercloud.jobs.engines.batch.copies import select_latest
-from supercloud.jobs.engines.slurm import texts
+from supercloud.jobs.engines.slurm import nodes, texts
 from supercloud.jobs.engines.slurm.commands import build_sacct, build_sacct_history, build_squeue
 from supercloud.jobs.engines.slurm.reasons import describe_refusal, describe_state
 from supercloud.jobs.engines.slurm.texts import parse_job_id, parse_jobs
@@ -28,7 +28,8 @@ def parse_by_key(name: str, text: str) -> dict[str, list[Status]]:
     refs = select_latest(parse_jobs(read_recording(f"found-{name}")[1])) | select_latest(
         parse_jobs(read_recording(f"queue-{name}")[1])
     )
-    listed = texts.parse_queue(text) | texts.parse_accounts(text)
+    is_queue = text in (read_recording(path.name)[1] for path in RECORDINGS.glob("queue-*.txt"))
+    listed = texts.parse_queue(text) if is_queue else texts.parse_accounts(text)
     return {key: listed[ref] for key, ref in refs.items() if ref in listed}
 
 
@@ -128,10 +129,39 @@ def test_refusals_have_a_next_step(path: Path) -> None:
     assert "; " in describe_refusal(text) and "sbatch" not in describe_refusal(text)
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "|||||||", "x|RUNNING", "5|RUNNING", "slurm_load_jobs error"])
-def test_invalid_lines_are_ignored(text: str) -> None:
-    assert texts.parse_queue(text) == {} and select_latest(parse_jobs(text)) == {}
-    assert texts.parse_accounts(text) == {}
+LISTINGS = [texts.parse_queue, texts.parse_accounts, parse_jobs]
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", " \n"])
+def test_no_output_is_an_empty_listing(text: str) -> None:
+    assert not any(read(text) for read in LISTINGS)
+
+
+@pytest.mark.parametrize("text", ["|||||||", "x|RUNNING", "slurm_load_jobs error", "Welcome\n|||||||||\nNone|a|b"])
+def test_output_without_a_row_is_not_an_empty_listing(text: str) -> None:
+    row = "\n7|RUNNING|None|0|0|1700000000|N/A|supercloud:k\n"
+    for read in LISTINGS:
+        for answer in (text, text + row):
+            with pytest.raises(EngineError, match="(squeue|sacct)'s answer is not a list of jobs: it begins with "):
+                read(answer)
+    with pytest.raises(EngineError, match="not a list of nodes"):
+        list(nodes.parse_nodes(text, {}))
+    for parse in (nodes.parse_ends, nodes.parse_waiting_jobs):
+        with pytest.raises(EngineError, match="not a list of jobs"):
+            parse("Welcome to the machine!")
+
+
+def test_a_cluster_without_nodes_is_an_empty_listing() -> None:
+    assert not list(nodes.parse_nodes("No nodes in the system\n", {}))
+
+
+def test_lines_after_a_row_are_the_rest_of_a_comment() -> None:
+    """Comments and submit lines of other programs may have several lines; het jobs are rows, but not ours."""
+    rest = "\nsecond line\n||||||||\n"
+    assert list(texts.parse_queue(f"7|RUNNING|None|0|0|1|2|first{rest}")) == ["7"]
+    assert list(texts.parse_accounts(f"7|RUNNING|0:0|1|2|None|first|sbatch{rest}")) == ["7"]
+    assert list(texts.parse_accounts("7+0|RUNNING|0:0|1|2|None||sbatch\n8_1|RUNNING|0:0|1|2|None||sbatch")) == ["8"]
+    assert select_latest(parse_jobs(f"6+0||x{rest}7|supercloud:k|first{rest}")) == {"k": "7"}
 
 
 def test_unlisted_states_are_unknown() -> None:
@@ -191,18 +221,24 @@ def test_exit_codes_are_parsed(code: str, state: str, ours: int | None) -> None:
 ROW = "7|RUNNING|None|{}|0|1700000000|N/A|supercloud:k|\n"
 
 
-def test_numbers_that_no_counter_holds_are_an_error() -> None:
+def test_numbers_that_no_counter_holds_make_only_their_job_unknown() -> None:
     assert texts.parse_queue(ROW.format("3"))["7"][0].attempt == 4
     for restarts in ("9" * 26, "4294967296", "\u00b2"):
-        with pytest.raises(EngineError, match="RestartCnt of job 7 is .*, not a whole number up to 4294967295"):
-            texts.parse_queue(ROW.format(restarts))
-    for code in ("9" * 26, "1:" + "9" * 26, "9" * 5000):
-        with pytest.raises(EngineError, match="an exit code is"):
-            texts.parse_accounts(f"7|FAILED|{code}|1|2|")
-    for time in ("9" * 26, "9" * 400):
-        with pytest.raises(EngineError, match="a time is"):
-            texts.parse_accounts(f"7|FAILED|0:0|1|{time}|")
+        assert texts.parse_queue(ROW.format(restarts))["7"][0].attempt == 0
+    odd = [(code, "2", "an exit code is") for code in ("9" * 26, "1:" + "9" * 26, "9" * 5000)]
+    for code, end, reason in (*odd, ("0:0", "9" * 26, "a time is"), ("0:0", "9" * 400, "a time is")):
+        found = texts.parse_accounts(f"7|FAILED|{code}|1|{end}|\n8|FAILED|1:0|1|2|\n")
+        assert found["7"][0].state is State.UNKNOWN and reason in found["7"][0].reason
+        assert (found["8"][0].state, found["8"][0].exit_code) == (State.FAILED, 1)
+    late = ROW.replace("1700000000", "9" * 12)
+    found = texts.parse_queue(late.format("0") + ROW.replace("7|", "8|", 1).format("0"))
+    assert found["7"][0].state is State.UNKNOWN and found["8"][0].state is State.RUNNING
+    assert nodes.parse_ends(f"{'9' * 12}|a\n1700000000|b\n") == {"b": 1.7e9}
     with pytest.raises(EngineError, match="MinJobAge is"):
         texts.parse_min_job_age(f"MinJobAge = {'9' * 400} sec")
-    assert texts.parse_job_id("9" * 40) is None and select_latest(texts.parse_jobs(f"{'9' * 40}|supercloud:k")) == {}
-    assert texts.parse_queue("\u00b2" + ROW[1:]) == {}
+    assert texts.parse_job_id("9" * 40) is None
+    for number in ("9" * 40, "\u00b2"):
+        with pytest.raises(EngineError, match="not a list of jobs"):
+            texts.parse_jobs(f"{number}|supercloud:k")
+        with pytest.raises(EngineError, match="not a list of jobs"):
+            texts.parse_queue(number + ROW[1:])

@@ -166,6 +166,21 @@ class LocalEngine:
             ensure_agent(self.folder, self.idle_timeout)
         return statuses
 
+    def poll_jobs(self, jobs: Sequence[tuple[str, JobIdentity]]) -> Mapping[tuple[str, JobIdentity], Status]:
+        """The same. A number is that of another job if the queue was replaced, or the store restored elsewhere."""
+        others = {job for job in jobs if self._queue.is_other_job(*job)}
+        statuses = self.poll([job[0] for job in jobs if job not in others])
+        reused = {
+            job: Status(State.UNKNOWN, reason=f"the queue of this machine uses number {job[0]} for another job")
+            for job in others
+        }
+        return reused | {job: statuses[job[0]] for job in jobs if job not in others and job[0] in statuses}
+
+    def cancel_job(self, ref: str, identity: JobIdentity) -> None:
+        """:meth:`cancel`, unless the number is that of another job."""
+        if not self._queue.is_other_job(ref, identity):
+            self.cancel(ref)
+
     def cancel(self, ref: str) -> None:
         """Request its termination by the agent."""
         self._queue.cancel(ref)

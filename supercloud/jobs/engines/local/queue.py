@@ -17,7 +17,7 @@ from ...store.processes import read_boot_id
 from ...store.states import State
 from ...store.status import Status
 from ..array_status import aggregate_array_status
-from ..submission import Submission
+from ..submission import JobIdentity, Submission
 from .runs import RUNS
 
 __all__ = ["QueuedJob", "Queue", "Task", "parse_ref"]
@@ -63,6 +63,10 @@ _AWAITED_SQL = "SELECT a.value FROM tasks t, json_each(t.after) a WHERE t.state 
 _ENDED_SQL = (
     f"SELECT {_JOB_KEY_SQL} AS job FROM tasks GROUP BY job"
     f" HAVING count(*) = count(ended) AND max(ended) < ? AND max(ref IN ({_AWAITED_SQL})) = 0"
+)
+_REPLACE_HINT = (
+    "move the file away: the local engine then has no jobs, and those of this file become UNKNOWN; their processes may "
+    "still run, and supercloud store forget ends such jobs in the store"
 )
 _SIMULATED_REASON = "its accelerators are simulated: this machine has none"
 
@@ -142,6 +146,16 @@ def parse_ref(ref: str) -> list[int]:
     return list(range(int(first), int(first) + int(count or 1))) if first.isdigit() and (count or "1").isdigit() else []
 
 
+def _parse_status(row: sqlite3.Row) -> Status:
+    """The status in a row; UNKNOWN if the row is damaged, as that is a problem of its job only."""
+    try:
+        return Status(
+            State(row["state"]), row["attempt"], row["reason"], row["exit_code"], row["started"], row["ended"]
+        )
+    except (EngineError, ValueError, TypeError) as error:
+        return Status(State.UNKNOWN, reason=f"its entry in the queue cannot be read: {error}")
+
+
 def _format_command(submission: Submission) -> str:
     return repr(shlex.join(submission.argv)[:80])
 
@@ -152,12 +166,16 @@ class Queue:
     def __init__(self, folder: Path):
         create_private_folder(folder)
         create_private_folder(folder / RUNS)
-        self._database = Database(folder / "queue.db", _MIGRATIONS)
+        self._database = Database(folder / "queue.db", _MIGRATIONS, "the queue of the local engine", _REPLACE_HINT)
         self.transaction = self._database.transaction
 
     def close(self) -> None:
         """Close the file."""
         self._database.close()
+
+    def require_integrity(self) -> None:
+        """Check the whole file for damage; raises :class:`StoreError`."""
+        self._database.require_integrity()
 
     # -- for submitters ----------------------------------------------------------------------------------------
 
@@ -203,6 +221,18 @@ class Queue:
                 f"{_format_command(submission)}); use another key"
             )
 
+    def is_other_job(self, ref: str, identity: JobIdentity) -> bool:
+        """Whether the numbers of a ref are of another job here: a store that was restored in another folder, or
+        whose queue was moved away, has refs of another queue.
+        """
+        numbers = parse_ref(ref) or [0]
+        rows = self._database.read(
+            # of each job its first task: all tasks of an array have the same submission
+            f"SELECT min(ref), submission FROM tasks WHERE ref BETWEEN ? AND ? GROUP BY {_JOB_KEY_SQL}",
+            (numbers[0], numbers[-1]),
+        )
+        return any(identity.is_other_job(Submission.from_json(row["submission"]).identity) for row in rows)
+
     def find_digests(self, refs: Sequence[str]) -> dict[str, str]:
         """For each job the digest of its spec; jobs without one are omitted."""
         first = {numbers[0]: ref for ref in refs if (numbers := parse_ref(ref))}
@@ -222,12 +252,7 @@ class Queue:
             " WHERE ref IN (SELECT value FROM json_each(?))",
             (json.dumps([number for numbers in wanted.values() for number in numbers]),),
         )
-        found = {
-            row["ref"]: Status(
-                State(row["state"]), row["attempt"], row["reason"], row["exit_code"], row["started"], row["ended"]
-            )
-            for row in rows
-        }
+        found = {row["ref"]: _parse_status(row) for row in rows}
         answers = {
             ref: aggregate_array_status([found[number] for number in numbers if number in found], len(numbers))
             for ref, numbers in wanted.items()

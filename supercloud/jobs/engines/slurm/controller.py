@@ -75,7 +75,7 @@ class CommandController:
 
     def read_jobs(self) -> Sequence[copies.ListedJob]:
         """From the comments in the queue."""
-        return texts.parse_jobs(self._run(commands.build_squeue()).stdout)
+        return [(number, identity) for number, _, identity in self.read_rows() if identity]
 
     def read_older_jobs(self, seconds: int) -> Sequence[copies.ListedJob] | None:
         """From comments and submission lines in the accounts."""

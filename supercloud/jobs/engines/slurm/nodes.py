@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from ....errors import EngineError
-from ....primitives.responses import MAX_TIMESTAMP, iter_lines, parse_number
+from ....primitives.responses import MAX_TIMESTAMP, parse_number
 from ...fleet.observations import NodeState, WaitingJobs
+from .listings import iter_rows
 
 __all__ = [
     "NON_NODE_REASONS",
@@ -48,13 +49,17 @@ DRAINED_STATES = {
 DOWN_STATES = {"DOWN", "ERROR", "FUTURE", "FAIL", "INVAL", "INVALID_REG", "NOT_RESPONDING", "POWERING_DOWN", "UNKNOWN"}
 _MAX_NODE_NAMES = 2**22
 """Maximum number of node names in one answer, counted once per job: a cluster of 65,536 nodes with 64 jobs on each."""
+_NODE_ROW, _END_ROW, _PENDING_ROW = (
+    re.compile(pattern) for pattern in (r"NodeName=", r"[^|]*\|[^|]*$", r"[^|]+\|[^|]*[0-9][^|]*\|")
+)
+_NO_NODES = "No nodes in the system"  # printed on stdout, src/scontrol/info_node.c
 # jobs with these reasons do not wait for nodes
 NON_NODE_REASONS = ("Dependency", "BeginTime", "JobHeldUser", "JobHeldAdmin", "JobArrayTaskLimit")
 
 
 def parse_nodes(text: str, until: Mapping[str, float]) -> Iterator[NodeState]:
     """All nodes in the output of :data:`SHOW_NODES`; ``until`` is the latest end of the jobs on a node."""
-    for line in iter_lines(text, "scontrol show node"):
+    for line in iter_rows(text.removeprefix(_NO_NODES), "scontrol show node", _NODE_ROW, "nodes"):
         if not (name := _read_value(line, "NodeName")):
             continue
         words = set(_read_value(line, "State").strip("*~#!%$@^-").split("+"))
@@ -86,20 +91,24 @@ def parse_ends(text: str) -> dict[str, float]:
     """The latest end of the jobs on each node, from :data:`LIST_RUNNING`; jobs without a limit are ignored."""
     latest: dict[str, float] = {}
     left = _MAX_NODE_NAMES
-    for line in iter_lines(text, "squeue"):
+    for line in iter_rows(text, "squeue", _END_ROW):
         end, _, hosts = line.partition("|")
-        for host in expand_hosts(hosts.strip(), left) if end.strip().isdigit() else ():
+        for host in expand_hosts(hosts.strip(), left) if _is_time(end.strip()) else ():
             left -= 1
-            latest[host] = max(
-                latest.get(host, 0.0), float(parse_number(end, "squeue: the end of a job", MAX_TIMESTAMP))
-            )
+            latest[host] = max(latest.get(host, 0.0), float(end))
     return latest
+
+
+def _is_time(text: str) -> bool:
+    """Whether it is a possible time; a job with another one is treated as one without an end."""
+    is_short = text.isascii() and text.isdigit() and len(text) <= len(str(MAX_TIMESTAMP))
+    return is_short and int(text) <= MAX_TIMESTAMP
 
 
 def parse_waiting_jobs(text: str) -> list[WaitingJobs]:
     """Jobs that wait for nodes, by partition, from :data:`LIST_PENDING`."""
     sums: dict[str, tuple[int, int]] = {}
-    for line in iter_lines(text, "squeue"):
+    for line in iter_rows(text, "squeue", _PENDING_ROW):
         partition, _, rest = line.partition("|")
         count, _, reason = rest.partition("|")
         if count.strip().isdigit() and not reason.startswith(NON_NODE_REASONS):

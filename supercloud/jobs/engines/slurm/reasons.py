@@ -57,7 +57,8 @@ _REFUSAL_HINTS = {
     "Requested node configuration is not available": "no such nodes are up, or the cluster differs from its plan",
     "Node count specification invalid": "request fewer nodes",
     "Requested time limit is invalid": "set a shorter time_limit",
-    "Unable to contact slurm controller": "try again when the controller responds",
+    "Unable to contact slurm controller": "try again when the controller responds, with another key if you specified "
+    "one",
     "Could not establish a configuration source": "run this where Slurm's commands are configured, or specify the "
     "connection: --via ssh:LOGIN_HOST or --via https://CONTROLLER:6820; --engine local simulates the cluster here",
 }

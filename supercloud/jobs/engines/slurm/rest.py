@@ -295,7 +295,11 @@ class RestSpool(SharedSpool):
         except OSError as error:
             raise EngineError(f"{path}: {error.strerror}") from None
         number, errors = bodies.read_job_id(answer), answer.get("errors")
-        if number or not errors:  # with both it was accepted, and the error is the reason why it waits
+        if not number and not errors:
+            raise SubmissionUnknownError(
+                f"{self.rest.address} answered without the ID of a job: it is unknown whether it has the job"
+            )
+        if number:  # with both it was accepted, and the error is the reason why it waits
             return CommandResult(0, f"{number}\n")
         if not _is_answered(errors):
             raise SubmissionUnknownError(
@@ -332,7 +336,8 @@ def _build_refusal_error(error: urllib.error.HTTPError, address: str, method: st
         return SubmissionUnknownError(
             f"{address} answered HTTP {error.code} ({message}): it is unknown whether it was executed"
         )
-    refused = RequestRefusedError(f"Slurm refused: {message}")
+    again = "; try again later, with another key if you specified one" if error.code == 429 and method == "POST" else ""
+    refused = RequestRefusedError(f"Slurm refused: {message}{again}")
     refused.answer = answer
     return refused
 

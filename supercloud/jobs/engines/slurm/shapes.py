@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....primitives.responses import MAX_TIMESTAMP, MAX_UINT32, TEXT, Required, Shape, ValueType, is_whole
+from ....primitives.responses import MAX_INT64, MAX_UINT32, TEXT, Required, Shape, ValueType, is_whole
 
 __all__ = ["ACCOUNTS_RESPONSE", "JOBS_RESPONSE", "NODES_RESPONSE", "ERRORS_RESPONSE", "SUBMIT_RESPONSE"]
 
@@ -38,7 +38,8 @@ def _is_exit_code(value: Any) -> bool:
 
 
 _COUNT = ValueType(f"a whole number up to {MAX_UINT32}", _is_count)
-_TIME = ValueType(f"a time in seconds up to {MAX_TIMESTAMP}", lambda value: _is_count(value, MAX_TIMESTAMP))
+# an impossible time is a problem of its job only, whose status is then unknown; Slurm's own times have 64 bits
+_TIME = ValueType("a time in seconds", lambda value: _is_count(value, MAX_INT64))
 _WORD = ValueType("a word or a list of words", _is_word)
 _EXIT_CODE = ValueType("an exit code", _is_exit_code)
 _COMMENT = ValueType("a text or an object", lambda value: isinstance(value, str | dict))

@@ -6,12 +6,14 @@ import re
 import time
 from collections.abc import Iterator
 
-from ....primitives.responses import MAX_TIMESTAMP, iter_lines, parse_number
+from ....errors import EngineError
+from ....primitives.responses import MAX_TIMESTAMP, parse_number
 from ...store.states import State
 from ...store.status import Status
 from ..batch import copies
 from ..submission import JobIdentity
 from .commands import COMMENT_PREFIX
+from .listings import iter_rows
 from .reasons import describe_state
 from .system import SLURM
 
@@ -61,6 +63,12 @@ _STATES = (
 # States in accounting of a requeued attempt: the job itself continues, or will.
 _REQUEUED_STATES = ("REQUEUED", "RESIZING", "PENDING")
 
+# The beginnings of rows. In the accounts a component of a heterogeneous job is 7+0, a task of an array 7_0.
+_ACCOUNT_ID = r"[0-9]{1,19}(?:[_+.][^|\s]*)?\s*"
+_QUEUE_ROW = re.compile(r"\s*[0-9]{1,19}\s*\|(?:[^|]*\|){6}")
+_ACCOUNT_ROW = re.compile(_ACCOUNT_ID + r"\|(?:[^|]*\|){4}")
+_HISTORY_ROW = re.compile(_ACCOUNT_ID + r"\|")
+
 
 def parse_job_id(text: str) -> str | None:
     """The ID in the output of ``sbatch --parsable``: ``123`` or ``123;cluster``."""
@@ -79,14 +87,10 @@ def parse_queue(text: str) -> dict[str, list[Status]]:
 
 def iter_queue_rows(text: str) -> Iterator[copies.Row]:
     """The same, row by row, with the identities in the comments."""
-    for line in iter_lines(text, "squeue"):
-        parts = [part.strip() for part in line.split("|", 7)]
-        if len(parts) < 8 or not _is_job_id(parts[0]):
-            continue  # the rest of a multi-line comment of a foreign job
-        ref, state, reason, restarts, code, start, end, comment = parts
+    for line in iter_rows(text, "squeue", _QUEUE_ROW):
+        ref, state, reason, restarts, code, start, end, comment = (part.strip() for part in line.split("|", 7))
         # a requeued job counts its restart while its last attempt is still COMPLETING: the attempt is unknown
-        count = parse_number(restarts, f"squeue: RestartCnt of job {ref}") if restarts.isdigit() else 0
-        attempt = 0 if state == "COMPLETING" else count + 1
+        attempt = 0 if state == "COMPLETING" else _parse_attempt(restarts)
         yield ref, build_status(state, reason, code, start, end, attempt), parse_comment(comment)
 
 
@@ -101,10 +105,9 @@ def parse_accounts(text: str) -> dict[str, list[Status]]:
 def iter_account_rows(text: str) -> list[copies.Row]:
     """The same, one row per task, with the identities in comments and submit lines."""
     rows: dict[str, copies.Row] = {}
-    for line in iter_lines(text, "sacct"):
-        parts = line.split("|", 6)
-        if len(parts) >= 6 and re.fullmatch(r"[0-9]{1,19}(_\S+)?", parts[0]):
-            ref, state, code, start, end, reason, *comment = parts
+    for line in iter_rows(text, "sacct", _ACCOUNT_ROW):
+        ref, state, code, start, end, reason, *comment = line.split("|", 6)
+        if re.fullmatch(r"[0-9]+(_\S+)?", ref):
             is_requeued = state.split()[0] in _REQUEUED_STATES if state else True
             # the attempt is not in the accounts: with 0 a known attempt is kept
             status = (
@@ -131,9 +134,9 @@ def parse_comment(text: str) -> JobIdentity | None:
 
 
 def parse_jobs(text: str) -> list[copies.ListedJob]:
-    """Jobs with their identities, from any of the listings with comments or submission lines."""
+    """Jobs with their identities in the output of :func:`commands.build_sacct_history`."""
     found = []
-    for line in iter_lines(text, "Slurm"):
+    for line in iter_rows(text, "sacct", _HISTORY_ROW):
         ref, _, rest = line.partition("|")
         number = ref.strip().partition("_")[0]
         if _is_job_id(number) and (identity := parse_comment(rest)):
@@ -142,7 +145,17 @@ def parse_jobs(text: str) -> list[copies.ListedJob]:
 
 
 def build_status(state: str, reason: str, code: str, start: str, end: str, attempt: int) -> Status:
-    """A status from Slurm's fields; times are seconds since 1970, or in Slurm's format."""
+    """A status from Slurm's fields; times are seconds since 1970, or in Slurm's format.
+
+    UNKNOWN if one of them is a number that the store cannot have: it is a problem of this job only.
+    """
+    try:
+        return _build_valid_status(state, reason, code, start, end, attempt)
+    except EngineError as error:
+        return Status(State.UNKNOWN, reason=str(error))
+
+
+def _build_valid_status(state: str, reason: str, code: str, start: str, end: str, attempt: int) -> Status:
     word = state.split(maxsplit=1)[0].rstrip("+") if state else ""
     ours = _STATES.get(word, State.UNKNOWN)
     exit_code = _parse_exit_code(code)
@@ -160,6 +173,16 @@ def build_status(state: str, reason: str, code: str, start: str, end: str, attem
 
 def _is_job_id(text: str) -> bool:
     return re.fullmatch(r"[0-9]{1,19}", text) is not None
+
+
+def _parse_attempt(restarts: str) -> int:
+    """The attempt after this number of restarts; 0, not reported, for a number that no counter of Slurm holds."""
+    if not restarts.isdigit():
+        return 1
+    try:
+        return parse_number(restarts, "RestartCnt") + 1
+    except EngineError:
+        return 0
 
 
 def _parse_exit_code(text: str) -> int | None:

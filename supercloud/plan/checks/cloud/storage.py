@@ -320,7 +320,7 @@ def cloud_storage_tenants(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "warning",
                 f"{path}.import_from",
                 f"{item.name} shows the objects of all tenants in {product.linked_store}, where each tenant reads its "
-                "own prefix only: imported files without an owner and a mode belong to root, and everyone may read them",
+                "own prefix only: imported files without owner and mode belong to root, and everyone may read them",
                 "use a file system without import_from, or one for each tenant; or give the folder of each prefix the "
                 "group of its tenant and mode 0770, and suppress this",
             )
