@@ -118,7 +118,7 @@ def test_a_refusal_by_slurmrestd_is_not_an_unknown_submission(
 
 
 def test_an_answer_of_slurmrestd_without_an_id_is_not_one_of_sbatch(rest: SlurmEngine) -> None:
-    Scheduler.said = [(200, {})]
+    Scheduler.next_responses = [(200, {})]
     with pytest.raises(SubmissionUnknownError, match="http.* answered without the ID of a job") as caught:
         submit(rest)
     assert "sbatch" not in str(caught.value)
