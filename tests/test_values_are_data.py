@@ -160,7 +160,8 @@ class PlantedCatalog(Catalog):
         for (kind, name), source in sources.items():
             mine = [rest for of, *rest in groups if of == kind]
             data = copy.deepcopy(source)
-            if any([plant_text(data, *item) for item in mine]):
+            planted = [plant_text(data, *item) for item in mine]  # all of them, before any is asked for
+            if any(planted):
                 self._read[kind, name] = KINDS[kind].model_validate(data)
 
 
