@@ -60,14 +60,14 @@ interface_of() { # planned name, RDMA device: the device's interface, or the pla
 }
 
 check_interfaces() { # lines of planned name and RDMA device: returns 1 and prints the fix if an interface is missing
-    local name device lacking=0
+    local name device lacking=0 machine=dgx-b300
     while read -r name device; do
         if [ -e "$system/sys/class/net/$(interface_of "$name" "$device")" ]; then
             continue
         fi
         lacking=1
         if [ "$device" = - ]; then
-            echo "unknown interface $name, and the catalog has no RDMA devices of dgx-b300:" \
+            echo "unknown interface $name, and the catalog has no RDMA devices of $machine:" \
                 "name it (systemd.link), or set adapters[].devices in a catalog overlay" >&2
         else
             echo "$device has no interface, and $name does not exist: load the driver and check 'rdma link'" >&2
