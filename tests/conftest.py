@@ -18,6 +18,9 @@ settings.register_profile("supercloud", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None)
 settings.load_profile("supercloud")
 
+# Programs that tests start buffer their output, as those of users do.
+os.environ.pop("PYTHONUNBUFFERED", None)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write-generated", action="store_true", help="write generated files, such as schemas")

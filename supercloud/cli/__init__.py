@@ -113,4 +113,5 @@ def main() -> None:
         code = output.report_system_error(error)
     except KeyboardInterrupt:
         code = 130
+    output.discard_unwritable_messages()
     sys.exit(code)

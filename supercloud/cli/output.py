@@ -17,6 +17,7 @@ from ..errors import Finding, InputError, SupercloudError
 __all__ = [
     "format_columns",
     "discard_output",
+    "discard_unwritable_messages",
     "report_error",
     "report_system_error",
     "print_findings",
@@ -184,6 +185,14 @@ def report_system_error(error: Exception) -> int:
     except OSError:
         discard_output(sys.stderr)
     return code
+
+
+def discard_unwritable_messages() -> None:
+    """Discard messages that stderr does not accept (full disk): the interpreter would end with exit code 120."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        discard_output(sys.stderr)
 
 
 def discard_output(stream: Any) -> None:
