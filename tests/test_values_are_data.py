@@ -158,7 +158,7 @@ class PlantedCatalog(Catalog):
     def plant(self, groups: Sequence[tuple[str, Path_, str, bool]], sources: Mapping[tuple[str, str], Any]) -> None:
         self._read: dict[tuple[str, str], CatalogEntry] = {}
         for (kind, name), source in sources.items():
-            mine = [rest for of, *rest in groups if of == kind]
+            mine = [(place, value, every) for of, place, value, every in groups if of == kind]
             data = copy.deepcopy(source)
             planted = [plant_text(data, *item) for item in mine]  # all of them, before any is asked for
             if any(planted):

@@ -63,10 +63,10 @@ def load_users(path: Path) -> tuple[tuple[User, ...], Document]:
 
 
 def _is_meant(data: object) -> bool:
-    """Whether it is an empty list, or one with a field of a user."""
+    """Whether it is a list of mappings, each with a field of a user."""
     if not isinstance(data, list):
         return False
-    return not data or any(isinstance(item, dict) and not User.model_fields.keys().isdisjoint(item) for item in data)
+    return all(isinstance(item, dict) and not User.model_fields.keys().isdisjoint(item) for item in data)
 
 
 def _validate_list(document: Document) -> tuple[User, ...]:

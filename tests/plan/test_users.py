@@ -110,6 +110,7 @@ def test_a_spec_with_a_private_key_in_a_wrong_place_does_not_show_it(tmp_path: P
         ("- {name: ada, uid: [", ""),
         ("- SECRET", "is not a list of users"),  # another file, whose content is not shown
         ("- {token: SECRET}", "is not a list of users"),
+        ("[SECRET, {name: deploy}]", "is not a list of users"),
     ],
 )
 def test_a_wrong_file_of_users_is_an_error(tmp_path: Path, text: str | None, message: str) -> None:
