@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,32 +14,101 @@ from ..primitives.counts import format_count
 from .options import JsonOption, load_plan
 from .output import format_columns, print_json, print_note, print_result
 
+if TYPE_CHECKING:
+    from ..plan.model.plan import Plan
+    from ..plan.publish.diff import Change
+
 EPILOG = "Example: supercloud diff main.yaml branch.yaml · next: supercloud render branch.yaml"
+
+# Longer values are cut in the table; --json has the whole values.
+_MAX_VALUE_LENGTH = 80
+
+_SUMMARIES = {"replaces": "replacement", "removes": "removal", "recables": "recabling", "adds": "addition"}
 
 
 def diff(
     old: Annotated[Path, typer.Argument(help="The present spec.", metavar="OLD")],
     new: Annotated[Path, typer.Argument(help="The changed spec.", metavar="NEW")],
+    files: Annotated[
+        bool,
+        typer.Option(
+            "--files", help="Also list the rendered files that change. Default: only if nothing else changes."
+        ),
+    ] = False,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if there are differences.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what changes between two specs, and which changes are disruptive."""
-    from ..plan.publish.diff import diff_plans as differences
+    """Show what changes between two specs: what is replaced or removed, which cables move, what is changed in place.
 
-    changes = differences(load_plan(old), load_plan(new))
+    NEW must have no errors. Errors of OLD are shown, and its changes are those of the plan that could be made of it.
+    """
+    from ..plan.publish.diff import diff_plans
+
+    before, after = load_plan(old), load_plan(new)
+    _refuse_errors(new, after)
+    if before.errors:
+        print_note(f"{old} has errors, so that values may be missing in the comparison: {before.errors[0]}")
+    changes = diff_plans(before, after)
+    if (files or not changes) and not before.errors:
+        changes += _list_changed_files(before, after)
     if as_json:
         print_json([asdict(change) for change in changes])
-        return
+    else:
+        _print_changes(changes)
+    if exit_code and changes:
+        raise typer.Exit(1)
+
+
+def _refuse_errors(path: Path, plan: Plan) -> None:
+    from ..errors import InputError
+
+    if plan.errors:
+        raise InputError(f"{path}: the effects of a spec with errors are not known; fix them first", plan.errors)
+
+
+def _print_changes(changes: list[Change]) -> None:
     for line in format_columns(
         (change.impact, change.path, f"{_format_value(change.old)} -> {_format_value(change.new)}", change.why)
         for change in changes
     ):
         print_result(line)
-    replaced = sum(change.impact == "replaces" for change in changes)
-    recabled = sum(change.impact == "recables" for change in changes)
-    cables = f", {recabled} move{'s' * (recabled == 1)} cables" * (recabled > 0)
-    total = format_count(len(changes), "change")
-    print_note(f"{total}, {replaced} disruptive{cables}" if changes else "no differences")
+    print_note(_summarize(changes) if changes else "no differences, also in no rendered file")
+
+
+def _summarize(changes: list[Change]) -> str:
+    counts = Counter(change.impact for change in changes)
+    parts = [format_count(counts[impact], noun) for impact, noun in _SUMMARIES.items() if counts[impact]]
+    in_place = [f"{counts['changes']} in place"] if counts["changes"] else []
+    return f"{format_count(len(changes), 'change')}: {', '.join([*parts, *in_place])}"
+
+
+def _list_changed_files(old: Plan, new: Plan) -> list[Change]:
+    """The rendered files that differ, with the number of their lines."""
+    from ..plan.publish.diff import Change
+
+    before, after = _render_files(old), _render_files(new)
+    return [
+        Change(
+            f"files[{path}]",
+            _count_lines(before.get(path)),
+            _count_lines(after.get(path)),
+            "adds" if path not in before else "removes" if path not in after else "changes",
+        )
+        for path in sorted(before.keys() | after.keys())
+        if before.get(path) != after.get(path)
+    ]
+
+
+def _render_files(plan: Plan) -> Mapping[str, str]:
+    from ..targets import list_targets, render
+
+    return {f"{name}/{path}": text for name in list_targets(plan) for path, text in render(plan, name).items()}
+
+
+def _count_lines(text: str | None) -> str | None:
+    return None if text is None else format_count(text.count("\n"), "line")
 
 
 def _format_value(value: object) -> str:
-    return "(nothing)" if value is None else str(value)
+    text = "(nothing)" if value is None else str(value)
+    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"

@@ -146,12 +146,6 @@ def test_an_unknown_target_is_rejected(cli: Cli) -> None:
     assert code == 2 and "slurm" in err
 
 
-def test_diff_lists_changes(cli: Cli, tmp_path: Path) -> None:
-    code, out, err = cli("diff", SUPERPOD, spoil(tmp_path, tenants=[{"name": "llm", "share": 1}]))
-    assert code == 0 and "tenants[vision]" in out and " change" in err
-    assert cli("diff", SUPERPOD, SUPERPOD)[1:] == ("", "no differences\n")
-
-
 def test_catalog_lists_and_shows_entries(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "machines" in cli("catalog")[1]
     assert "dgx-h100" in cli("catalog", "machines")[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from string import digits
 from typing import Any
@@ -44,8 +45,11 @@ _REPLACING_FIELDS = {
     "services",
     "endpoint",
 }
-# Derived from other listed values, or not part of the cluster.
-_IGNORED_FIELDS = {"findings", "suppressed", "version", "localities", "features"}
+_PRESENT = "(present)"
+"""Shown for an object that only one of the two plans has, and that has no name."""
+
+# Fields of the published document that are derived from other listed values, or are not part of the cluster.
+_IGNORED_PATHS = {"findings", "suppressed", "version", "localities"}
 
 
 @dataclass(frozen=True)
@@ -61,11 +65,12 @@ class Change:
 
 
 def diff_plans(old: Plan, new: Plan) -> list[Change]:
-    """List all differences between two plans, in the order of the published document; then equal parts with other
-    numbers or positions, and the cables that move.
+    """List all differences between two plans, in the order of the published document; then declared values that the
+    document does not have, equal parts with other numbers or positions, and the cables that move.
     """
     changes: list[Change] = []
     _collect_changes("", build_document(old).model_dump(), build_document(new).model_dump(), changes)
+    changes += _list_declared_changes(old, new, {change.path for change in changes})
     changes += [
         Change(item.path, item.things, f"{item.moved} of them change", "replaces")
         for item in compute_renumbered(old, new)
@@ -86,6 +91,16 @@ def diff_plans(old: Plan, new: Plan) -> list[Change]:
     return [_apply_provider_impact(change, new.cloud or old.cloud) for change in changes]
 
 
+def _list_declared_changes(old: Plan, new: Plan, known: Collection[str]) -> list[Change]:
+    """Differences of the two specs that are not among the known paths of the published document.
+
+    Rendered files also contain declared values that are not decisions of the plan, such as users and their keys.
+    """
+    found: list[Change] = []
+    _collect_changes("", old.spec.model_dump(mode="json"), new.spec.model_dump(mode="json"), found)
+    return [change for change in found if change.path not in known]
+
+
 def _apply_provider_impact(change: Change, cloud: CloudPlan | None) -> Change:
     """Set the impact of a change from the provider's table, if it contains the change."""
     found = find_impact(cloud, change.path, change.old, change.new) if cloud else None
@@ -97,8 +112,9 @@ def _collect_changes(path: str, old: Any, new: Any, changes: list[Change]) -> No
         return
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
-            if key not in _IGNORED_FIELDS:
-                _collect_changes(f"{path}.{key}" if path else key, old.get(key), new.get(key), changes)
+            below = f"{path}.{key}" if path else key
+            if below not in _IGNORED_PATHS:
+                _collect_changes(below, old.get(key), new.get(key), changes)
     elif _has_keys(old) and _has_keys(new):
         before, after = ({_get_item_key(item): item for item in items} for items in (old, new))
         for name in dict.fromkeys([*before, *after]):
@@ -112,19 +128,23 @@ def _collect_changes(path: str, old: Any, new: Any, changes: list[Change]) -> No
 def _describe_single(path: str, old: Any, new: Any) -> Change:
     """The change of a value that one of the two plans lacks; an object is shown by its key."""
     if isinstance(old, dict):
-        return Change(path, _get_item_key(old) if old else old, None, "removes")
+        return Change(path, _get_item_key(old) or _PRESENT, None, "removes")
     if isinstance(new, dict):
-        return Change(path, None, _get_item_key(new) if new else new, "adds")
+        return Change(path, None, _get_item_key(new) or _PRESENT, "adds")
     return Change(path, old, new, "changes")
 
 
 def _has_keys(items: Any) -> bool:
-    return isinstance(items, list) and all(isinstance(item, dict) and _get_item_key(item) is not None for item in items)
+    """Whether a value is a list of objects that can be told apart by their keys."""
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        return False
+    keys = {_get_item_key(item) for item in items}
+    return len(keys) == len(items) and None not in keys
 
 
 def _get_item_key(item: Any) -> Any:
-    """The key that identifies an item of a list."""
-    return item.get("name", item.get("item"))
+    """The key that identifies an item of a list; None if it has none. A group of racks is identified by its content."""
+    return item.get("name", item.get("item")) or item.get("pool") or item.get("kind")
 
 
 def _classify_impact(path: str, old: Any, new: Any) -> Impact:

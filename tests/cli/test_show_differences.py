@@ -1,0 +1,126 @@
+"""``supercloud diff``: no change of a spec is hidden, and no broken spec is compared."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from samples import ROOT
+
+pytestmark = pytest.mark.slow
+
+Cli = Callable[..., tuple[int, str, str]]
+SUPERPOD = ROOT / "examples/02-superpod/cluster.yaml"
+
+
+def write_changed(tmp_path: Path, spec: Path = SUPERPOD, **changes: object) -> Path:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(yaml.safe_dump(yaml.safe_load(spec.read_text()) | changes))
+    return file
+
+
+def test_changes_are_listed_and_counted_by_impact(cli: Cli, tmp_path: Path) -> None:
+    code, out, err = cli("diff", SUPERPOD, write_changed(tmp_path, tenants=[{"name": "llm", "share": 1}]))
+    assert code == 0 and "removes" in out and "tenants[vision]" in out
+    assert "1 removal" in err and "in place" in err and "disruptive" not in err
+
+
+def test_equal_specs_differ_in_nothing(cli: Cli, tmp_path: Path) -> None:
+    assert cli("diff", SUPERPOD, SUPERPOD) == (0, "", "no differences, also in no rendered file\n")
+
+
+def test_the_exit_code_tells_whether_there_are_differences_if_asked(cli: Cli, tmp_path: Path) -> None:
+    changed = write_changed(tmp_path, name="other")
+    assert cli("diff", "--exit-code", SUPERPOD, SUPERPOD)[0] == 0
+    assert cli("diff", "--exit-code", SUPERPOD, changed)[0] == 1
+    assert cli("diff", SUPERPOD, changed)[0] == 0
+
+
+def test_a_spec_with_errors_is_not_compared(cli: Cli, tmp_path: Path) -> None:
+    broken = write_changed(tmp_path, pools=[{"name": "train", "machine": "dgx-h10", "nodes": 1}])
+    code, out, err = cli("diff", SUPERPOD, broken)
+    assert code == 2 and out == ""
+    assert f"{broken}:" in err and "unknown machine 'dgx-h10'" in err
+    code, _, err = cli("diff", broken, SUPERPOD)
+    assert code == 0 and "unknown machine 'dgx-h10'" in err
+
+
+def test_rendered_files_that_change_are_listed(cli: Cli, tmp_path: Path) -> None:
+    scheduler = yaml.safe_load(SUPERPOD.read_text())["scheduler"] | {"options": {"MaxJobCount": "50000"}}
+    out = cli("diff", "--files", SUPERPOD, write_changed(tmp_path, scheduler=scheduler))[1]
+    assert "files[slurm/slurm.conf]" in out and "files[cabling" not in out
+
+
+def test_files_are_compared_if_the_plans_are_equal(cli: Cli, tmp_path: Path) -> None:
+    """A file named in the spec, with other content: neither the spec nor the plan differs."""
+    paths = []
+    for folder, mac in (("a", "02:00:00:00:00:01"), ("b", "02:00:00:00:00:02")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "macs.csv").write_text(f"train-0001,bmc,{mac}\n")
+        paths.append(write_changed(tmp_path / folder, network={"macs": "macs.csv"}))
+    code, out, _ = cli("diff", *paths)
+    assert code == 0 and "files[ethernet/" in out or "files[hosts/" in out
+
+
+def test_json_has_whole_values(cli: Cli, tmp_path: Path) -> None:
+    tags = {"project": "x" * 100}
+    changes = json.loads(cli("diff", SUPERPOD, write_changed(tmp_path, tags=tags), "--json")[1])
+    assert [(change["path"], change["new"]) for change in changes] == [("tags.project", "x" * 100)]
+
+
+def iter_leaves(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], object]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    if items is None:
+        yield path, value
+        return
+    for key, item in items:
+        yield from iter_leaves(item, (*path, key))
+
+
+def change_leaf(spec: object, path: tuple[str | int, ...], value: object) -> object:
+    if not path:
+        return value
+    copied = dict(spec) if isinstance(spec, dict) else list(spec)  # type: ignore[call-overload]
+    copied[path[0]] = change_leaf(copied[path[0]], path[1:], value)  # type: ignore[index]
+    return copied
+
+
+def list_other_values(value: object) -> list[object]:
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int | float):
+        return [value + 1, value - 1, value * 2]
+    number = str(value).split(" ")[0]
+    doubled = [str(value).replace(number, str(int(number) * 2))] if number.isdigit() else []
+    return [*doubled, f"{value}x", *({"25.11", "24.11"} - {value})]
+
+
+@pytest.mark.parametrize("example", ["05-superpod-networks", "07-storage", "08-kubernetes", "09-aws-slurm"])
+def test_a_change_of_any_declared_value_is_listed(example: str, tmp_path: Path) -> None:
+    from supercloud.errors import SupercloudError
+    from supercloud.plan.publish.diff import diff_plans
+    from supercloud.plan.resolve import resolve
+    from supercloud.spec.loader import load
+
+    shutil.copytree(ROOT / "examples" / example, tmp_path / example)
+    source = tmp_path / example / "cluster.yaml"
+    present, spec = resolve(load(source)), yaml.safe_load(source.read_text())
+    compared, hidden = 0, []
+    for path, value in iter_leaves(spec):
+        for other in list_other_values(value):
+            changed = source.with_name("changed.yaml")
+            changed.write_text(yaml.safe_dump(change_leaf(spec, path, other)))
+            try:
+                plan = resolve(load(changed))
+            except SupercloudError:
+                continue
+            if not plan.errors:
+                compared += 1
+                if not diff_plans(present, plan):
+                    hidden.append((path, other))
+                break
+    assert compared > 20 and hidden == []
