@@ -23,6 +23,12 @@ class StorageProduct(CatalogEntry):
     max_clients: Count | None = None
     client_cores: Count | None = None
     """Processor cores that a client uses all the time, in addition to those of its programs."""
+    client_port: Count | None = None
+    """First TCP and UDP port of a client in a Kubernetes cluster."""
+    operator_image: Text | None = None
+    """Container image that the product's Kubernetes operator runs."""
+    container_cores_to: Count | None = None
+    """Maximum number of cores of a container."""
     max_targets: Count | None = None
     """Maximum number of storage targets: OSTs, NSDs or drives, depending on the product."""
     targets_per_server_to: Count | None = None

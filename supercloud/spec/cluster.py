@@ -109,7 +109,7 @@ class ClusterSpec(Model):
     network: Network = Network()
     """Addresses and names of the in-band and management networks. Example: ``{cidr: 10.8.0.0/16, domain:
     pod1.example.com}``."""
-    pools: Annotated[tuple[Pool, ...], Field(min_length=1, max_length=4096)]
+    pools: Annotated[tuple[Pool, ...], Field(min_length=1, max_length=MAX_LISTED)]
     """Groups of equal machines; at least one. Example: ``[{name: train, machine: dgx-h100, nodes: 64, fabrics:
     [compute]}]``."""
     fabrics: Annotated[tuple[Fabric, ...], Field(max_length=64)] = ()

@@ -106,7 +106,7 @@ class Checkpoint(Model):
     every: PositiveDuration | None = None
     """Time between checkpoints; empty means that it is proposed from the fleet's failure rate. Example: ``30 min``."""
     size: PositiveSize | None = None
-    """Size of one checkpoint; empty means 14 bytes per parameter of ``model``. Example: ``5.7 TB``."""
+    """Size of one checkpoint; empty means the weights and optimizer states of ``model``. Example: ``5.7 TB``."""
     write: PositiveDuration | None = None
     """Time for which training pauses; empty means its size at the write throughput of its file system. Example: ``30
     s``."""

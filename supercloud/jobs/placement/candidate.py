@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ...plan.model.plan import Plan, PoolPlan
+from ...spec.fleet import FleetPolicy
 from ...spec.scheduler import Partition
 from ..fleet.domains import DomainAllocation
 from .answer import Placement, SchedulerRequest
@@ -271,7 +272,7 @@ def _select_torus_box(context: PlacementContext, nodes: int) -> tuple[int, ...]:
 
 
 def _compute_checkpoint_interval(context: PlacementContext, nodes: int) -> int:
-    failures = context.fleet.spec.policy.failures if context.fleet else "meta-rsc-1"
+    failures = (context.fleet.spec.policy if context.fleet else FleetPolicy()).failures
     return round(compute_checkpoint_interval(context.job, context.plan, nodes, context.catalog, failures) or 0)
 
 

@@ -12,6 +12,7 @@ from ...catalog import Catalog
 from ...catalog.reliability import FailureRate
 from ...plan.model.plan import Plan
 from ...spec import JobSpec
+from .memory import compute_saved_bytes
 
 __all__ = [
     "compute_daly_interval",
@@ -25,7 +26,6 @@ __all__ = [
 ]
 
 _DAY = 86_400.0
-_BYTES_PER_PARAMETER = 14  # bf16 weights, fp32 master weights and both moments of Adam: spec.storage.Checkpoint
 
 
 def compute_mean_time_to_failure(nodes: int, failure_rate: float) -> float:
@@ -79,7 +79,7 @@ def compute_write_time(job: JobSpec, plan: Plan) -> float | None:
         return None
     if saved.write is not None:
         return saved.write.to("s")
-    size = float(saved.size.base) if saved.size else job.model.parameters * _BYTES_PER_PARAMETER if job.model else None
+    size = float(saved.size.base) if saved.size else compute_saved_bytes(job.model) if job.model else None
     mounted = [
         item for item in plan.storage if item.mount and (saved.path + "/").startswith(item.mount.rstrip("/") + "/")
     ]

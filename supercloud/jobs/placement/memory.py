@@ -21,6 +21,7 @@ __all__ = [
     "MemoryDemand",
     "compute_activation_factors",
     "compute_memory_demand",
+    "compute_saved_bytes",
     "compute_state_bytes",
     "suggest_fitting_change",
 ]
@@ -89,6 +90,12 @@ def compute_state_bytes(model: ModelShape, parallelism: Parallelism) -> float:
         for number, bytes_each in ((1, optimizer), (2, gradients), (3, width)):
             total += own * bytes_each / (over if sharded >= number else 1)
     return total
+
+
+def compute_saved_bytes(model: ModelShape) -> float:
+    """Bytes of a checkpoint: weights and optimizer states of all parameters, without gradients."""
+    width = _WEIGHT_BYTES[model.precision]
+    return model.parameters * (width + _OPTIMIZER_BYTES[model.optimizer][width == 4])
 
 
 def compute_activation_factors(model: ModelShape) -> tuple[float, float]:

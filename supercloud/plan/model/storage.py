@@ -124,6 +124,12 @@ class WekaDesign(StorageDesign):
     """Huge pages of one backend."""
     raft_size: int | None = None
     """Members of the Raft cluster, if the operator needs more than the default."""
+    container_cores: int | None = None
+    """Maximum number of cores of a container; None if it has none."""
+    operator_image: str | None = None
+    """Image of the Kubernetes operator's containers; None if the catalog has none."""
+    client_port: int | None = None
+    """First port of a client in a Kubernetes cluster; None: the operator's default."""
 
 
 @dataclass(frozen=True)

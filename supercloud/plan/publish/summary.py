@@ -131,8 +131,9 @@ def _build_facility_rows(plan: Plan, hall: FacilityPlan) -> list[Row]:
         )
         racks = f"{group.count} rack{'s' * (group.count > 1)} of {what}"
         rack = f" in {group.rack.name}" if group.rack else ""
-        least = "at least " if group.is_power_lower_bound else ""
-        power = f"{least}{group.fullest_power}{' each' * (group.count > 1)}" if group.power else "power unknown"
+        is_partial = bool(group.pool and plan.get_pool(group.pool).nodes % group.fullest_nodes)
+        bound = "at least " if group.is_power_lower_bound else "at most " if is_partial and group.count > 1 else ""
+        power = f"{bound}{group.fullest_power}{' each' * (group.count > 1)}" if group.power else "power unknown"
         result.append(("racks", group.pool or group.kind, f"{racks}{rack}, {power}"))
     over = f" of {hall.power_budget}" if hall.power_budget else ""
     parts = ", ".join(f"{what} {power or 'unknown'}" for what, power in _list_consumers(plan, hall))
@@ -169,7 +170,8 @@ def _build_cooling_rows(hall: FacilityPlan) -> list[Row]:
     result: list[Row] = []
     if heat.loop:
         wet = heat.heat.liquid + heat.heat.door
-        parts = [f"{'up to ' if heat.assumed_machines else ''}{wet} to liquid, {heat.heat.air} to air"]
+        most, least = ("up to ", "at least ") if heat.assumed_machines else ("", "")
+        parts = [f"{most}{wet} to liquid, {least}{heat.heat.air} to air"]
         if heat.loop.flow is not None:
             parts.append(f"{heat.loop.flow} at a rise of {heat.loop.temperature_rise}")
         if heat.loop.cdu and heat.loop.cdu_count:

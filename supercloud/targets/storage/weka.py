@@ -13,9 +13,6 @@ from .store import StorageSystem
 
 __all__ = ["render_files"]
 
-# Maximum cores of one container (resources_generator.py of WEKA's tools, --max-cores-per-container).
-_MAX_CONTAINER_CORES = 19
-
 
 def render_files(storage: StorageSystem) -> dict[str, File | str]:
     """Render the files of backends and clients of one file system."""
@@ -27,7 +24,7 @@ def render_files(storage: StorageSystem) -> dict[str, File | str]:
         "first": [storage.format_host("backend", index) for index in range(min(2, backends.count))],
         "suffix": storage.host_suffix,
         "client_cores": storage.storage_plan.client_cores,
-        "most": _MAX_CONTAINER_CORES,
+        "most": _get_container_cores(design) if design else None,
     }
     found: dict[str, File | str] = {
         **_render_mount(storage, values),
@@ -36,9 +33,14 @@ def render_files(storage: StorageSystem) -> dict[str, File | str]:
     if design:
         found["backend.sh"] = storage.render_template("weka-backend.sh.j2", executable=True, **values)
         found["cluster.sh"] = storage.render_template("weka-cluster.sh.j2", executable=True, **values)
-        if storage.plan.scheduler.kind == "kubernetes":
+        if storage.plan.scheduler.kind == "kubernetes" and design.operator_image:
             found["operator.yaml"] = storage.render_template("weka-operator.yaml.j2", **values)
     return found
+
+
+def _get_container_cores(design: WekaDesign) -> int:
+    """Maximum number of cores of a container: without a limit of the product, all of the backend."""
+    return design.container_cores or max(design.drive_cores, design.compute_cores or 1)
 
 
 def _render_mount(storage: StorageSystem, values: dict[str, Any]) -> dict[str, File | str]:

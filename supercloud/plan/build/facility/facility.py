@@ -124,7 +124,9 @@ def _compute_switch_power(fabrics: tuple[FabricPlan, ...], unknown: list[str], u
     for fabric in fabrics:
         for tier in fabric.tiers:
             if not is_power_known(tier.switch):
-                _append_once(unknown, f"power of {tier.switch.name}")
+                typical = tier.switch.power_typical
+                counted = f"{typical}, its typical power" if typical else "0"
+                _append_once(unknown, f"maximum power of {tier.switch.name}, counted as {counted}")
             if tier.switch.units is None:
                 _append_once(unsized, tier.switch.name)
             total += get_switch_power(tier.switch) * count_switch_boxes(tier.count, tier.switch)

@@ -76,14 +76,14 @@ def compute_node_power(machine: Machine, unknown: list[str] | None = None) -> Po
 
 
 def get_switch_power(switch: Switch) -> Power:
-    """Highest known power of a switch, 0 if unknown."""
+    """Maximum power of a switch; its typical power, a lower bound, if that is all that is known; 0 if unknown."""
     return switch.power_max or switch.power_typical or _NO_POWER
 
 
 def is_power_known(equipment: Machine | Switch) -> bool:
     """Whether the power has a source, and is not only a lower bound."""
     if isinstance(equipment, Switch):
-        return bool(equipment.power_max or equipment.power_typical)
+        return equipment.power_max is not None
     return bool(equipment.power or (equipment.rack and equipment.rack.power))
 
 

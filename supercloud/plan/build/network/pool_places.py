@@ -7,6 +7,7 @@ moves its successors only when it grows into them: ``diff`` reports this.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
@@ -53,21 +54,30 @@ def _count_pod_parts(spec: ClusterSpec, item: FabricPlan) -> int:
 
 def _spread_starts(nodes: Sequence[int], hosts: int) -> tuple[int, ...] | None:
     """The start of each pool in a range of numbers; None if they do not all fit."""
-    taken: list[range] = []
+    if len(nodes) > _MAX_PARTS:
+        return None
+    free = [int(hosts * _compute_bisection(place)) for place in range(_MAX_PARTS)]
+    taken: list[range] = []  # in the order of their numbers
+    found: list[int] = []
     for count in nodes:
-        starts = (int(hosts * _compute_bisection(place)) for place in range(_MAX_PARTS))
-        found = next(
-            (
-                range(start, start + count)
-                for start in starts
-                if start + count <= hosts and all(start >= own.stop or start + count <= own.start for own in taken)
-            ),
-            None,
-        )
-        if found is None:
+        start = next((start for start in free if start + count <= hosts and _is_free(taken, start, count)), None)
+        if start is None:
             return None
-        taken.append(found)
-    return tuple(own.start for own in taken)
+        insort(taken, range(start, start + count), key=_get_start)
+        free = [item for item in free if not start <= item < start + count]
+        found.append(start)
+    return tuple(found)
+
+
+def _is_free(taken: Sequence[range], start: int, count: int) -> bool:
+    """Whether numbers from ``start`` on are not in one of the ranges, which are in order and do not overlap."""
+    after = bisect_left(taken, start, key=_get_start)
+    is_free_before = after == 0 or taken[after - 1].stop <= start
+    return is_free_before and (after == len(taken) or start + count <= taken[after].start)
+
+
+def _get_start(numbers: range) -> int:
+    return numbers.start
 
 
 def _compute_bisection(place: int) -> Fraction:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from ...model.bridges import Vlan
 from ...model.plan import FabricPlan, Plan
 from ...model.subnet import Subnet
 
-__all__ = ["FIRST_VLANS", "LAST_VLAN", "PEER_VLAN", "Vlan", "find_vlan_family", "list_own_vlans", "build_vlans"]
+__all__ = ["FIRST_VLANS", "LAST_VLAN", "PEER_VLAN", "Vlan", "list_own_vlans", "build_vlans"]
 
 PEER_VLAN = 4094
 """Used between the switches of a pair only."""
@@ -25,22 +25,21 @@ FIRST_VLANS = {
 LAST_VLAN = 4093
 
 
-def find_vlan_family(plan: Plan, subnet: Subnet) -> str:
+def _find_vlan_family(subnet: Subnet, pools: Collection[str], servers: Collection[str]) -> str:
     """The family of numbers of a subnet's VLAN; empty for one that is not on a bridged network."""
     if subnet.role != "bmc":
         return subnet.role if subnet.role in FIRST_VLANS else ""
     owner = subnet.name.removeprefix("bmc-")
-    if any(pool.name == owner for pool in plan.pools):
-        return "bmc"
-    return "bmc-server" if any(group.name == owner for group in plan.servers) else "bmc-machine"
+    return "bmc" if owner in pools else "bmc-server" if owner in servers else "bmc-machine"
 
 
 def build_vlans(plan: Plan) -> Mapping[str, Vlan]:
     """Name of a subnet -> its VLAN: as declared in ``network.vlans``, else the next number of its family."""
     found: dict[str, Vlan] = {}
     counts: dict[str, int] = {}
+    pools, servers = {pool.name for pool in plan.pools}, {group.name for group in plan.servers}
     for subnet in plan.networks.subnets if plan.networks else ():
-        family = find_vlan_family(plan, subnet)
+        family = _find_vlan_family(subnet, pools, servers)
         if family:
             number = FIRST_VLANS[family] + counts.get(family, 0)
             counts[family] = counts.get(family, 0) + 1

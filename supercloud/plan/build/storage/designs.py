@@ -231,6 +231,9 @@ def _build_weka_design(
         frontend_cores=1,
         hugepages=_compute_hugepages(product, drives, compute),
         raft_size=product.raft_size if product.raft_servers is not None and servers > product.raft_servers else None,
+        container_cores=product.container_cores_to,
+        operator_image=product.operator_image,
+        client_port=product.client_port,
     )
 
 
