@@ -10,6 +10,8 @@ import typer
 from .options import JsonOption, SpecFile, load_plan
 from .output import print_json, print_note, print_result
 
+_PAGE_START = b"<!doctype html>"
+
 EPILOG = "Example: supercloud report cluster.yaml -o report.html · next: open it in a browser"
 
 
@@ -18,7 +20,8 @@ def report(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write. Default: <name>.html.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Also write each picture as SVG into this folder.")] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace a folder of pictures that contains other files.")
+        bool,
+        typer.Option("--force", help="Replace a file that is not a page, or a folder of pictures with other files."),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -33,6 +36,7 @@ def report(
     page = out or Path(f"{decided.name}.html")
     if page.is_dir():
         raise OutputError(f"{page} is a directory; specify a file, such as {page / 'report.html'}")
+    _refuse_other_file(page, spec, force)
     text = page_of(decided)
     write_file(page, text)
     drawn = Bundle(render_pictures(decided)) if svg else Bundle({})
@@ -50,3 +54,17 @@ def report(
             + f" · next: open {page}"
         )
     raise typer.Exit(2 if decided.errors else 0)
+
+
+def _refuse_other_file(page: Path, spec: Path, force: bool) -> None:
+    """Raise OutputError if the file to write exists and is not a page; never replace the spec."""
+    from ..errors import OutputError
+
+    if not page.is_file():
+        return
+    if page.samefile(spec):
+        raise OutputError(f"{page} is the spec; choose another output file")
+    with open(page, "rb") as file:
+        is_page = file.read(len(_PAGE_START)).lower() in (_PAGE_START, b"")
+    if not is_page and not force:
+        raise OutputError(f"{page} exists and is not an HTML page; choose another output file, or use --force")

@@ -42,6 +42,9 @@ __all__ = ["RestController", "RestSpool"]
 
 _FORMATS = (*(f"v0.0.{number}" for number in range(46, 39, -1)), older.DATA_FORMAT)
 _IDLE_TIMEOUT = 60
+_CLOCK_MARGIN = 2 * 86_400
+"""Seconds by which this machine's clock may be ahead of the controller's: a job that is not in the requested time is
+taken as never submitted, and is submitted again."""
 _NOTHING_FOUND = "Nothing found"
 _HELD_REASON = describe_state("PENDING", "JobHeldUser")
 
@@ -155,17 +158,18 @@ class RestController:
             raise EngineError(f"{self.address}: {error}") from None
 
     def read_accounts(self, refs: Sequence[str]) -> Sequence[copies.Row]:
-        """From the accounts; unknown jobs are omitted.
+        """From the accounts; jobs that accounting does not know are omitted.
 
-        Raises :class:`EngineConfigurationError` if the token is refused: that is no answer about any job.
+        Raises :class:`EngineConfigurationError` if the token is refused, and :class:`EngineError` if accounting does
+        not respond: neither is an answer about any job, and the next request would wait as long.
         """
         found: list[copies.Row] = []
         for ref in refs:
             try:
                 answer = self.request("GET", f"slurmdb/job/{int(ref)}", shapes.ACCOUNTS_RESPONSE)
-            except EngineConfigurationError:
-                raise
-            except EngineError:
+            except RequestRefusedError as refused:
+                if not refused.answer.get("errors"):  # of a proxy: the service behind it does not respond
+                    raise
                 continue
             found += bodies.iter_account_rows(self._select_own_jobs(answer["jobs"]))
         return found
@@ -181,7 +185,7 @@ class RestController:
 
     def _list_accounted_jobs(self, seconds: int) -> list[dict[str, Any]] | None:
         """The user's jobs in the accounts; None if accounting does not respond."""
-        since = int(time.time()) - seconds
+        since = int(time.time()) - seconds - _CLOCK_MARGIN
         try:
             # v0.0.38 parses times as sbatch does, and with start_time it omits jobs without a start time
             asked = f"submit_time=uts{since}" if self.data_format == older.DATA_FORMAT else f"start_time={since}"
