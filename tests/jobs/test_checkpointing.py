@@ -112,3 +112,20 @@ def test_the_interval_is_proposed(job: Callable[..., JobSpec], plan: Plan) -> No
     assert compute_checkpoint_interval(own, plan, 124, CATALOG, "meta-rsc-1") is None
     sized = job(accelerators={"count": 8}, checkpoint={"path": "/scratch/a"}, model={"parameters": 70e9})
     assert compute_write_time(sized, plan) == pytest.approx(0.98e12 / 312.5e9)
+
+
+@pytest.mark.parametrize(
+    "model, saved",
+    [
+        ({}, 14),
+        ({"optimizer": "adam-8bit"}, 8),
+        ({"optimizer": "momentum"}, 10),
+        ({"optimizer": "none"}, 2),
+        ({"precision": "fp32"}, 12),
+    ],
+)
+def test_a_checkpoint_has_weights_and_optimizer_states(
+    job: Callable[..., JobSpec], plan: Plan, model: dict[str, str], saved: int
+) -> None:
+    asked = job(accelerators={"count": 8}, checkpoint={"path": "/scratch/a"}, model={"parameters": 70e9, **model})
+    assert compute_write_time(asked, plan) == pytest.approx(70e9 * saved / 312.5e9)

@@ -22,7 +22,7 @@ def get_racks_row(plan: Plan) -> str:
     [
         ("dgx-h100", 1, "1 rack of 1 node in eia-48u, 10.2 kW"),
         ("dgx-h100", 4, "1 rack of 4 nodes in eia-48u, 40.8 kW"),
-        ("dgx-h100", 5, "2 racks of 4 nodes in eia-48u, 40.8 kW each"),
+        ("dgx-h100", 5, "2 racks of 4 nodes in eia-48u, at most 40.8 kW each"),
         ("dgx-gb200", 9, "1 rack of 9 nodes in gb200-nvl72, 66 kW"),
     ],
 )

@@ -7,7 +7,7 @@ import io
 import re
 from pathlib import Path
 
-from halls import QM9700, build_hall
+from halls import QM9700, build_hall, list_problems
 from plan.test_resolve import build_pools, plan_spec
 
 from supercloud.plan.publish.document import build_document
@@ -85,6 +85,22 @@ def test_racks_of_switches_of_unknown_power_have_no_headroom() -> None:
     cells = re.findall(r">([^<>]+)<", render_racks(plan).split("switches, services")[1])
     assert "0 kW" not in cells and cells.count("unknown") == 2 and "power unknown" in draw_row_plan(plan).render_file()
     assert "not known" in render_power(plan).split("headroom of the hall")[1]
+
+
+def test_typical_power_of_a_switch_is_a_lower_bound(tmp_path: Path) -> None:
+    """Budgets and circuits have to bear the maximum, which the manufacturer of this switch does not publish."""
+    fabric = {"name": "compute", "kind": "roce", "switch": "nvidia-sn5600"}
+    assert get_row(tmp_path, "power", ("dgx-h100", 16), fabrics=[fabric]).startswith("at least ")
+    plan = build_hall(tmp_path, fabrics=[fabric])
+    assert list_problems(plan, "power-unknown") == [
+        "unknown: maximum power of nvidia-sn5600, counted as 940 W, its typical power"
+    ]
+
+
+def test_heat_of_an_unknown_split_is_a_lower_bound_in_the_air(tmp_path: Path) -> None:
+    cooling = {"kind": "direct-liquid"}
+    text = get_row(tmp_path, "cooling", ("dgx-gb300", 18), rack={"type": "gb300-nvl72"}, cooling=cooling)
+    assert text.startswith("up to ") and "to liquid, at least 0 W to air" in text
 
 
 def test_racks_with_a_part_of_unknown_power_draw_at_least_the_rest(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ LARGE_SPECS: dict[str, tuple[str, dict[str, Any]]] = {
             ]
         },
     ),
+    "pools": ("pools", {"pools": [{"name": f"p{at}", "machine": "dgx-h100", "nodes": 1} for at in range(1001)]}),
     "suppressions": ("suppress", {"suppress": [{"check": "x", "reason": "y"}] * 60_000}),
     "ranges of addresses": ("network.access", {"network": {"access": ["192.0.2.0/24"] * 60_000}}),
     "peer links": ("fabrics[0].peer_links", {"fabrics": [{"name": "a", "kind": "roce", "peer_links": 10_000_000}]}),
