@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from ..primitives.quantity import Money
 from .base import MAX_LISTED, DuplicateNameError, Flag, IntegerRange, Model, Name, Text, find_duplicates
+from .constructed import DocumentModel
 from .fabric import Cidr, Fabric
 from .facility import Facility
 from .pool import Pool, find_shared_prefixes
@@ -96,7 +97,7 @@ class Suppression(Model):
     """Reason why the finding is acceptable; it is shown in reports. Example: ``the hall is extended in June``."""
 
 
-class ClusterSpec(Model):
+class ClusterSpec(DocumentModel):
     """An AI supercomputer: pools of machines, fabrics, storage, facility, tenants."""
 
     name: Name

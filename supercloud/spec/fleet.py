@@ -22,6 +22,7 @@ from .base import (
     Text,
     find_duplicates,
 )
+from .constructed import DocumentModel
 from .hints import register_pattern, suggest_connection
 from .schedulers import find_shared_schedulers, find_unused_options
 from .tenant import Budget, TenantLimits
@@ -135,7 +136,7 @@ class DataSet(Model):
     """Whether it must stay in the clusters that hold it."""
 
 
-class FleetSpec(Model):
+class FleetSpec(DocumentModel):
     """Several clusters under one policy."""
 
     name: Name

@@ -21,6 +21,7 @@ from .base import (
     Text,
     require_positive,
 )
+from .constructed import DocumentModel
 from .hints import register_pattern
 from .storage import Mount
 from .tenant import Priority
@@ -31,6 +32,7 @@ __all__ = ["Accelerators", "Checkpoint", "JobSpec", "ModelShape", "Parallelism",
 _VARIABLE_PATTERN = register_pattern(
     r"^[A-Za-z_][A-Za-z0-9_]*$", "is not a valid variable name: letters, digits and underscores", lambda text: ""
 )
+
 EnvName = Annotated[str, Field(pattern=_VARIABLE_PATTERN, max_length=128)]
 Argument = Annotated[str, Field(max_length=131_072, pattern=r"^[^\x00]*$")]
 LicenseName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*(@[A-Za-z0-9_.-]+)?$", max_length=128)]
@@ -154,7 +156,7 @@ class PlacementSpec(Model):
     """Smallest domain that must contain the whole job; empty means derived from ``parallelism``. Example: ``leaf``."""
 
 
-class JobSpec(Model):
+class JobSpec(DocumentModel):
     """A job, for any engine."""
 
     name: Name

@@ -74,7 +74,7 @@ def _require_path(path: object, model: type[Model], function: str) -> None:
         path,
         (str, os.PathLike),
         f"{function} requires the path of a file",
-        f"for data in memory use {model.__name__}.model_validate",
+        f"for data in memory use {model.__name__}(**data)",
     )
 
 
