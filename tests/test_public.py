@@ -59,7 +59,7 @@ def test_unknown_names_are_attribute_errors() -> None:
     [
         (
             lambda: supercloud.load({"name": "pod1"}),
-            "load requires the path of a file, not the dict; for data in memory use ClusterSpec.model_validate",
+            "load requires the path of a file, not the dict; for data in memory use ClusterSpec(**data)",
         ),
         (lambda: supercloud.load_job(None), "load_job requires the path of a file, not the NoneType"),
         (lambda: supercloud.load_fleet([]), "load_fleet requires the path of a file, not the list"),

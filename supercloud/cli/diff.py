@@ -72,10 +72,10 @@ def _print_changes(changes: list[Change]) -> None:
         for change in changes
     ):
         print_result(line)
-    print_note(_summarize(changes) if changes else "no differences, also in no rendered file")
+    print_note(_format_summary(changes) if changes else "no differences, also in no rendered file")
 
 
-def _summarize(changes: list[Change]) -> str:
+def _format_summary(changes: list[Change]) -> str:
     counts = Counter[str](change.impact for change in changes)
     parts = [format_count(counts[impact], noun) for impact, noun in _SUMMARIES.items() if counts[impact]]
     in_place = [f"{counts['changes']} in place"] if counts["changes"] else []

@@ -82,9 +82,11 @@ def _render_fleet(spec: Path, target: list[str] | None) -> tuple[str, Bundle]:
     """Each cluster under its own name, with the targets that apply to it; files of the fleet itself under ``fleet``."""
     from ..errors import InputError
     from ..primitives.bundle import Bundle
-    from ..spec.loader import load_fleet
+    from ..spec.loader import load_fleet, require_member_files
 
-    fleet = load_fleet(spec).model
+    loaded = load_fleet(spec)
+    require_member_files(loaded, spec)
+    fleet = loaded.model
     plans = [load_plan(spec.parent / member.spec) for member in fleet.clusters]
     errors = [finding for plan in plans for finding in plan.errors]
     if errors:

@@ -19,7 +19,7 @@ from .fleet import FleetSpec
 from .job import JobSpec
 from .problems import build_findings, find_duplicate_names
 
-__all__ = ["LoadedSpec", "load", "load_fleet", "load_job", "loads"]
+__all__ = ["LoadedSpec", "load", "load_fleet", "load_job", "loads", "require_member_files"]
 
 M = TypeVar("M", bound=Model)
 
@@ -61,6 +61,25 @@ def load_fleet(path: str | os.PathLike[str]) -> LoadedSpec[FleetSpec]:
         data: dict[str, Any] = {"name": document.data["name"], "clusters": [{"spec": Path(path).name}]}
         return LoadedSpec(FleetSpec.model_validate(data), document)
     return LoadedSpec(_validate_document(document, FleetSpec, "a fleet"), document)
+
+
+def require_member_files(loaded: LoadedSpec[FleetSpec], path: Path) -> None:
+    """Raise :class:`SpecError` with all clusters of the fleet at ``path`` whose spec does not exist."""
+    missing = [
+        loaded.locate(
+            Finding(
+                "spec",
+                "error",
+                f"clusters[{index}].spec",
+                f"file not found: {path.parent / member.spec}",
+                "correct the path, which is relative to the folder of this file",
+            )
+        )
+        for index, member in enumerate(loaded.model.clusters)
+        if not os.path.lexists(path.parent / member.spec)
+    ]
+    if missing:
+        raise SpecError(f"{path}: {format_count(len(missing), 'cluster')} without a spec", missing)
 
 
 def loads(text: str, file: str = "") -> LoadedSpec[ClusterSpec]:

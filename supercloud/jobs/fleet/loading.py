@@ -11,7 +11,7 @@ from ...plan.model.plan import Plan
 from ...plan.resolve import load_catalog, resolve
 from ...spec.document import Document
 from ...spec.fleet import Connection, FleetMember, FleetSpec
-from ...spec.loader import load, load_fleet
+from ...spec.loader import load, load_fleet, require_member_files
 from .connections import require_distinct_schedulers
 from .stack_outputs import read_connection_from_stack
 from .state import Cluster, Fleet, ObservationCache, exclude_cluster
@@ -27,6 +27,7 @@ def load_fleet_state(path: Path, open_engine: Callable[[Connection], object] | N
     file that is not valid, and :class:`EngineError` for a stack without a usable connection.
     """
     loaded = load_fleet(path)
+    require_member_files(loaded, path)
     spec, document = loaded.model, loaded.document
     watch = ObservationCache()
     clusters: list[Cluster] = []

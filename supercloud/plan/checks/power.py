@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import floor, log10
 
 from ...catalog import Catalog
-from ...errors import Finding
+from ...errors import Finding, suggest_nearest
 from ...facility import SCHEMES, compute_breaker_rating, count_remaining_supplies
 from ...primitives.quantity import Power
 from ..model.plan import FacilityPlan, Plan, RackGroup
@@ -329,13 +329,21 @@ def _compute_ratio(limit: Power, total: Power) -> float:
 def carbon_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A place without a known carbon intensity."""
     if plan.facility and plan.facility.annual_carbon is None:
+        nearest = _suggest_location(plan.site.place, catalog)
         yield Finding(
             "carbon-unknown",
             "note",
             "site.location",
             f"unknown carbon intensity of {_describe_unknown_power(plan.facility) or repr(plan.site.place)}",
-            "set facility.energy.carbon, or see: supercloud catalog locations",
+            f"{nearest}set facility.energy.carbon, or see: supercloud catalog locations",
         )
+
+
+def _suggest_location(place: str, catalog: Catalog) -> str:
+    """A question if the name is similar to a known one: most locations of users are not in the catalog."""
+    known = catalog.list_names("locations")
+    hint = "" if place in known else suggest_nearest(place, known)
+    return f"{hint} Otherwise " if hint.startswith("did you mean") else ""
 
 
 def _describe_unknown_power(hall: FacilityPlan) -> str:
