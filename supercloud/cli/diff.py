@@ -76,7 +76,7 @@ def _print_changes(changes: list[Change]) -> None:
 
 
 def _summarize(changes: list[Change]) -> str:
-    counts = Counter(change.impact for change in changes)
+    counts = Counter[str](change.impact for change in changes)
     parts = [format_count(counts[impact], noun) for impact, noun in _SUMMARIES.items() if counts[impact]]
     in_place = [f"{counts['changes']} in place"] if counts["changes"] else []
     return f"{format_count(len(changes), 'change')}: {', '.join([*parts, *in_place])}"

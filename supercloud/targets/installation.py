@@ -77,8 +77,8 @@ def _is_switched(pool: PoolPlan) -> bool:
 
 def _describe_managers(plan: Plan, fabric: FabricPlan) -> str:
     """Describe the hosts of a subnet manager; without a declared machine or switch, a node."""
-    spec = next(item for item in plan.spec.fabrics if item.name == fabric.name)
-    declared = list_manager_switches(fabric) if spec.subnet_manager == "switch" else list_manager_hosts(fabric)
+    kind = fabric.require_subnet_manager().kind
+    declared = list_manager_switches(fabric) if kind == "switch" else list_manager_hosts(fabric)
     if declared:
         return ", ".join(declared)
     node = find_manager_node(plan, fabric)

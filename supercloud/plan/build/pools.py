@@ -67,6 +67,7 @@ def build_network_and_pools(
                 has_imex=machine.domain_nodes > 1 if pool.imex is None else pool.imex,
                 reserved_cores=pool.reserve.cores,
                 reserved_memory=pool.reserve.memory or Size(0, "B"),
+                capacity=pool.capacity,
             )
         )
     return network, tuple(pools)

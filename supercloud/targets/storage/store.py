@@ -17,7 +17,6 @@ from ...plan.build.storage.interfaces import StoreInterfaces, build_store_interf
 from ...plan.model.plan import Plan, PoolPlan, ServerGroup, StoragePlan
 from ...primitives.bundle import File
 from ...primitives.templates import render_template
-from ...spec import Storage
 
 __all__ = ["StorageSystem", "format_header"]
 
@@ -38,11 +37,6 @@ class StorageSystem:
     def storage_plan(self) -> StoragePlan:
         """Its part of the plan."""
         return self.plan.storage[self.index]
-
-    @property
-    def spec(self) -> Storage:
-        """Its part of the spec."""
-        return self.plan.spec.storage[self.index]
 
     @property
     def mount_path(self) -> str:
