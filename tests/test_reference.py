@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +33,14 @@ def test_every_warning_and_note_of_a_plan_can_be_suppressed() -> None:
     mild = {name for path in files for name in _find_names(path.read_text(), frozenset({"warning", "note"}))}
     assert len(mild) > 50
     assert mild <= checks
+
+
+def test_every_finding_that_code_can_report_occurs_in_a_test() -> None:
+    checks = {format_check_name(check) for check in CHECKS}
+    reported = {name for path in (ROOT / "supercloud").rglob("*.py") for name in _find_names(path.read_text())}
+    files = (ROOT / "tests").rglob("*.py")
+    tested = {name for path in files for name in re.findall(r"[a-z0-9]+(?:-[a-z0-9]+)*", path.read_text())}
+    assert not sorted(name for name in checks | reported if name not in tested), "add a test that it is reported"
 
 
 def test_the_api_page_refers_to_the_fields_of_documents(tmp_path: Path) -> None:
