@@ -27,14 +27,21 @@ def render_order(plan: Plan) -> Bundle:
     """Render INSTALL.md of the whole output. Cloud clusters have none: their machines configure themselves at boot."""
     if plan.site.kind != "onprem":
         return Bundle({})
+    targets, values = list_targets(plan), _build_values(plan)
+    text = _render_page(values, ())
+    added = [name for name in targets if name not in _ONLY_READ and f"`{name}/" not in text]
+    return Bundle({"INSTALL.md": _render_page(values, added) if added else text})
+
+
+def _build_values(plan: Plan) -> dict[str, Any]:
+    """The values of the page, besides the added targets."""
     servers = list_address_servers(plan)
     served = {server.name for server in servers}
     schedulers = list(dict.fromkeys(host.name for host in _list_schedulers(plan)))
     others = [*schedulers, *(str(group.hosts) for group in plan.servers)]
-    targets = list_targets(plan)
-    values: dict[str, Any] = {
+    return {
         "plan": plan,
-        "targets": targets,
+        "targets": list_targets(plan),
         "servers": servers,
         "drivers": [pool for pool in plan.pools if pool.accelerator],
         "schedulers": schedulers,
@@ -45,9 +52,6 @@ def render_order(plan: Plan) -> Bundle:
             (item, _describe_clients(plan, index)) for index, item in enumerate(plan.storage) if not item.servers
         ],
     } | _group_fabrics(plan)
-    text = _render_page(values, ())
-    added = [name for name in targets if name not in _ONLY_READ and f"`{name}/" not in text]
-    return Bundle({"INSTALL.md": _render_page(values, added) if added else text})
 
 
 def _render_page(values: Mapping[str, Any], added: Sequence[str]) -> str:

@@ -302,7 +302,7 @@ def test_contexts_of_one_api_server_are_one_scheduler(
 
 
 @pytest.mark.parametrize(
-    "error, reason, cure",
+    "error, reason, fix",
     [
         (EngineError("ctl is not reached"), ": ctl is not reached", "later: wait, or omit place.clusters"),
         (
@@ -314,7 +314,7 @@ def test_contexts_of_one_api_server_are_one_scheduler(
     ],
 )
 def test_a_cluster_that_is_down_is_reported_and_the_others_are_used(
-    files: Path, error: Exception, reason: str, cure: str
+    files: Path, error: Exception, reason: str, fix: str
 ) -> None:
     def open_engine(connection: object) -> object:
         class Down:
@@ -329,4 +329,4 @@ def test_a_cluster_that_is_down_is_reported_and_the_others_are_used(
     refusal = answers["a/train"]
     assert isinstance(refusal, Refusal)
     assert refusal.reason == f"it cannot be queried now{reason}"
-    assert cure in refusal.suggestion and not refusal.change
+    assert fix in refusal.suggestion and not refusal.change

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..._version import __version__
 from ...plan.build.storage.clients import (
     explain_fabric_only,
     has_service_hosts,
@@ -17,13 +16,14 @@ from ...plan.build.storage.interfaces import StoreInterfaces, build_store_interf
 from ...plan.model.plan import Plan, PoolPlan, ServerGroup, StoragePlan
 from ...primitives.bundle import File
 from ...primitives.templates import render_template
+from ..header import format_origin
 
 __all__ = ["StorageSystem", "format_header"]
 
 
 def format_header(name: str) -> str:
     """Return the first line of every file."""
-    return f"made by supercloud {__version__} from {name}; edits are lost"
+    return format_origin(f"from {name}")
 
 
 @dataclass(frozen=True)

@@ -215,8 +215,8 @@ def test_colliding_names_are_a_finding_with_an_unused_key() -> None:
     (found,) = [item for item in sc.resolve(loads(text)).errors if item.check == "subnet-partitions"]
     advised = int(found.hint.split()[2].rstrip(";"))
     assert 16 <= advised < 0x7FFF and advised != compute_pkey(first)
-    cured = format_spec(f"tenant: {first}", f"tenant: {second}, pkey: {advised}", tenants=f"{first}, {second}")
-    assert not sc.resolve(loads(cured)).errors
+    fixed = format_spec(f"tenant: {first}", f"tenant: {second}, pkey: {advised}", tenants=f"{first}, {second}")
+    assert not sc.resolve(loads(fixed)).errors
 
 
 def test_every_derived_key_is_valid_for_a_partition() -> None:
