@@ -26,6 +26,13 @@ def test_every_finding_that_code_can_report_is_documented_once() -> None:
     assert not checks & others
 
 
+def test_every_check_reports_a_finding_with_its_name() -> None:
+    """The name in the documentation is the one that ``suppress`` takes: the code of checks contains it."""
+    sources = [path.read_text() for path in (ROOT / "supercloud/plan/checks").rglob("*.py")]
+    texts = {node.value for source in sources for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)}
+    assert not sorted({format_check_name(check) for check in CHECKS} - texts)
+
+
 def test_every_warning_and_note_of_a_plan_can_be_suppressed() -> None:
     """Only names of checks can be, so that a check reports others as errors only."""
     checks = {format_check_name(check) for check in CHECKS} | {"suppress-unused"}
