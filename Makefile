@@ -10,11 +10,11 @@ help:
 	@echo "make test       the hermetic tests"
 	@echo "make test-fast  those that are not slow, in a minute;  make test-fast ROOM=jobs: those of tests/jobs"
 	@echo "make docs       the documentation, as pages in out/docs that are read without a network"
-	@echo "make lint       formatting, lint, types, floors, spelling, shell scripts"
+	@echo "make lint       formatting, lint, types, layers, spelling, shell scripts"
 	@echo "make test-real  the essential tests on real daemons (root, Debian 12);  make test-real-all: all of them"
 	@echo "make bench      speed and size, as a table with ratios;  make bench-real: on real daemons (root)"
-	@echo "make format     format the code;  make schemas: write the schemas of the spec anew"
-	@echo "make golden     write the golden files anew, and show by kind of file what differs from HEAD (BASE=REVISION: from that)"
+	@echo "make format     format the code;  make schemas: regenerate the schemas of the spec"
+	@echo "make golden     regenerate the golden files, and show by kind of file what differs from HEAD (BASE=REVISION: from that)"
 	@echo "make golden-full OUT=FOLDER   render every file of every example;  make golden-diff A=FOLDER B=FOLDER: compare two"
 
 .venv/.ready: pyproject.toml .ci/bootstrap.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +26,13 @@ def test_every_finding_that_code_can_report_is_documented_once() -> None:
     assert not checks & others
 
 
+def test_every_check_reports_a_finding_with_its_name() -> None:
+    """The name in the documentation is the one that ``suppress`` takes: the code of checks contains it."""
+    sources = [path.read_text() for path in (ROOT / "supercloud/plan/checks").rglob("*.py")]
+    texts = {node.value for source in sources for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)}
+    assert not sorted({format_check_name(check) for check in CHECKS} - texts)
+
+
 def test_every_warning_and_note_of_a_plan_can_be_suppressed() -> None:
     """Only names of checks can be, so that a check reports others as errors only."""
     checks = {format_check_name(check) for check in CHECKS} | {"suppress-unused"}
@@ -32,6 +40,14 @@ def test_every_warning_and_note_of_a_plan_can_be_suppressed() -> None:
     mild = {name for path in files for name in _find_names(path.read_text(), frozenset({"warning", "note"}))}
     assert len(mild) > 50
     assert mild <= checks
+
+
+def test_every_finding_that_code_can_report_occurs_in_a_test() -> None:
+    checks = {format_check_name(check) for check in CHECKS}
+    reported = {name for path in (ROOT / "supercloud").rglob("*.py") for name in _find_names(path.read_text())}
+    files = (ROOT / "tests").rglob("*.py")
+    tested = {name for path in files for name in re.findall(r"[a-z0-9]+(?:-[a-z0-9]+)*", path.read_text())}
+    assert not sorted(name for name in checks | reported if name not in tested), "add a test that it is reported"
 
 
 def test_the_api_page_refers_to_the_fields_of_documents(tmp_path: Path) -> None:

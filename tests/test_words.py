@@ -13,7 +13,10 @@ from forbidden_phrases import FORBIDDEN
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("supercloud", "templates", "docs", "examples", "stacks")
-PAGES = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md")
+PAGES = (
+    *("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"),
+    *("Makefile", "pyproject.toml", "Pulumi.yaml"),
+)
 TEXT = {".md", ".yaml", ".j2", ".sh", ".html", ".css", ".js", ".txt"}
 _PYTHON_TEXT = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
 
@@ -78,3 +81,11 @@ def test_a_forbidden_phrase_is_found_in_strings_and_comments_but_not_in_names(
         "page.py:1: 'mended'",
         "page.py:2: 'is there twice'",
     ]
+
+
+@pytest.mark.parametrize("name", ["Makefile", "pyproject.toml", "Pulumi.yaml"])
+def test_files_of_the_root_are_searched_whole(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ROOT / name in _list_files()
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    (tmp_path / name).write_text("# one\n# files are written anew\n", encoding="utf-8")
+    assert [line.split(";")[0] for line in _find_forbidden(tmp_path / name)] == [f"{name}:2: 'anew'"]

@@ -6,7 +6,6 @@ To add a scheme, add a row to ``SCHEMES``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 from ..primitives.quantity import Power
 
@@ -79,12 +78,6 @@ class Feeds:
             return None
         lost = max(1, self.count // self.paths)
         return Power.from_base(self.load.base / (self.count - lost)) if self.count > lost else None
-
-    @property
-    def max_utilization(self) -> Fraction:
-        """Maximum usable fraction of a feed in normal operation."""
-        after = self.load_after_loss
-        return Fraction(1) if after is None or not after.base else self.feed_load.base / after.base
 
     @property
     def overload(self) -> Power | None:

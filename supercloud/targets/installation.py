@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..plan.build.fabric.partitions import find_manager_node, list_manager_hosts
@@ -18,29 +19,44 @@ from . import list_targets
 
 __all__ = ["render_order"]
 
+_ONLY_READ = ("diagram",)
+"""Targets whose files are not installed anywhere."""
+
 
 def render_order(plan: Plan) -> Bundle:
     """Render INSTALL.md of the whole output. Cloud clusters have none: their machines configure themselves at boot."""
     if plan.site.kind != "onprem":
         return Bundle({})
+    targets, values = list_targets(plan), _build_values(plan)
+    text = _render_page(values, ())
+    added = [name for name in targets if name not in _ONLY_READ and f"`{name}/" not in text]
+    return Bundle({"INSTALL.md": _render_page(values, added) if added else text})
+
+
+def _build_values(plan: Plan) -> dict[str, Any]:
+    """The values of the page, besides the added targets."""
     servers = list_address_servers(plan)
     served = {server.name for server in servers}
     schedulers = list(dict.fromkeys(host.name for host in _list_schedulers(plan)))
     others = [*schedulers, *(str(group.hosts) for group in plan.servers)]
-    text = render_template(
-        "installation/INSTALL.md.j2",
-        plan=plan,
-        targets=list_targets(plan),
-        servers=servers,
-        drivers=[pool for pool in plan.pools if pool.accelerator],
-        schedulers=schedulers,
-        others=[name for name in others if name not in served],
-        rdma=list_rdma_hosts(plan) if plan.networks else [],
-        is_switched=_is_switched,
-        outside=[(item, _describe_clients(plan, index)) for index, item in enumerate(plan.storage) if not item.servers],
-        **_group_fabrics(plan),
-    )
-    return Bundle({"INSTALL.md": text})
+    return {
+        "plan": plan,
+        "targets": list_targets(plan),
+        "servers": servers,
+        "drivers": [pool for pool in plan.pools if pool.accelerator],
+        "schedulers": schedulers,
+        "others": [name for name in others if name not in served],
+        "rdma": list_rdma_hosts(plan) if plan.networks else [],
+        "is_switched": _is_switched,
+        "outside": [
+            (item, _describe_clients(plan, index)) for index, item in enumerate(plan.storage) if not item.servers
+        ],
+    } | _group_fabrics(plan)
+
+
+def _render_page(values: Mapping[str, Any], added: Sequence[str]) -> str:
+    """Render the page; ``added``: targets that have no row of their own in the template."""
+    return render_template("installation/INSTALL.md.j2", added=added, **values)
 
 
 def _group_fabrics(plan: Plan) -> dict[str, Any]:
@@ -77,8 +93,8 @@ def _is_switched(pool: PoolPlan) -> bool:
 
 def _describe_managers(plan: Plan, fabric: FabricPlan) -> str:
     """Describe the hosts of a subnet manager; without a declared machine or switch, a node."""
-    spec = next(item for item in plan.spec.fabrics if item.name == fabric.name)
-    declared = list_manager_switches(fabric) if spec.subnet_manager == "switch" else list_manager_hosts(fabric)
+    kind = fabric.require_subnet_manager().kind
+    declared = list_manager_switches(fabric) if kind == "switch" else list_manager_hosts(fabric)
     if declared:
         return ", ".join(declared)
     node = find_manager_node(plan, fabric)

@@ -203,6 +203,9 @@ def add_target(copy: PackageCopy) -> None:
     copy.write("cluster.yaml", read_example("01"))
     copy.run("render", "cluster.yaml", "--target", "pools", "--out", "out")
     assert (copy.work / "out/pools/pools.txt").read_text() == "train 16\n"
+    copy.run("render", "cluster.yaml", "--out", "all")
+    steps = [line for line in (copy.work / "all/INSTALL.md").read_text().splitlines() if line.startswith("|")]
+    assert "`pools/`" in steps[-2] and "`slurm/INSTALL.md`" in steps[-1]
 
 
 PROOFS = {

@@ -10,6 +10,7 @@ from supercloud.errors import EngineError, InputError, JobFailedError, SpecError
 from supercloud.jobs import api
 from supercloud.jobs.engines.base import SubmissionUnknownError
 from supercloud.jobs.engines.fake import FakeEngine
+from supercloud.jobs.store.records import NewJob
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
 from supercloud.plan.model.plan import Plan
@@ -142,3 +143,12 @@ def test_an_unknown_submission_names_the_recorded_job(
         submit(job(), plan, store, key="k")
     fake.crash_hook = lambda point: None
     assert submit(job(), plan, store, key="k").wait(60) is State.COMPLETED and fake.count_submissions("k") == 1
+
+
+def test_a_dependency_is_a_job_of_the_store(job: Callable[..., JobSpec], tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        with pytest.raises(InputError) as caught:
+            api.resolve_dependencies(job(after=["prepare"]), store)
+        assert [(item.check, item.path) for item in caught.value.findings] == [("job-after", "after[0]")]
+        record = store.record(NewJob(key="prepare-1", name="prepare", spec="{}", fleet="f", is_held=True))
+        assert [item.key for item in api.resolve_dependencies(job(after=["prepare"]), store)] == ["prepare-1"], record

@@ -10,9 +10,7 @@ from supercloud.catalog.reliability import FailureRate
 from supercloud.jobs.placement.checkpointing import (
     compute_checkpoint_interval,
     compute_daly_interval,
-    compute_effective_time,
     compute_mean_time_to_failure,
-    compute_spare_nodes,
     compute_waste,
     compute_write_time,
     compute_young_interval,
@@ -62,28 +60,6 @@ def test_the_optimal_interval_follows_young_and_daly(cost: float, hours: float, 
 
 def test_checkpoints_longer_than_the_time_to_failure_are_continuous() -> None:
     assert compute_daly_interval(100, 50) == 50
-
-
-@pytest.mark.parametrize(
-    "nodes, name, usual, rare",
-    [
-        (128, "meta-rsc-1", 5, 7),
-        (512, "meta-rsc-1", 15, 18),
-        (2048, "meta-rsc-1", 51, 55),
-        (2048, "llama-3-405b", 31, 35),
-    ],
-)
-def test_spares_cover_the_expected_failures(nodes: int, name: str, usual: int, rare: int) -> None:
-    assert (
-        compute_spare_nodes(nodes, read_failure_rate(name), 3 * 86400, 0.95),
-        compute_spare_nodes(nodes, read_failure_rate(name), 3 * 86400, 0.99),
-    ) == (usual, rare)
-
-
-def test_the_effective_training_time_matches_llama_3() -> None:
-    """More than 90 % were published: with checkpoints that hold training up for seconds, not for a minute."""
-    assert compute_effective_time(2048, read_failure_rate("llama-3-405b"), 1116, 60, 300) < 0.9
-    assert compute_effective_time(2048, read_failure_rate("llama-3-405b"), 600, 5, 120) > 0.9
 
 
 @pytest.mark.parametrize(

@@ -11,24 +11,26 @@ from supercloud.spec import JobSpec
 
 
 @pytest.mark.parametrize(
-    "field, value",
+    "check, field, value",
     [
-        ("array", 0),
-        ("image", "pytorch --privileged"),
-        ("image", "a,b"),
-        ("preemptible", False),
-        ("env", {"SLURM_JOB_ID": "1"}),
-        ("env", {"SUPERCLOUD_RUN": "x"}),
-        ("command", ["-c", "x"]),
-        ("command", [""]),
-        ("script", "#!/usr/bin/env python3\nprint()"),
-        ("secrets", [{"env": "A", "name": "../a"}]),
-        ("retry_rules", [{"exit_codes": [1], "action": "retry"}]),
+        ("job-array", "array", 0),
+        ("job-image", "image", "pytorch --privileged"),
+        ("job-image", "image", "a,b"),
+        ("job-support", "preemptible", False),
+        ("job-env", "env", {"SLURM_JOB_ID": "1"}),
+        ("job-env", "env", {"SUPERCLOUD_RUN": "x"}),
+        ("job-command", "command", ["-c", "x"]),
+        ("job-command", "command", [""]),
+        ("job-script", "script", "#!/usr/bin/env python3\nprint()"),
+        ("job-script", "script", "a\x00b"),
+        ("job-secret", "secrets", [{"env": "A", "name": "../a"}]),
+        ("job-retries", "retry_rules", [{"exit_codes": [1], "action": "retry"}]),
     ],
 )
-def test_unsupported_fields_are_rejected(job: Callable[..., JobSpec], field: str, value: Any) -> None:
+def test_unsupported_fields_are_rejected(job: Callable[..., JobSpec], check: str, field: str, value: Any) -> None:
     with pytest.raises(SpecError) as caught:
         require_valid_job(job(**{field: value}))
+    assert caught.value.findings[0].check == check
     assert caught.value.findings[0].path.startswith(field)
     assert caught.value.findings[0].hint
 

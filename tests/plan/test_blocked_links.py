@@ -52,18 +52,18 @@ def test_blocked_links_to_spines_without_a_pair_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    "nodes, declared, cure",
+    "nodes, declared, fix",
     [
         (127, {"leaf_up": 4, "spines": 2, "peer_links": 2}, {"spines": 1}),
         (40, {"spines": 4}, {"tiers": 1, "peer_links": 2}),
     ],
 )
-def test_the_suggested_fix_leaves_no_link_blocked(nodes: int, declared: dict[str, Any], cure: dict[str, Any]) -> None:
+def test_the_suggested_fix_leaves_no_link_blocked(nodes: int, declared: dict[str, Any], fix: dict[str, Any]) -> None:
     found = find_blocked_links(build_site(nodes, **declared))
-    text = "set " + " and ".join(f"{key}: {value}" for key, value in cure.items())
+    text = "set " + " and ".join(f"{key}: {value}" for key, value in fix.items())
     assert found and all(item.hint.startswith(text) for item in found), found
-    cured = {key: value for key, value in declared.items() if key != "spines" or "spines" in cure} | cure
-    assert not find_blocked_links(build_site(nodes, **cured))
+    fixed = {key: value for key, value in declared.items() if key != "spines" or "spines" in fix} | fix
+    assert not find_blocked_links(build_site(nodes, **fixed))
 
 
 def test_routed_networks_and_single_switches_block_nothing() -> None:

@@ -163,10 +163,10 @@ def test_each_hint_removes_its_finding(case: str) -> None:
     named = list_fixes(findings[0])
     assert len(named) == ways, (findings[0].hint, named)
     for path, value in named:
-        cured = copy.deepcopy(data)
-        set_value(cured, path, value)
+        fixed = copy.deepcopy(data)
+        set_value(fixed, path, value)
         left = [
-            finding for finding in list_findings(cured) if finding.check == check and finding.path == findings[0].path
+            finding for finding in list_findings(fixed) if finding.check == check and finding.path == findings[0].path
         ]
         assert not left, (path, value, left)
 

@@ -221,10 +221,10 @@ def test_unused_uplink_ports_are_reported_with_the_fix() -> None:
     (found,) = (finding for finding in plan.findings if finding.check == "fabric-uplinks-unused")
     assert found.path == "fabrics[2]" and "links of 1 Gb/s; the 4 uplink ports" in found.problem
     assert found.hint == "set joins: {fabric: in-band, links: 2}"
-    cured = plan_spec(
+    fixed = plan_spec(
         pools=pools, fabrics=[COMPUTE, IN_BAND, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}}]
     )
-    assert not [finding for finding in cured.findings if finding.check.startswith("fabric-")]
+    assert not [finding for finding in fixed.findings if finding.check.startswith("fabric-")]
 
 
 def test_devices_on_the_switches_of_a_rack_product_are_reported() -> None:

@@ -133,8 +133,8 @@ def test_the_number_of_spines_of_a_hint_is_planned_with_as_few_tiers(more: dict[
     (error,) = plan_spec(pools=pools, fabrics=[of]).errors
     hint = re.fullmatch(r"set spines: (\d+), or omit it", error.hint)
     assert hint
-    cured = build_fabric("dgx-h200", 100, of | {"spines": int(hint[1])})
-    assert cured.count_switches("spine") == int(hint[1]) and not cured.count_switches("core")
+    fixed = build_fabric("dgx-h200", 100, of | {"spines": int(hint[1])})
+    assert fixed.count_switches("spine") == int(hint[1]) and not fixed.count_switches("core")
 
 
 def test_uplinks_of_spines_spread_over_few_cores() -> None:
@@ -153,9 +153,9 @@ def test_declared_sizes_are_kept_and_reported() -> None:
         "31 uplinks of a leaf spread evenly over no fewer than 31 spines: each of them has 8 "
     )
     assert found.hint == "set leaf_up: 32, which takes 2 spines"
-    cured = plan_spec(pools=build_pools("dgx-h100", 31), fabrics=[ROCE | {"su": 31, "leaf_down": 31, "leaf_up": 32}])
-    assert cured.fabrics[0].count_switches("spine") == 2
-    assert not [finding for finding in cured.findings if finding.check == "fabric-spines"]
+    fixed = plan_spec(pools=build_pools("dgx-h100", 31), fabrics=[ROCE | {"su": 31, "leaf_down": 31, "leaf_up": 32}])
+    assert fixed.fabrics[0].count_switches("spine") == 2
+    assert not [finding for finding in fixed.findings if finding.check == "fabric-spines"]
 
 
 @pytest.mark.slow

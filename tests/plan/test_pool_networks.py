@@ -31,8 +31,8 @@ def test_nodes_without_a_port_on_the_in_band_network_are_an_error() -> None:
     assert (finding.check, finding.level, finding.path) == ("pool-in-band", "error", "pools[1].fabrics")
     assert "the 10 nodes of b is on in-band" in finding.problem and "(10.2.0.[1-10])" in finding.problem
     assert finding.hint.startswith("add in-band to pools[1].fabrics, or suppress")
-    cured = build_site(COMPUTE, IN_BAND, joined=["compute", "in-band"])
-    assert not list_findings(cured) and not cured.errors
+    fixed = build_site(COMPUTE, IN_BAND, joined=["compute", "in-band"])
+    assert not list_findings(fixed) and not fixed.errors
 
 
 @pytest.mark.slow

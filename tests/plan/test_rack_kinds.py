@@ -28,9 +28,9 @@ def test_complete_racks_are_not_ordered_for_switches() -> None:
     assert not plan.errors
     (finding,) = list_findings(plan, "rack-unassigned")
     assert finding.path == "facility.management.type" and "eia-48u" in finding.hint
-    cured = build_hall("dgx-gb200", {"type": "gb200-nvl72"}, management={"type": "eia-48u"})
-    assert cured.facility and [group.kind for group in cured.facility.racks] == ["compute", "network"]
-    assert not list_findings(cured, "rack-unassigned")
+    fixed = build_hall("dgx-gb200", {"type": "gb200-nvl72"}, management={"type": "eia-48u"})
+    assert fixed.facility and [group.kind for group in fixed.facility.racks] == ["compute", "network"]
+    assert not list_findings(fixed, "rack-unassigned")
 
 
 def test_a_complete_rack_accepts_no_other_machine() -> None:

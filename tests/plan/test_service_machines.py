@@ -121,10 +121,10 @@ def test_hosts_of_the_subnet_manager_without_a_rack_are_reported_with_a_fix() ->
     entry = re.fullmatch(r"add (\{.*\}) to facility.machines .*", note.hint)
     assert entry
     written = yaml.safe_load(entry[1]) | {"machine": "nvidia-ufm-appliance"}
-    cured = build_plan(COMPUTE, MANAGEMENT, facility={"rack": {"type": "eia-48u"}, "machines": [written]})
-    assert not {item.check for item in cured.findings} & {"service-racks", "service-networks"}
-    assert describe_open_points(cured) == ""
-    assert "compute-manager-02" in render(cured, "racks")["contents.csv"]
+    fixed = build_plan(COMPUTE, MANAGEMENT, facility={"rack": {"type": "eia-48u"}, "machines": [written]})
+    assert not {item.check for item in fixed.findings} & {"service-racks", "service-networks"}
+    assert describe_open_points(fixed) == ""
+    assert "compute-manager-02" in render(fixed, "racks")["contents.csv"]
     few = build_plan(COMPUTE, facility={"rack": {"type": "eia-48u"}, "machines": [written | {"count": 1}]})
     (note,) = [item for item in few.findings if item.check == "service-racks"]
     assert note.problem.startswith("1 of the 2 machines of compute-manager has no rack")

@@ -66,8 +66,8 @@ def test_servers_on_another_network_than_their_clients_are_an_error(kind: str) -
     assert (found.level, found.path) == ("error", "storage[0].fabric")
     assert "has no port for storage (it has in-band: 2 × 200 Gb/s ethernet)" in found.problem
     assert found.hint == "set storage[0].fabric: in-band, or use management-server"
-    for cured in (wrong | {"fabric": "in-band"}, build_store(kind)):
-        plan = build_site(cured)
+    for fixed in (wrong | {"fabric": "in-band"}, build_store(kind)):
+        plan = build_site(fixed)
         assert not list_findings(plan, "storage-disconnected") and not plan.errors
     alone = build_site(wrong, fabrics=(COMPUTE, STORAGE), pools=[NODES | {"fabrics": ["compute", "storage"]}])
     assert [item.hint for item in list_findings(alone, "storage-disconnected")] == ["use management-server"]
@@ -137,8 +137,8 @@ def test_a_pool_that_does_not_reach_storage_causes_a_warning() -> None:
     assert [(item.level, item.path) for item in found] == [("warning", "pools[1].fabrics")] * len(kinds)
     assert "4 nodes of c are not on storage" in found[0].problem and "not mounted at /lustre" in found[0].problem
     assert found[0].hint.startswith("set storage[0].fabric: in-band, or suppress this")
-    cured = build_mixed_site(build_store(fabric="in-band"))
-    assert not list_findings(cured, "storage-clients") and not cured.errors
+    fixed = build_mixed_site(build_store(fabric="in-band"))
+    assert not list_findings(fixed, "storage-clients") and not fixed.errors
 
 
 @pytest.mark.slow
@@ -196,8 +196,8 @@ def test_a_pool_keeps_its_suggestion_if_another_pool_does_not_fit() -> None:
     hints = {item.path: item.hint for item in list_findings(plan, "storage-clients")}
     assert hints["pools[2].fabrics"].startswith("add storage to pools[2].fabrics")
     assert "add storage" not in hints["pools[1].fabrics"]
-    cured = small | {"fabrics": ["compute", "storage", "in-band"]}
-    assert not build_site(build_store(), fabrics=(COMPUTE, full, IN_BAND), pools=[NODES, large, cured]).errors
+    fixed = small | {"fabrics": ["compute", "storage", "in-band"]}
+    assert not build_site(build_store(), fabrics=(COMPUTE, full, IN_BAND), pools=[NODES, large, fixed]).errors
 
 
 @pytest.mark.slow
@@ -231,8 +231,8 @@ def test_pools_that_lack_the_same_network_are_planned_once(monkeypatch: pytest.M
     plan = build_site(build_store(), pools=[NODES, *pools])
     assert len(list_findings(plan, "storage-clients")) == len(list_findings(plan, "pool-in-band")) == 9
     assert len(made) <= 3  # storage for all, the store on in-band (which they are not on either), in-band for all
-    cured = [item | {"fabrics": ["compute", "storage", "in-band"]} for item in pools]
-    assert not build_site(build_store(), pools=[NODES, *cured]).errors
+    fixed = [item | {"fabrics": ["compute", "storage", "in-band"]} for item in pools]
+    assert not build_site(build_store(), pools=[NODES, *fixed]).errors
 
 
 def test_suggestions_that_cannot_help_are_not_planned(monkeypatch: pytest.MonkeyPatch) -> None:

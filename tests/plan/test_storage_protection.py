@@ -57,7 +57,7 @@ def test_protection_needs_one_server_per_part(
 
 
 @pytest.mark.parametrize(
-    "kind, protection, message, cure",
+    "kind, protection, message, fix",
     [
         ("weka", {"data": 20}, "20 data parts of a stripe: 4 more than the 16 of weka", {"data": 16}),
         ("weka", {"data": 2}, "2 data parts of a stripe: 1 fewer than the 3 of weka", {"data": 3}),
@@ -73,12 +73,12 @@ def test_protection_needs_one_server_per_part(
     ],
 )
 def test_unsupported_protection_is_an_error_with_the_supported_one(
-    tmp_path: Path, kind: str, protection: dict[str, int], message: str, cure: dict[str, int]
+    tmp_path: Path, kind: str, protection: dict[str, int], message: str, fix: dict[str, int]
 ) -> None:
     ((check, problem, hint),) = list_errors(build_plan(tmp_path, kind, **protection))
     name = next(iter(protection))
-    assert (check, problem, hint) == ("storage-protection", message, f"set {name}: {cure[name]}, or omit it")
-    assert not list_errors(build_plan(tmp_path, kind, **cure))
+    assert (check, problem, hint) == ("storage-protection", message, f"set {name}: {fix[name]}, or omit it")
+    assert not list_errors(build_plan(tmp_path, kind, **fix))
 
 
 @pytest.mark.parametrize(

@@ -68,14 +68,14 @@ def test_the_suggested_fix_plans_without_errors(machine: str, nodes: int, change
         advised[field[1]] = int(field[2])
     elif fewer := re.search(r"(?:take|use) (\d+) nodes", finding.hint):
         nodes = int(fewer[1])
-    cured = build_plan(machine, nodes, **changes | advised)
-    assert not cured.errors
-    assert not [item for item in cured.findings if item.check == "subnet-manager-port"]
-    (fabric,) = cured.fabrics
+    fixed = build_plan(machine, nodes, **changes | advised)
+    assert not fixed.errors
+    assert not [item for item in fixed.findings if item.check == "subnet-manager-port"]
+    (fabric,) = fixed.fabrics
     switches = re.search(r"requires (\d+) switches instead of (\d+)", finding.hint)
-    counts = [sum(tier.count for tier in plan.fabrics[0].tiers) for plan in (cured, warned)]
+    counts = [sum(tier.count for tier in plan.fabrics[0].tiers) for plan in (fixed, warned)]
     assert not switches or list(map(int, switches.groups())) == counts
-    domain = cured.pools[0].machine.domain_nodes
+    domain = fixed.pools[0].machine.domain_nodes
     assert all(level.size % domain == 0 for level in fabric.wiring.levels if level.name == "su")
 
 

@@ -36,9 +36,9 @@ def test_a_twin_port_cage_for_one_link_is_reported_and_the_fix_orders_single_por
     assert count_modules(warned, "compute-manager") == {"nvidia-mma4z00-ns-flt": "2"}
     assert [item.path for item in list_findings(warned)] == ["fabrics[0].manager.cage", "fabrics[0].services[0].cage"]
     assert all("set cage: osfp-single or qsfp112" in item.hint for item in list_findings(warned))
-    cured = build_plan(cage="osfp-single")
-    assert list_findings(cured) == []
-    assert count_modules(cured, "compute-manager") == count_modules(cured, "login") == {"nvidia-mma4z00-ns400": "2"}
+    fixed = build_plan(cage="osfp-single")
+    assert list_findings(fixed) == []
+    assert count_modules(fixed, "compute-manager") == count_modules(fixed, "login") == {"nvidia-mma4z00-ns400": "2"}
 
 
 @pytest.mark.slow

@@ -49,28 +49,28 @@ WRONG = [
     {"name": "fay", "uid": 1000, "keys": ["ssh-ed25519"]},
 ]
 FOUND = [
-    ("users[1].name", "duplicate user 'ada', first in users[0]"),
-    ("users[2].uid", "bob and ada have the UID 2001"),
-    ("users[2].keys[0]", "the type is ssh-rsa, the data is of a key of another type"),
-    ("users[3].uid", "the UID 999 belongs to the distribution's own accounts"),
-    ("users[3].keys[0]", "a private key, which is not shown"),
-    ("users[4].uid", "the UID 64030 belongs to the user slurm of every machine"),
-    ("users[4].keys[0]", "di and ada have the same key"),
-    ("users[5].uid", "the UID 65534 belongs to"),
-    ("users[5].gid", "the GID 100 belongs to"),
-    ("users[5]", "ed has no key"),
-    ("users[6].name", "'slurm' is an account or a group of machines"),
-    ("users[6].keys[0]", "a private key, which is not shown"),
-    ("users[7].uid", "the UID 1000 belongs to the user of the image"),
-    ("users[7].keys[0]", "no data"),
+    ("user-duplicate", "users[1].name", "duplicate user 'ada', first in users[0]"),
+    ("user-duplicate", "users[2].uid", "bob and ada have the UID 2001"),
+    ("user-key", "users[2].keys[0]", "the type is ssh-rsa, the data is of a key of another type"),
+    ("user-number", "users[3].uid", "the UID 999 belongs to the distribution's own accounts"),
+    ("user-key", "users[3].keys[0]", "a private key, which is not shown"),
+    ("user-number", "users[4].uid", "the UID 64030 belongs to the user slurm of every machine"),
+    ("user-key", "users[4].keys[0]", "di and ada have the same key"),
+    ("user-number", "users[5].uid", "the UID 65534 belongs to"),
+    ("user-number", "users[5].gid", "the GID 100 belongs to"),
+    ("user-key", "users[5]", "ed has no key"),
+    ("user-name", "users[6].name", "'slurm' is an account or a group of machines"),
+    ("user-key", "users[6].keys[0]", "a private key, which is not shown"),
+    ("user-number", "users[7].uid", "the UID 1000 belongs to the user of the image"),
+    ("user-key", "users[7].keys[0]", "no data"),
 ]
 
 
 @pytest.mark.parametrize("is_apart", [False, True])
 def test_all_problems_are_reported_at_once_with_their_lines(tmp_path: Path, is_apart: bool) -> None:
     found = list_findings(plan_users(tmp_path, WRONG, is_apart=is_apart))
-    for path, message in FOUND:
-        assert any(item.path == path and message in item.problem for item in found), (path, message)
+    for check, path, message in FOUND:
+        assert any((item.check, item.path) == (check, path) and message in item.problem for item in found), message
     assert len(found) == len(FOUND)
     assert not [item for item in found if PRIVATE[:12] in str(item)]
     file = tmp_path / ("users.yaml" if is_apart else "cluster.yaml")

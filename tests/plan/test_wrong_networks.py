@@ -240,9 +240,9 @@ def test_each_wrong_network_is_one_finding_with_its_path(case: str) -> None:
     assert [(finding.check, finding.path) for finding in wrong] == [(check, path)], wrong
     assert output in wrong[0].problem and wrong[0].hint
     for place, value in list_fixes(wrong[0]):
-        cured = copy.deepcopy(data)
-        set_value(cured, f"fabrics[0].{place}" if place.startswith(".") else place, value)
-        left = [finding for finding in list_findings(cured) if finding.level == "error"]
+        fixed = copy.deepcopy(data)
+        set_value(fixed, f"fabrics[0].{place}" if place.startswith(".") else place, value)
+        left = [finding for finding in list_findings(fixed) if finding.level == "error"]
         assert not left, (place, value, left)
 
 
@@ -324,8 +324,8 @@ def test_links_slower_than_the_adapters_are_reported() -> None:
     (finding,) = (item for item in list_findings(build_spec(slow, pools=gaudi)) if item.check == "fabric-speed")
     assert "links of compute run at 100 Gb/s, 100 Gb/s below the speed of the adapters (200 Gb/s)" in finding.problem
     assert "nvidia-sn5600" in finding.hint and "set speed: 100 Gb/s" in finding.hint
-    for cured in (ROCE, slow | {"speed": "100 Gb/s"}):
-        assert not [item for item in list_findings(build_spec(cured, pools=gaudi)) if item.check == "fabric-speed"]
+    for fixed in (ROCE, slow | {"speed": "100 Gb/s"}):
+        assert not [item for item in list_findings(build_spec(fixed, pools=gaudi)) if item.check == "fabric-speed"]
 
 
 @pytest.mark.slow

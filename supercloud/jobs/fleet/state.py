@@ -83,11 +83,6 @@ class PoolState:
         most = min(self.pool.nodes - self.pool.spares, healthy)
         return most if not free_now else max(0, most - (healthy - sum(self.count_by_domain(per_node, True))))
 
-    @property
-    def unhealthy_nodes(self) -> int:
-        """Nodes that are not schedulable."""
-        return self.healthy.count(0)
-
     def estimate_wait(self, nodes: int, per_node: int, now: float) -> float | None:
         """Seconds until ``nodes`` nodes are free, by the time limits of running jobs; None if unknown."""
         free, most = self.count_available(per_node, True), self.count_available(per_node, False)
@@ -177,13 +172,6 @@ class Fleet:
     spent: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """By tenant and period of a budget (``month`` …): USD spent in the current one, including reservations of running
     jobs."""
-
-    def list_data_holders(self, name: str) -> tuple[str, ...]:
-        """Clusters that hold a data set of the fleet; empty for an unknown name."""
-        for item in self.spec.data:
-            if item.name == name:
-                return tuple(place.partition("/")[0] for place in item.at)
-        return ()
 
 
 class ObservationCache:

@@ -6,7 +6,7 @@ al. (arXiv 2410.21680 §4). Times are seconds, rates are failures per node and d
 
 from __future__ import annotations
 
-from math import exp, sqrt
+from math import sqrt
 
 from ...catalog import Catalog
 from ...catalog.reliability import FailureRate
@@ -16,10 +16,8 @@ from .memory import compute_saved_bytes
 
 __all__ = [
     "compute_daly_interval",
-    "compute_effective_time",
     "compute_mean_time_to_failure",
     "compute_checkpoint_interval",
-    "compute_spare_nodes",
     "compute_waste",
     "compute_write_time",
     "compute_young_interval",
@@ -49,27 +47,6 @@ def compute_daly_interval(write_time: float, mean_time_to_failure: float) -> flo
 def compute_waste(write_time: float, interval: float, mean_time_to_failure: float, restart_time: float) -> float:
     """Fraction of the time lost to saving, repeated work and restarts."""
     return write_time / interval + interval / (2 * mean_time_to_failure) + restart_time / mean_time_to_failure
-
-
-def compute_effective_time(
-    nodes: int, failure_rate: float, interval: float, write_time: float, restart_time: float
-) -> float:
-    """Fraction of the time in which training makes progress (ETTR)."""
-    return (1 - nodes * failure_rate / _DAY * (restart_time + interval / 2)) / (1 + write_time / interval)
-
-
-def compute_spare_nodes(nodes: int, failure_rate: float, repair_time: float, confidence: float) -> int:
-    """Spare nodes such that, with this confidence, no more nodes are in repair at the same time (a Poisson
-    quantile).
-    """
-    expected = nodes * failure_rate * repair_time / _DAY
-    chance = exp(-expected)
-    reached, count = chance, 0
-    while reached < confidence and count < nodes:
-        count += 1
-        chance *= expected / count
-        reached += chance
-    return count
 
 
 def compute_write_time(job: JobSpec, plan: Plan) -> float | None:

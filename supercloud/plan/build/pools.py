@@ -67,6 +67,7 @@ def build_network_and_pools(
                 has_imex=machine.domain_nodes > 1 if pool.imex is None else pool.imex,
                 reserved_cores=pool.reserve.cores,
                 reserved_memory=pool.reserve.memory or Size(0, "B"),
+                capacity=pool.capacity,
             )
         )
     return network, tuple(pools)
@@ -131,8 +132,7 @@ def _find_accelerator(machine: Machine, path: str, catalog: Catalog, problems: P
 
 
 def _list_features(pool: Pool, accelerator: Accelerator | None) -> tuple[str, ...]:
-    """Features that jobs can request: accelerator, machine, pool, and those that the user added. Sorted and unique."""
-    names = {pool.name, re.sub(r"[^A-Za-z0-9_.-]", "_", pool.machine), *pool.features}
-    if accelerator and accelerator.gres:
-        names.add(accelerator.gres)
-    return tuple(sorted(names))
+    """Features that jobs can request, each once: pool, accelerator, machine, and those that the user added, sorted."""
+    names = [accelerator.gres] if accelerator and accelerator.gres else []
+    machine = re.sub(r"[^A-Za-z0-9_.-]", "_", pool.machine)
+    return tuple(dict.fromkeys([pool.name, *names, machine, *sorted(pool.features)]))

@@ -44,7 +44,11 @@ def _has_tenants(plan: Plan) -> bool:
 
 
 def _has_preemption(plan: Plan) -> bool:
-    return _has_database(plan) and isinstance(plan.scheduler.spec, SlurmScheduler) and plan.scheduler.spec.preemption
+    return (
+        _has_database(plan)
+        and isinstance(plan.scheduler.settings, SlurmScheduler)
+        and plan.scheduler.settings.preemption
+    )
 
 
 def _has_job_tmp(plan: Plan) -> bool:

@@ -110,7 +110,7 @@ def cooling_residual_air(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         air = group.fullest_heat.air
         if group.cooling == "direct-liquid" and reach and air > reach:
             yield Finding(
-                "cooling-density",
+                "cooling-residual-air",
                 "warning",
                 "facility.cooling.kind",
                 f"a rack of {group.pool or group.kind} releases {air} to the air, {air - reach} "

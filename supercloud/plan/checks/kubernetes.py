@@ -155,7 +155,7 @@ def kubernetes_levels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Levels for the queue that no pool has."""
     for _ in iter_kubernetes_plans(plan):
         there = list_level_names(plan)
-        declared = plan.scheduler.spec
+        declared = plan.scheduler.settings
         for index, name in enumerate(declared.levels if isinstance(declared, KubernetesScheduler) else ()):
             if name not in there:
                 known = f"available: {', '.join(there)}" if there else "there are no levels"

@@ -13,7 +13,7 @@ from ...spec.scheduler import KubernetesScheduler
 from ..build.kubernetes.releases import build_release_sort_key
 from ..model.kubernetes import KubernetesPlan
 from ..model.plan import Plan, PoolPlan
-from .kubernetes_given import find_device_stack, find_pool_path, iter_kubernetes_plans
+from .kubernetes_accessors import find_device_stack, find_pool_path, iter_kubernetes_plans
 
 __all__ = [
     "kubernetes_channels",
@@ -112,7 +112,7 @@ def kubernetes_visible_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding
 
 def kubernetes_claims(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Claims for GPUs where the release, the kind of GPU or its slicing does not allow them."""
-    scheduler = plan.scheduler.spec
+    scheduler = plan.scheduler.settings
     for facts in iter_kubernetes_plans(plan):
         if not isinstance(scheduler, KubernetesScheduler) or scheduler.devices == "plugin":
             continue
@@ -164,7 +164,7 @@ def _check_claim_support(facts: KubernetesPlan, catalog: Catalog) -> Iterator[Fi
 def kubernetes_products(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Accelerators that no device class can select, because the product name in their driver has no source."""
     for facts in iter_kubernetes_plans(plan):
-        scheduler = plan.scheduler.spec
+        scheduler = plan.scheduler.settings
         claims = isinstance(scheduler, KubernetesScheduler) and scheduler.devices == "claims"
         for pool in plan.pools:
             stack = find_device_stack(facts, pool)

@@ -9,7 +9,7 @@ from ...errors import Finding
 from ..build.kubernetes.labels import list_weka_stores
 from ..build.storage.clients import list_client_pools
 from ..model.plan import Plan
-from .kubernetes_given import iter_kubernetes_plans
+from .kubernetes_accessors import iter_kubernetes_plans
 
 __all__ = ["CHECKS"]
 

@@ -18,7 +18,7 @@ _MAX_SECONDS = 65535
 
 def iter_slurm(plan: Plan) -> Iterator[tuple[SlurmScheduler, SlurmRelease]]:
     """The declared scheduler and its release; empty without Slurm, or if its release is not in the catalog."""
-    declared, release = plan.scheduler.spec, plan.scheduler.release
+    declared, release = plan.scheduler.settings, plan.scheduler.release
     if isinstance(declared, SlurmScheduler) and release:
         yield declared, release
 

@@ -159,8 +159,8 @@ def _suggest_separation(plan: Plan, catalog: Catalog, path: str, index: int, fre
 
 def subnet_guids(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Members of partitions with unknown GUIDs."""
-    for path, fabric, declared in _iter_partitioned(plan):
-        for item in iter_missing_guids(plan, fabric, declared):
+    for path, fabric, _ in _iter_partitioned(plan):
+        for item in iter_missing_guids(plan, fabric):
             yield Finding("subnet-guids", "error", f"{path}{item.path}", item.problem, item.hint)
 
 

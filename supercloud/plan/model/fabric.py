@@ -10,10 +10,11 @@ from ...catalog import Cable, Switch
 from ...catalog.machine import Adapter
 from ...primitives.nodes import HostRange
 from ...primitives.quantity import Rate
+from ...spec.fabric import Partition
 from ...topology import Fabric as Wiring
 from ...topology.links import NodeLinks
 
-__all__ = ["FabricPlan", "Service", "SwitchTier"]
+__all__ = ["FabricPlan", "Service", "SubnetManagerPlan", "SwitchTier"]
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,23 @@ class Service:
 
 
 @dataclass(frozen=True)
+class SubnetManagerPlan:
+    """The subnet manager of an InfiniBand fabric with planned switches, and what it configures."""
+
+    kind: Literal["opensm", "nvidia", "switch"]
+    engines: tuple[str, ...]
+    """Routing engines, the best first."""
+    standbys: int
+    """Number of standby hosts."""
+    m_key: str | None
+    """File with the M_Key on its hosts; None without one."""
+    has_sharp: bool
+    """Whether it provides in-network reductions."""
+    partitions: tuple[Partition, ...]
+    """As declared; empty: all hosts are full members of the default partition."""
+
+
+@dataclass(frozen=True)
 class FabricPlan:
     """A network with its numbers of switches and cables; ``wiring`` enumerates the links, unless a provider owns
     them.
@@ -112,10 +130,28 @@ class FabricPlan:
     """Pool -> speed of its links, where they are slower than the switch ports."""
     guids: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
     """InfiniBand: device -> GUID (node GUID of a switch, port GUID of an adapter)."""
+    position: int = 0
+    """Index in the list of fabrics of the spec; route tables of hosts are numbered by it."""
+    exits: int = 0
+    """Links from the topmost switches to the building's network."""
+    peer_links: int = 0
+    """Links between the two leaves of a pair."""
+    joined_fabric: str | None = None
+    """The fabric whose topmost switches its leaves have links to; None if it has spines of its own, or none."""
+    cable_spares: float = 0.0
+    """Spare cables and transceivers as a fraction of those in use."""
+    subnet_manager: SubnetManagerPlan | None = None
+    """InfiniBand with planned switches only."""
 
     def get_link_speed(self, pool: str) -> Rate | None:
         """Return the speed of the links of a pool's nodes."""
         return self.pool_speeds.get(pool, self.speed)
+
+    def require_subnet_manager(self) -> SubnetManagerPlan:
+        """Return the subnet manager. Raises LookupError for a network without one."""
+        if self.subnet_manager is None:
+            raise LookupError(f"{self.name} has no subnet manager in the plan")
+        return self.subnet_manager
 
     def require_wiring(self) -> Wiring:
         """Return the wiring of a network with its own switches. Raises LookupError if a provider owns the network."""

@@ -49,6 +49,10 @@ class PowerPlan:
     ups_loss: Power
     load_swing: Power | None
     """Load that can be switched on or off at once."""
+    row_limit: Power | None = None
+    """Capacity of the distribution of one row."""
+    swing_limit: Power | None = None
+    """Maximum load step of the supply."""
 
     @property
     def total_loss(self) -> Power:

@@ -68,6 +68,8 @@ class SwitchRun:
     loopbacks: AddressRun | None
     as_numbers: tuple[int, int]
     """First AS number and step to the next; (0, 0) for a fabric that is not routed."""
+    system_path: str
+    """Field of the spec that selects the operating system: ``fabrics[0].os``."""
 
     @property
     def management_gateway(self) -> str:

@@ -18,7 +18,7 @@ from ...primitives.addresses import AddressRun, Block
 from ...primitives.nodes import HostRange, HostSet
 from ...primitives.quantity import Duration, Rate, Size
 from ...spec import ClusterSpec
-from ...spec.pool import Slicing
+from ...spec.pool import Capacity, Slicing
 from ...spec.scheduler import Partition, Scheduler
 from ...spec.site import SiteKind
 from ...spec.tenant import Priority, TenantLimits
@@ -91,7 +91,8 @@ class SchedulerPlan:
     kind: str
     """The kind of its spec, and the name of its target and of its engine."""
     version: str
-    spec: Scheduler
+    settings: Scheduler
+    """Settings that rendered files adopt as they are declared."""
     release: SlurmRelease | None
     """Slurm only; None if the catalog does not have the version."""
     controllers: tuple[HostPlan, ...]
@@ -107,6 +108,11 @@ class SchedulerPlan:
     """Slurm only: packages with the release, else packages of a distribution; None if the catalog has none."""
     slurm_user: int | None = None
     """Slurm only: UID and GID of ``slurm`` on every host; None if the catalog has none."""
+
+    @property
+    def title(self) -> str:
+        """Name of the product."""
+        return self.settings.title
 
 
 @dataclass(frozen=True)
@@ -129,6 +135,8 @@ class PoolPlan:
     reserved_memory: Size
     tenants: tuple[str, ...] = ()
     """Tenants whose jobs may use the nodes, where InfiniBand partitions isolate tenants. Empty: all tenants."""
+    capacity: tuple[Capacity, ...] = ()
+    """Cloud only: kinds of capacity in the order in which they are tried."""
 
     @property
     def accelerators_per_node(self) -> int:
@@ -214,6 +222,8 @@ class StoragePlan:
     """Requirements of checkpoints."""
     client_cores: int = 0
     """Processor cores of each client that the product uses all the time."""
+    interface: str | None = None
+    """Declared interfaces of servers and clients; None: those that the plan names."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from ...catalog import Rack
 from ...facility import Circuits, Heat
-from ...primitives.quantity import Carbon, Energy, Length, Mass, Money, Power
+from ...primitives.quantity import Carbon, Energy, Length, Mass, Money, Power, Temperature
 from .hall import CoolingPlan, EnergyPlan, PowerPlan, ServiceGroup
 
 __all__ = ["FacilityPlan", "RackItem", "LayoutPlan", "RackGroup", "RackPlan"]
@@ -118,6 +118,8 @@ class FacilityPlan:
     energy_plan: EnergyPlan | None = None
     service_groups: tuple[ServiceGroup, ...] = ()
     """Machines outside of the pools that are not storage servers."""
+    supply: Temperature | None = None
+    """Temperature of the water or air that the building supplies to the machines; None if not declared."""
 
     @property
     def node_racks(self) -> int:

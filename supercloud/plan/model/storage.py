@@ -38,11 +38,6 @@ class ServerGroup:
     """Ports of one machine on the network of the clients."""
     link_speed: Rate | None = None
 
-    @property
-    def network_rate(self) -> Rate | None:
-        """Maximum throughput of one machine by its network ports; None if they are unknown."""
-        return self.link_speed * self.links if self.link_speed and self.links else None
-
 
 @dataclass(frozen=True)
 class CheckpointRequirement:

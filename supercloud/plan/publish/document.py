@@ -272,7 +272,7 @@ def _build_pool(pool: PoolPlan, has_addresses: bool) -> PoolDocument:
         hosts=str(pool.hosts),
         addresses=str(pool.addresses) if has_addresses else "",
         fabrics=list(pool.fabrics),
-        features=list(pool.features),
+        features=sorted(pool.features),
     )
 
 

@@ -26,7 +26,7 @@ def build_environments(plan: Plan) -> dict[str, list[str]]:
 
 
 def _build_common_variables(plan: Plan, role: str) -> dict[str, str]:
-    slurm, release = plan.scheduler.spec, plan.scheduler.release
+    slurm, release = plan.scheduler.settings, plan.scheduler.release
     assert isinstance(slurm, SlurmScheduler) and release is not None, "a boot bundle is for Slurm"
     return {
         "ROLE": role,

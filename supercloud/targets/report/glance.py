@@ -104,7 +104,7 @@ def _build_compute_card(plan: Plan) -> _Card:
         (
             ("nodes", f"{plan.nodes:,}" + (f", {spares} spares" if spares else "")),
             ("pools", ", ".join(pool.name for pool in plan.pools[:4]) + (" …" if len(plan.pools) > 4 else "")),
-            ("scheduler", f"{plan.spec.scheduler.title} {plan.scheduler.version}"),
+            ("scheduler", f"{plan.scheduler.title} {plan.scheduler.version}"),
         ),
     )
 

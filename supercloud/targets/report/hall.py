@@ -52,8 +52,7 @@ def render_power(plan: Plan) -> str:
     hall = plan.facility
     if hall is None or hall.power_plan is None:
         return ""
-    power, supply = hall.power_plan, plan.spec.facility.power if plan.spec.facility else None
-    feeds, row_limit, swing_limit = power.feeds, supply.row if supply else None, supply.swing_limit if supply else None
+    power, feeds = hall.power_plan, hall.power_plan.feeds
     after = format_power(feeds.load_after_loss) if feeds.load_after_loss else "interrupted"
     rows = plan.layout.compute_row_power() if plan.layout else []
     data = [
@@ -67,9 +66,9 @@ def render_power(plan: Plan) -> str:
         ("IT power at the building's meter", format_power(power.meter_power)),
         (
             "maximum load swing",
-            "not declared" if power.load_swing is None else _format_part(power.load_swing, swing_limit),
+            "not declared" if power.load_swing is None else _format_part(power.load_swing, power.swing_limit),
         ),
-        ("fullest row", _format_part(max(rows), row_limit) if rows else ""),
+        ("fullest row", _format_part(max(rows), power.row_limit) if rows else ""),
         ("headroom of the hall", _describe_headroom(hall)),
     ]
     return render_pairs(data)

@@ -114,7 +114,7 @@ def draw_cooling_diagram(plan: Plan) -> Picture | None:
     hall = plan.facility
     if hall is None:
         return None
-    ways = _list_heat_paths(plan, hall)
+    ways = _list_heat_paths(hall)
     picture = Picture(_WIDTH, 4 + 78 * len(ways), f"cooling of {plan.name}")
     middle = 16 + 78 * (len(ways) - 1) / 2 + _HIGH / 2
     for index, (part, boxes) in enumerate(ways):
@@ -133,18 +133,17 @@ def draw_cooling_diagram(plan: Plan) -> Picture | None:
         f"{plan.nodes:,} nodes, switches",
         "node",
     )
-    _draw_box(picture, 860, middle - _HIGH / 2, 152, *_describe_rejection(plan, hall), "cool")
+    _draw_box(picture, 860, middle - _HIGH / 2, 152, *_describe_rejection(hall), "cool")
     return picture
 
 
 _BoxTexts = tuple[tuple[str, str], tuple[str, str], tuple[str, str]]
 
 
-def _list_heat_paths(plan: Plan, hall: FacilityPlan) -> list[tuple[float, _BoxTexts]]:
+def _list_heat_paths(hall: FacilityPlan) -> list[tuple[float, _BoxTexts]]:
     """Return each heat path: its fraction; power, medium in the rack, and further transport."""
     heat = hall.cooling_plan
-    cooling = plan.spec.facility.cooling if plan.spec.facility else None
-    supply = f"supply {cooling.supply}" if cooling and cooling.supply else "supply not declared"
+    supply = f"supply {hall.supply}" if hall.supply else "supply not declared"
     if heat is None:
         return [(1.0, (("heat", format_power(hall.it_power)), (hall.cooling, supply), ("to the building", "")))]
     found: list[tuple[float, _BoxTexts]] = []
@@ -181,12 +180,12 @@ def _describe_liquid_cooling(hall: FacilityPlan) -> str:
     return names[0] if len(names) == 1 else "plates, doors" if names else "water"
 
 
-def _describe_rejection(plan: Plan, hall: FacilityPlan) -> tuple[str, str]:
+def _describe_rejection(hall: FacilityPlan) -> tuple[str, str]:
     heat = hall.cooling_plan
     where = heat.rejection.name if heat and heat.rejection else "outside"
     if heat and heat.outdoor_limit is not None:
         where = f"{where} to {heat.outdoor_limit.to('°C'):.3g} °C"
-    pue = heat.pue if heat else plan.spec.facility.pue if plan.spec.facility else None
+    pue = heat.pue if heat else None
     least = "≥ " if heat and heat.pue_basis == "at least" else ""
     return where, f"PUE {least}{pue:.3g}" if pue else "PUE unknown"
 

@@ -27,7 +27,7 @@ def render_report(plan: Plan) -> str:
         for title, body in _build_sections(plan)
         if body
     ]
-    engine = plan.spec.scheduler.title
+    engine = plan.scheduler.title
     kind = "on-prem" if plan.site.kind == "onprem" else plan.site.kind
     return render_template(
         "report/page.html.j2",

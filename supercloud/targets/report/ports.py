@@ -36,7 +36,7 @@ def _pair_names(ports: Any, system: tuple[str, ...]) -> list[list[str]]:
 def list_irregular_cables(plan: Plan, fabric: FabricPlan, spots: DeviceLocator) -> list[list[str]]:
     """Return device and port of both ends of every link that is not of a node or between tiers."""
     wiring = fabric.wiring
-    if not isinstance(wiring, Wiring) or not fabric.tiers or not _has_irregular_cables(plan, fabric):
+    if not isinstance(wiring, Wiring) or not fabric.tiers or not _has_irregular_cables(fabric):
         return []
     try:
         table = build_cable_table(plan, fabric, spots)
@@ -60,6 +60,5 @@ def list_irregular_cables(plan: Plan, fabric: FabricPlan, spots: DeviceLocator) 
     ]
 
 
-def _has_irregular_cables(plan: Plan, fabric: FabricPlan) -> bool:
-    declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
-    return bool(fabric.services or declared.peer_links or declared.exits or declared.joins)
+def _has_irregular_cables(fabric: FabricPlan) -> bool:
+    return bool(fabric.services or fabric.peer_links or fabric.exits or fabric.joined_fabric)

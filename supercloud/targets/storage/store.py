@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..._version import __version__
 from ...plan.build.storage.clients import (
     explain_fabric_only,
     has_service_hosts,
@@ -17,14 +16,14 @@ from ...plan.build.storage.interfaces import StoreInterfaces, build_store_interf
 from ...plan.model.plan import Plan, PoolPlan, ServerGroup, StoragePlan
 from ...primitives.bundle import File
 from ...primitives.templates import render_template
-from ...spec import Storage
+from ..header import format_origin
 
 __all__ = ["StorageSystem", "format_header"]
 
 
 def format_header(name: str) -> str:
     """Return the first line of every file."""
-    return f"made by supercloud {__version__} from {name}; edits are lost"
+    return format_origin(f"from {name}")
 
 
 @dataclass(frozen=True)
@@ -38,11 +37,6 @@ class StorageSystem:
     def storage_plan(self) -> StoragePlan:
         """Its part of the plan."""
         return self.plan.storage[self.index]
-
-    @property
-    def spec(self) -> Storage:
-        """Its part of the spec."""
-        return self.plan.spec.storage[self.index]
 
     @property
     def mount_path(self) -> str:

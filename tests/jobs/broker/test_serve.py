@@ -364,6 +364,7 @@ def test_a_fleet_without_reachable_clusters_is_reported(store: Store) -> None:
             for one in here.clusters
         ),
     )
-    with pytest.raises(InputError, match="no cluster of fleet has a connection"):
+    with pytest.raises(InputError, match="no cluster of fleet has a connection") as caught:
         api.submit(build_job(1), alone, store=store)
+    assert [item.check for item in caught.value.findings] == ["fleet-connect"]
     assert Connection(engine="fake") != Connection(engine="fake", context="a")

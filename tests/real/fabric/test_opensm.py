@@ -107,7 +107,7 @@ def check_key_tables(spec: Path, fabric: int, tables: dict[str, list[int]], mana
     index 0 and at any index, are those of ``find_key_match``. ``manager``: the port that OpenSM runs on.
     """
     plan = sc.resolve(sc.load(spec))
-    rules = build_partition_rules(plan, plan.fabrics[fabric], plan.spec.fabrics[fabric])
+    rules = build_partition_rules(plan, plan.fabrics[fabric])
     model = {device: build_port_keys(rules, device.split()[0], runs_manager=device == manager) for device in tables}
     for device, table in tables.items():
         assert (model[device].index_0_key, model[device].other_keys) == (table[0], frozenset(table[1:])), device

@@ -58,7 +58,7 @@ class World:
         assert not self.plan.errors, self.plan.errors
         sc.render(self.plan, "kubernetes").write(folder / "bundle")
         self.bundle = folder / "bundle"
-        scheduler = self.plan.scheduler.spec
+        scheduler = self.plan.scheduler.settings
         assert isinstance(scheduler, KubernetesScheduler)
         self.kind = next(kind for kind in KINDS.values() if kind.queue == scheduler.queue)
         self._volcano: Volcano | None = None

@@ -99,22 +99,27 @@ def test_each_rule_applies_to_each_kind_of_container(admission: AdmissionLab, pl
             )
             refusal = admission.get_refusal("pinned", build_pod(MAIN, initContainers=[other | always]))
         elif {*more} <= {"securityContext"}:  # ephemeral containers have no probes, hooks and ports
-            path = "/api/v1/namespaces/pinned/pods/there/ephemeralcontainers"
-            try:
-                admission.lab.api.patch(
-                    path,
-                    {"spec": {"ephemeralContainers": [other]}},
-                    "application/strategic-merge-patch+json",
-                    dryRun="All",
-                )
-                refusal = ""
-            except ApiStatusError as error:
-                refusal = str(error)
+            refusal = _try_debugger(admission, other)
         else:
             continue
         if message not in refusal:
             wrong[name] = refusal
     assert not wrong
+    assert place != "ephemeralContainers" or not _try_debugger(admission, MAIN | {"name": "other"})
+
+
+def _try_debugger(admission: AdmissionLab, container: Json) -> str:
+    """The refusal of an ephemeral container for the pod ``there``; empty if it is admitted."""
+    try:
+        admission.lab.api.patch(
+            "/api/v1/namespaces/pinned/pods/there/ephemeralcontainers",
+            {"spec": {"ephemeralContainers": [container]}},
+            "application/strategic-merge-patch+json",
+            dryRun="All",
+        )
+    except ApiStatusError as error:
+        return str(error)
+    return ""
 
 
 @pytest.mark.parametrize(

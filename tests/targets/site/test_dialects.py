@@ -62,6 +62,7 @@ def test_an_unknown_dialect_is_an_error_that_lists_those_that_exist(tmp_path: Pa
         render(plan, "roce")
     (finding,) = caught.value.findings
     assert finding.path == "fabrics[0].os"
+    assert finding.check == "switch-dialect"
     assert finding.problem == "network system 'eos' has the unknown switch dialect 'junos'"
     assert finding.hint.endswith("dialects: eos, frr, nvue, sonic")
     plan = resolve(plan_spec(pools=build_pools("dgx-h100", 16), fabrics=[ROCE | {"systems": {"leaf": "eos"}}]).spec)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from ....errors import EngineError
 from ...fleet.observations import NodeState, WaitingJobs
-from ...store.status import Status
 from ..batch import copies
 from ..batch.runner import CommandResult, Runner
 from . import commands, texts
@@ -22,9 +21,6 @@ _MAX_IDS_PER_COMMAND = 8000  # IDs in one command: its text must stay below the 
 
 class Controller(Protocol):
     """The requests of the engine. Statuses are per task: an array has several."""
-
-    def read_queue(self) -> Mapping[str, list[Status]]:
-        """All jobs of the user that the controller has."""
 
     def read_accounts(self, refs: Sequence[str]) -> Sequence[copies.Row]:
         """Jobs that the controller has purged, one row per task; empty without accounting."""
@@ -59,10 +55,6 @@ class CommandController:
 
     def __init__(self, runner: Runner):
         self.runner = runner
-
-    def read_queue(self) -> Mapping[str, list[Status]]:
-        """From squeue."""
-        return texts.parse_queue(self._run(commands.build_squeue()).stdout)
 
     def read_accounts(self, refs: Sequence[str]) -> Sequence[copies.Row]:
         """From sacct."""

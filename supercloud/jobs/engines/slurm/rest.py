@@ -137,10 +137,6 @@ class RestController:
 
     # -- requests of a controller ------------------------------------------------------------------------------------
 
-    def read_queue(self) -> Mapping[str, list[Status]]:
-        """From its list of jobs."""
-        return bodies.parse_queue(self._list_own_jobs())
-
     def _list_own_jobs(self) -> list[dict[str, Any]]:
         listed = self.request("GET", "slurm/jobs", shapes.JOBS_RESPONSE)["jobs"]
         return self._select_own_jobs(filter(bodies.has_key, listed))
@@ -247,7 +243,7 @@ class RestController:
         )
 
     def _list_tasks(self, number: str) -> list[Status]:
-        """As reported by the service: :meth:`read_queue` adds other jobs with the same key to the reasons."""
+        """The tasks of a job with their states and reasons."""
         return [status for ref, status, _ in self.read_rows() if ref == number]
 
     def _release(self, job_id: str) -> None:

@@ -23,7 +23,7 @@ def build_kubernetes_request(
 ) -> KubernetesRequest | None | StepRefusal:
     """Build the request for the pods of a job; None if the cluster is not Kubernetes."""
     job, plan, pool = context.job, context.plan, context.pool
-    scheduler = plan.scheduler.spec
+    scheduler = plan.scheduler.settings
     if not isinstance(scheduler, KubernetesScheduler):
         return None
     resource = _select_resource(context, demand)

@@ -16,18 +16,13 @@ from ....spec.cluster import ExistingSubnet
 from ...model.cloud import CloudNetwork, SubnetPlan
 from .inputs import CloudInputs
 
-__all__ = ["build_network", "count_usable_addresses"]
+__all__ = ["build_network"]
 
 Network = ipaddress.IPv4Network
 _SUBNET_SLOTS = 4
 _DEFAULT_CIDR = "10.0.0.0/16"
 # Number of bits -> the longest prefix of a range that is divided by them.
 _MAX_DIVIDED_PREFIX = {1: 30, 2: 28}
-
-
-def count_usable_addresses(cidr: str, reserved: int) -> int:
-    """Number of addresses of a subnet that are available to instances."""
-    return ipaddress.IPv4Network(cidr).num_addresses - reserved
 
 
 def build_network(inputs: CloudInputs, zones: Sequence[str], address_needs: Mapping[str, int]) -> CloudNetwork:

@@ -21,6 +21,7 @@ from .roles import find_adapter, get_fabric_role, is_routed
 from .services import AttachedEquipment, FabricContext, build_services
 from .speeds import compute_speeds
 from .spine_counts import check_spines, select_spines
+from .subnet import build_subnet_manager
 from .switches import SWITCH_KINDS, find_switches
 from .wiring import build_wiring, build_with_free_ports, find_rack_nodes
 
@@ -57,10 +58,23 @@ def build_fabrics(
     for index in sorted(range(len(spec.fabrics)), key=lambda item: get_fabric_role(spec.fabrics[item]) == "management"):
         found = _build_fabric(spec.fabrics[index], f"fabrics[{index}]", pools, tuple(built.values()), context)
         if found is not None:
-            built[index] = found
+            built[index] = _with_settings(found, index, spec.fabrics[index])
     for index, fabric in enumerate(spec.fabrics):
         _check_joined_is_built(spec, index, fabric, built, problems)
     return tuple(built[index] for index in sorted(built))
+
+
+def _with_settings(fabric: FabricPlan, position: int, declared: Fabric) -> FabricPlan:
+    """The fabric with the settings that rendered files adopt as they are declared."""
+    return replace(
+        fabric,
+        position=position,
+        exits=declared.exits,
+        peer_links=declared.peer_links,
+        joined_fabric=declared.joins.fabric if declared.joins else None,
+        cable_spares=declared.cabling.spares if declared.cabling else 0.0,
+        subnet_manager=build_subnet_manager(fabric, declared) if fabric.kind == "infiniband" and fabric.tiers else None,
+    )
 
 
 def _check_join(spec: ClusterSpec, index: int, fabric: Fabric, problems: Problems) -> None:

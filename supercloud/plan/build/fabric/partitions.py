@@ -13,15 +13,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from ....errors import InputError
 from ....primitives.nodes import expand
-from ....spec import Fabric as Declared
+from ....spec.fabric import Partition
 from ...model.plan import FabricPlan, Plan, Service
 
 __all__ = [
     "DEFAULT_KEY",
     "FULL_MEMBERSHIP",
+    "HasPartitions",
     "PartitionPlan",
     "PartitionRule",
     "PortKeys",
@@ -47,6 +49,14 @@ FULL_MEMBERSHIP = 0x8000
 # Keys of partitions are below the default one; the first ones are reserved for manual partitions.
 _FIRST_KEY = 16
 _LAST_KEY = DEFAULT_KEY - 1
+
+
+class HasPartitions(Protocol):
+    """A fabric as declared, or the subnet manager of its plan."""
+
+    @property
+    def partitions(self) -> tuple[Partition, ...]:
+        """Partitions as declared."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +109,7 @@ def find_free_pkey(name: str, used_keys: Iterable[int]) -> int | None:
     return next((key for key in keys if key not in used), None)
 
 
-def build_partitions(declared: Declared) -> tuple[PartitionPlan, ...]:
+def build_partitions(declared: HasPartitions) -> tuple[PartitionPlan, ...]:
     """The declared partitions, sorted by name."""
     found = []
     for item in declared.partitions:
@@ -116,19 +126,19 @@ def expand_hosts(text: str) -> list[str]:
         return []
 
 
-def has_tenant_hosts(declared: Declared) -> bool:
+def has_tenant_hosts(declared: HasPartitions) -> bool:
     """Whether nodes are assigned to tenants on the fabric: at least one partition lists hosts."""
     return any(item.hosts for item in declared.partitions)
 
 
-def has_isolated_tenants(declared: Declared) -> bool:
+def has_isolated_tenants(declared: HasPartitions) -> bool:
     """Whether no node has a key that reaches nodes of another tenant: every partition lists hosts. In a partition
     without hosts all ports are full members, those of other tenants too.
     """
     return bool(declared.partitions) and all(item.hosts for item in declared.partitions)
 
 
-def is_default_first(fabric: FabricPlan, declared: Declared) -> bool:
+def is_default_first(fabric: FabricPlan, declared: HasPartitions) -> bool:
     """Whether nodes have the default partition at index 0: without isolation of tenants, and on storage fabrics, where
     the traffic is between nodes and storage servers, which are full members of it.
     """
@@ -172,13 +182,14 @@ def select_owners(hosts: Iterable[str], partitions: Sequence[PartitionPlan]) -> 
     return owners
 
 
-def build_partition_rules(plan: Plan, fabric: FabricPlan, declared: Declared) -> tuple[PartitionRule, ...]:
+def build_partition_rules(plan: Plan, fabric: FabricPlan) -> tuple[PartitionRule, ...]:
     """The partition rules of the subnet manager of a fabric.
 
     If no partition lists hosts, all ports are full members of the default partition. Otherwise nodes are limited
     members of it: there they reach the subnet manager and the service machines, which are full members, but not each
     other; the key of their tenant is at index 0, except on a storage fabric.
     """
+    declared = fabric.require_subnet_manager()
     wanted = build_partitions(declared)
     if not has_tenant_hosts(declared):
         rules = [PartitionRule("Default", DEFAULT_KEY, True, None)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ....spec import Fabric as Declared
 from ...model.plan import FabricPlan, Plan, Service
 from .partitions import build_partition_rules, expand_hosts, has_tenant_hosts, list_service_hosts
 from .roles import find_adapter
@@ -84,12 +83,12 @@ def _build_service_ports(service: Service) -> HostPorts:
     return HostPorts(count, service.devices[:count] if len(service.devices) >= count else ())
 
 
-def iter_missing_guids(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterator[MissingGuids]:
+def iter_missing_guids(plan: Plan, fabric: FabricPlan) -> Iterator[MissingGuids]:
     """Ports that partitions list without a GUID in the fabric's file, for each index of the spec."""
-    if not has_tenant_hosts(declared):
+    if not has_tenant_hosts(fabric.require_subnet_manager()):
         return
     ports = PortGuids(plan, fabric)
-    for place, hosts in _iter_listed_hosts(plan, fabric, declared):
+    for place, hosts in _iter_listed_hosts(plan, fabric):
         lacking = [name for host in hosts for name in ports.list_missing(host)]
         total = sum(ports.count_ports(host) for host in hosts)
         if lacking:
@@ -100,16 +99,16 @@ def iter_missing_guids(plan: Plan, fabric: FabricPlan, declared: Declared) -> It
             )
 
 
-def _iter_listed_hosts(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterator[tuple[str, Sequence[str]]]:
+def _iter_listed_hosts(plan: Plan, fabric: FabricPlan) -> Iterator[tuple[str, Sequence[str]]]:
     """Index in the spec -> hosts whose ports the partitions list by GUID."""
-    rules = build_partition_rules(plan, fabric, declared)
-    for index, item in enumerate(declared.partitions):
+    rules = build_partition_rules(plan, fabric)
+    for index, item in enumerate(fabric.require_subnet_manager().partitions):
         if item.hosts:
             yield f".partitions[{index}].hosts", expand_hosts(item.hosts)
         else:  # the nodes that have this tenant's key at index 0
             own = {host for rule in rules if rule.name == item.tenant for host in rule.hosts or ()}
             yield f".partitions[{index}]", sorted(own)
-    named = [item.name for item in declared.services]
+    named = [item.name for item in plan.spec.fabrics[fabric.position].services]
     for service in fabric.services:
         if service.name != f"{fabric.name}-manager":  # the subnet manager makes its own port a full member
             place = f".services[{named.index(service.name)}]" if service.name in named else ""

@@ -136,4 +136,6 @@ def build_power_plan(
         distribution_loss=distribution,
         ups_loss=compute_losses(it_power + distribution, efficiency) if efficiency else _NO_POWER,
         load_swing=node_power * supply.swing if supply.swing is not None else None,
+        row_limit=supply.row,
+        swing_limit=supply.swing_limit,
     )

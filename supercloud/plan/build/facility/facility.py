@@ -80,6 +80,7 @@ def build_facility_plan(inputs: BuildInputs, site: SitePlan, equipment: Equipmen
         cooling_plan=cooling,
         energy_plan=energy,
         service_groups=service,
+        supply=facility.cooling.supply,
     )
 
 

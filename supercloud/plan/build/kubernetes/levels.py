@@ -31,7 +31,7 @@ def build_topology_labels(plan: Plan, pool: PoolPlan) -> TopologyLabels:
     if plan.site.kind == "onprem":
         own = build_topology(plan, pool)
         return TopologyLabels(own.name, own.labels)
-    declared = plan.scheduler.spec
+    declared = plan.scheduler.settings
     wanted = declared.levels if isinstance(declared, KubernetesScheduler) else ()
     shown = tuple(label for label in _list_cloud_labels(plan, pool) if not wanted or _strip_prefix(label) in wanted)
     facts = plan.scheduler.kubernetes

@@ -180,7 +180,7 @@ def format_channel_claim_name(pool: str) -> str:
 
 def build_topology(plan: Plan, pool: PoolPlan) -> Topology:
     """The topology of a pool's flavor: the whole topology without the levels that the spec hides from the queue."""
-    declared = plan.scheduler.spec
+    declared = plan.scheduler.settings
     wanted = declared.levels if isinstance(declared, KubernetesScheduler) else ()
     whole = build_full_topology(plan, pool)
     return Topology(whole.name, tuple(level for level in whole.levels if not wanted or level.name in wanted))

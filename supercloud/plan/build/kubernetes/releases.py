@@ -39,7 +39,7 @@ def with_kubernetes(
     scheduler: SchedulerPlan, spec: ClusterSpec, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
 ) -> SchedulerPlan:
     """The scheduler with the facts of its Kubernetes; unchanged if it is another scheduler."""
-    declared = scheduler.spec
+    declared = scheduler.settings
     if not isinstance(declared, KubernetesScheduler):
         return scheduler
     release = _select_release(catalog, KubernetesRelease, declared.version, "scheduler.version", problems)

@@ -72,7 +72,15 @@ def build_switch_runs(
         own = AddressRun(_select_tier_block(loopbacks, tier.name), 0, tier.count) if loopbacks else None
         runs.append(
             SwitchRun(
-                fabric.name, wired, tier.switch, system, run, management_subnet, own, asn if loopbacks else (0, 0)
+                fabric=fabric.name,
+                tier=wired,
+                switch=tier.switch,
+                network_os=system,
+                management=run,
+                subnet=management_subnet,
+                loopbacks=own,
+                as_numbers=asn if loopbacks else (0, 0),
+                system_path=_format_system_path(inputs, position, tier),
             )
         )
     return tuple(runs)
@@ -85,20 +93,24 @@ def _select_tier_block(block: Block, tier: str) -> Block:
     return {"leaf": half, "spine": third, "core": fourth}[tier]
 
 
+def _format_system_path(inputs: BuildInputs, position: int, tier: SwitchTier) -> str:
+    """The field of the spec that selects the operating system of a tier."""
+    return f"fabrics[{position}]." + (f"systems.{tier.name}" if inputs.spec.fabrics[position].systems else "os")
+
+
 def _find_network_os(inputs: BuildInputs, position: int, tier: SwitchTier) -> NetworkOs | None:
     declared, catalog, problems = inputs.spec.fabrics[position], inputs.catalog, inputs.problems
-    path = f"fabrics[{position}]"
-    name, key = declared.os, "os"
+    name = declared.os
     if declared.systems:
         of = declared.systems
         by_tier = {"leaf": of.leaf, "spine": of.spine or of.leaf, "core": of.core or of.spine or of.leaf}
-        name, key = by_tier[tier.name], f"systems.{tier.name}"
+        name = by_tier[tier.name]
     if name:
         try:
             return catalog.get(NetworkOs, name)
         except UnknownNameError as error:
             if declared.systems or tier.name == "leaf":
-                problems.add_unknown_name(f"{path}.{key}", error)
+                problems.add_unknown_name(_format_system_path(inputs, position, tier), error)
             return None
     known = list(catalog.iter_entries(NetworkOs))
     return next((item for item in known if tier.switch.vendor in item.vendors), None) or next(

@@ -54,6 +54,7 @@ def build_storage(
             basis,
             checkpoint=checkpoint,
             client_cores=_find_client_cores(item, catalog),
+            interface=item.interface,
         )
         if spec.site.kind == "onprem" and item.kind != "managed":
             floor = (read, write)

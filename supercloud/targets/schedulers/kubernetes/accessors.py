@@ -38,7 +38,7 @@ def require_control_plane(plan: Plan) -> ControlPlane:
 
 def require_kubernetes_spec(plan: Plan) -> KubernetesScheduler:
     """The scheduler as declared."""
-    declared = plan.scheduler.spec
+    declared = plan.scheduler.settings
     assert isinstance(declared, KubernetesScheduler), "a plan without Kubernetes"
     return declared
 
@@ -55,7 +55,7 @@ def list_accelerator_pools(plan: Plan, resource: str) -> tuple[PoolPlan, ...]:
 
 def has_device_claims(plan: Plan) -> bool:
     """Whether NVIDIA's GPUs are allocated by claims instead of the device plugin."""
-    scheduler = plan.scheduler.spec
+    scheduler = plan.scheduler.settings
     return isinstance(scheduler, KubernetesScheduler) and scheduler.devices == "claims"
 
 

@@ -18,8 +18,7 @@ def list_queued_pools(plan: Plan) -> list[PoolPlan]:
     service = require_kubernetes_plan(plan).service
     if service is None or service.provisioning_class is None:
         return []
-    first = {pool.name: pool.capacity[0] for pool in plan.spec.pools if pool.capacity}
-    return [pool for pool in plan.pools if pool.name in first and first[pool.name].kind == "flex-start"]
+    return [pool for pool in plan.pools if pool.capacity and pool.capacity[0].kind == "flex-start"]
 
 
 def format_check_name(pool: PoolPlan) -> str:
@@ -34,8 +33,7 @@ def build_objects(plan: Plan) -> Iterator[Object]:
         return
     for pool in list_queued_pools(plan):
         resource = pool.accelerator.kubernetes if pool.accelerator else None
-        declared = next(item for item in plan.spec.pools if item.name == pool.name).capacity[0]
-        most = getattr(declared, "max_run", None)
+        most = getattr(pool.capacity[0], "max_run", None)
         spec: Object = {"provisioningClassName": service.provisioning_class}
         if resource:
             spec["managedResources"] = [resource]

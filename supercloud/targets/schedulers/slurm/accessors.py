@@ -20,7 +20,7 @@ __all__ = [
 
 def require_slurm_spec(plan: Plan) -> SlurmScheduler:
     """The scheduler as declared."""
-    declared = plan.scheduler.spec
+    declared = plan.scheduler.settings
     assert isinstance(declared, SlurmScheduler), "a plan without Slurm"
     return declared
 

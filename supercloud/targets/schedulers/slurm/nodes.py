@@ -88,10 +88,9 @@ def render_join_line(pool: PoolPlan, plan: Plan, writer: ConfigWriter) -> str:
 
 
 def list_features(pool: PoolPlan, plan: Plan) -> list[str]:
-    """Return the features for --constraint: pool, accelerator, machine, kinds of its fabrics, and those of the spec."""
-    accelerator = [pool.accelerator.gres] if pool.accelerator and pool.accelerator.gres else []
+    """Return the features for --constraint: those of the plan, and the kinds of the fabrics of its nodes."""
     kinds = [fabric.kind for fabric in plan.fabrics if fabric.name in pool.fabrics]
-    return list(dict.fromkeys([pool.name, *accelerator, pool.machine.name, *kinds, *pool.features]))
+    return list(dict.fromkeys([*pool.features, *kinds]))
 
 
 def _split_pools(plan: Plan) -> dict[str, list[tuple[int, int]]]:

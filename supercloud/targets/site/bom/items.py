@@ -38,11 +38,9 @@ def build_items(plan: Plan) -> list[BomItem]:
     spots = DeviceLocator(plan)
     found = [*_iter_machines(plan), *_iter_racks(plan), *_iter_switches(plan)]
     for fabric in list_cabled_fabrics(plan):
-        declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
-        spares = declared.cabling.spares if declared.cabling else 0.0
         table = build_cable_table(plan, fabric, spots)
-        found += _iter_cables(table, spares)
-        found += _iter_optics(table, spares)
+        found += _iter_cables(table, fabric.cable_spares)
+        found += _iter_optics(table, fabric.cable_spares)
     return found
 
 

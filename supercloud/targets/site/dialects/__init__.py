@@ -65,7 +65,7 @@ def select_dialects(plan: Plan, runs: Sequence[SwitchRun]) -> dict[str, SwitchDi
             found[system.dialect] = load_dialect(system.dialect)
             continue
         problem = f"network system {system.name!r} has the unknown switch dialect {system.dialect!r}"
-        findings.append(_build_finding(plan, run, problem, f"correct dialect of {system.name} in the catalog"))
+        findings.append(_build_finding(run, problem, f"correct dialect of {system.name} in the catalog"))
     _raise_findings(plan, findings)
     return found
 
@@ -82,7 +82,7 @@ def select_routed(plan: Plan, runs: Sequence[SwitchRun]) -> dict[str, RoutedFile
         routed = dialects[name].routed
         if isinstance(routed, Unsupported):
             problem = f"the switch dialect {name!r} does not configure routed fabrics: {routed.reason}"
-            findings.append(_build_finding(plan, run, problem, "use a network system with another dialect"))
+            findings.append(_build_finding(run, problem, "use a network system with another dialect"))
         else:
             found[name] = routed
     _raise_findings(plan, findings)
@@ -94,9 +94,7 @@ def _raise_findings(plan: Plan, findings: Sequence[Finding]) -> None:
         raise InputError(f"{plan.name}: the files of its switches cannot be rendered", list(dict.fromkeys(findings)))
 
 
-def _build_finding(plan: Plan, run: SwitchRun, problem: str, hint: str) -> Finding:
+def _build_finding(run: SwitchRun, problem: str, hint: str) -> Finding:
     """Build the finding on a tier's operating system, with the dialects that exist."""
-    position, fabric = next((at, item) for at, item in enumerate(plan.spec.fabrics) if item.name == run.fabric)
-    key = f"systems.{run.tier.name}" if fabric.systems else "os"
     known = f"dialects: {', '.join(sorted(DIALECTS))}"
-    return Finding("switch-dialect", "error", f"fabrics[{position}].{key}", problem, f"{hint}; {known}")
+    return Finding("switch-dialect", "error", run.system_path, problem, f"{hint}; {known}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ...._version import __version__
 from ....plan.build.fabric.rdma_devices import list_rdma_hosts
 from ....plan.build.fabric.roles import is_routed
 from ....plan.build.network.address_servers import list_address_servers
@@ -13,13 +12,14 @@ from ....plan.model.plan import FabricPlan, Plan
 from ....primitives.bundle import Bundle, File
 from ....primitives.tables import format_csv
 from ....primitives.templates import render_template
+from ...header import format_origin
 from .inventory import render_inventory
 from .names import iter_dhcp_reservations, iter_named_addresses, list_dhcp_subnets
 from .rdma import render_rdma_files
 
 __all__ = ["render"]
 
-_HEADER = f"# made by supercloud {__version__}; edits are lost"
+_HEADER = f"# {format_origin()}"
 _LEASE_SECONDS = 12 * 3600
 
 

@@ -12,13 +12,12 @@ from ....plan.build.fabric.partitions import (
     has_tenant_hosts,
     list_manager_hosts,
 )
-from ....plan.build.fabric.subnet import list_routing_engines
 from ....plan.build.fabric.switch_manager import count_subnets, list_manager_switches
-from ....plan.model.plan import FabricPlan, Plan
+from ....plan.model.fabric import FabricPlan, SubnetManagerPlan
+from ....plan.model.plan import Plan
 from ....primitives.bundle import Bundle, File
 from ....primitives.nodes import HostRange
 from ....primitives.templates import render_template
-from ....spec import Fabric as Declared
 from .ipoib import render_ipoib_script
 from .manager import format_manager_unit, render_manager
 from .partitions import render_partitions
@@ -37,10 +36,9 @@ def render(plan: Plan) -> Bundle:
     files: dict[str, File | str] = {}
     for fabric in plan.fabrics:
         if fabric.kind == "infiniband" and fabric.tiers:
-            declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
-            files |= {f"{fabric.name}/{path}": text for path, text in _render_files(plan, fabric, declared)}
+            files |= {f"{fabric.name}/{path}": text for path, text in _render_files(plan, fabric)}
             addressed = _list_addressed_hosts(plan, fabric)
-            if addressed or declared.subnet_manager != "nvidia":
+            if addressed or fabric.require_subnet_manager().kind != "nvidia":
                 files[f"{fabric.name}/modules.conf"] = render_template(
                     "infiniband/modules.conf.j2", name=plan.name, fabric=fabric.name
                 )
@@ -72,12 +70,11 @@ class _Subnet:
 
     plan: Plan
     fabric: FabricPlan
-    declared: Declared
 
     @property
-    def engines(self) -> tuple[str, ...]:
-        """Routing engines of OpenSM, in the order in which they are tried."""
-        return list_routing_engines(self.fabric, self.declared)
+    def manager(self) -> SubnetManagerPlan:
+        """The subnet manager."""
+        return self.fabric.require_subnet_manager()
 
     @property
     def tiers(self) -> list[tuple[str, list[str]]]:
@@ -97,21 +94,16 @@ class _Subnet:
         guids = self.fabric.guids
         return [(guids[name], name) for _, names in self.tiers for name in names if name in guids]
 
-    @property
-    def standby_count(self) -> int:
-        """Number of standby hosts of the subnet manager."""
-        manager = self.declared.manager
-        return max(0, (manager.appliances or manager.links) - 1) if manager else 0
-
     def render_template(self, template: str, **values: object) -> str:
         """Fill a template of the target with names of the cluster and the fabric, and further values."""
         return render_template(f"infiniband/{template}", name=self.plan.name, fabric=self.fabric.name, **values)
 
 
-def _render_files(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterator[tuple[str, File | str]]:
+def _render_files(plan: Plan, fabric: FabricPlan) -> Iterator[tuple[str, File | str]]:
     """Yield the files of the declared subnet manager; they do not start the other kind."""
-    subnet = _Subnet(plan, fabric, declared)
-    yield from _RENDERERS[declared.subnet_manager](subnet)
+    subnet = _Subnet(plan, fabric)
+    manager = subnet.manager
+    yield from _RENDERERS[manager.kind](subnet)
     top = subnet.tiers[-1][1]
     yield (
         "GUIDE.md",
@@ -119,18 +111,18 @@ def _render_files(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterato
             "GUIDE.md.j2",
             folder=f"{_OPENSM_DIRECTORY}/{fabric.name}",
             hosts=f"{_HOST_DIRECTORY}/{fabric.name}",
-            engine=subnet.engines[0],
+            engine=manager.engines[0],
             subnets=count_subnets(fabric),
             unit=format_manager_unit(fabric),
             roots=bool(subnet.root_guids),
-            manager=declared.subnet_manager,
+            manager=manager.kind,
             switches=list_manager_switches(fabric),
             missing=sum(name not in fabric.guids for name in top) if fabric.guids else 0,
             ufm=_UFM_DIRECTORY,
-            standbys=subnet.standby_count,
-            m_key=declared.m_key,
-            divided=has_tenant_hosts(declared),
-            apart=has_isolated_tenants(declared),
+            standbys=manager.standbys,
+            m_key=manager.m_key,
+            divided=has_tenant_hosts(manager),
+            apart=has_isolated_tenants(manager),
             managers=list_manager_hosts(fabric),
             clients=_list_addressed_hosts(plan, fabric),
             node=find_manager_node(plan, fabric),
@@ -141,43 +133,43 @@ def _render_files(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterato
 def _render_opensm_files(subnet: _Subnet) -> Iterator[tuple[str, File | str]]:
     """Yield a folder for /etc/opensm; hosts differ in priority, and in the port that the script detects."""
     folder = f"{_OPENSM_DIRECTORY}/{subnet.fabric.name}"
-    priorities = {"opensm.conf": _MASTER} | ({"opensm-standby.conf": _STANDBY} if subnet.standby_count else {})
+    priorities = {"opensm.conf": _MASTER} | ({"opensm-standby.conf": _STANDBY} if subnet.manager.standbys else {})
     for path, priority in priorities.items():
         yield (
             path,
             subnet.render_template(
                 "opensm.conf.j2",
                 folder=folder,
-                engines=(*subnet.engines, "no_fallback"),
+                engines=(*subnet.manager.engines, "no_fallback"),
                 nvidia=False,
                 roots=bool(subnet.root_guids),
                 names=bool(subnet.named_guids),
                 priority=priority,
             ),
         )
-    yield "partitions.conf", render_partitions(subnet.plan, subnet.fabric, subnet.declared)
+    yield "partitions.conf", render_partitions(subnet.plan, subnet.fabric)
     yield from _render_guid_files(subnet, "")
-    yield from render_manager(subnet.plan, subnet.fabric, subnet.declared.m_key, folder)
+    yield from render_manager(subnet.plan, subnet.fabric, subnet.manager.m_key, folder)
 
 
 def _render_ufm_files(subnet: _Subnet) -> Iterator[tuple[str, File | str]]:
     """Yield additions to UFM's files: UFM generates opensm.conf and partitions.conf."""
-    tiers, declared = subnet.tiers, subnet.declared
+    tiers, has_sharp = subnet.tiers, subnet.manager.has_sharp
     yield (
         "ufm/opensm.conf",
         subnet.render_template(
             "opensm.conf.j2",
             folder=_UFM_DIRECTORY,
-            engines=subnet.engines,
+            engines=subnet.manager.engines,
             nvidia=True,
             roots=bool(subnet.root_guids),
             names=bool(subnet.named_guids),
-            sharp=declared.sharp,
+            sharp=has_sharp,
             policy=len(tiers) > 1,
         ),
     )
-    yield "ufm/gv.cfg", subnet.render_template("gv.cfg.j2", sharp=declared.sharp)
-    yield "ufm/partitions.conf.user_ext", render_partitions(subnet.plan, subnet.fabric, declared)
+    yield "ufm/gv.cfg", subnet.render_template("gv.cfg.j2", sharp=has_sharp)
+    yield "ufm/partitions.conf.user_ext", render_partitions(subnet.plan, subnet.fabric)
     yield from _render_guid_files(subnet, "ufm/")
     if len(tiers) > 1:
         yield (

@@ -8,19 +8,18 @@ from ....errors import InputError
 from ....plan.build.fabric.partitions import PartitionRule, build_partition_rules
 from ....plan.build.fabric.port_guids import PortGuids, iter_missing_guids
 from ....plan.model.plan import FabricPlan, Plan
-from ....spec import Fabric as Declared
 
 __all__ = ["render_partitions"]
 
 
-def render_partitions(plan: Plan, fabric: FabricPlan, declared: Declared) -> str:
+def render_partitions(plan: Plan, fabric: FabricPlan) -> str:
     """Render the file. Raises InputError if the GUIDs of hosts in a partition are unknown."""
-    lacking = next(iter_missing_guids(plan, fabric, declared), None)
+    lacking = next(iter_missing_guids(plan, fabric), None)
     if lacking:
         raise InputError(f"fabrics: {fabric.name}{lacking.path}: {lacking.problem}; {lacking.hint}")
     ports = PortGuids(plan, fabric)
     lines = [f"# {plan.name}, {fabric.name}: made from the spec; edits are lost"]
-    for rule in build_partition_rules(plan, fabric, declared):
+    for rule in build_partition_rules(plan, fabric):
         lines += _render_rule(rule, ports)
     return "\n".join(lines) + "\n"
 

@@ -87,7 +87,7 @@ def _iter_racks(plan: Plan) -> Iterable[Sequence[object]]:
 def _iter_rows(plan: Plan) -> Iterable[Sequence[object]]:
     if plan.layout is None:
         return
-    limit = plan.spec.facility.power.row if plan.spec.facility else None
+    limit = plan.facility.power_plan.row_limit if plan.facility and plan.facility.power_plan else None
     counts = Counter(rack.row for rack in plan.layout.racks)
     partly = {rack.row for rack in plan.layout.racks if rack.is_power_lower_bound}
     for index, power in enumerate(plan.layout.compute_row_power()):

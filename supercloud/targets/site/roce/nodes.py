@@ -43,7 +43,7 @@ def format_interface_name(underlay: Underlay, nic: int, plane: int) -> str:
 
 def build_common_values(plan: Plan, underlay: Underlay) -> dict[str, Any]:
     """Build the common values of the scripts of nodes and of servers."""
-    position = [fabric.name for fabric in plan.spec.fabrics].index(underlay.fabric)
+    position = next(fabric.position for fabric in plan.fabrics if fabric.name == underlay.fabric)
     return {
         "underlay": underlay,
         "policy": underlay.qos_policy,

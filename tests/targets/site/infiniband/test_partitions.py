@@ -72,7 +72,7 @@ def format_spec_with_guids(*partitions: str, **more: str) -> str:
 
 
 def build_keys(plan: Plan, index: int = 0) -> dict[str, PortKeys]:
-    rules = build_partition_rules(plan, plan.fabrics[index], plan.spec.fabrics[index])
+    rules = build_partition_rules(plan, plan.fabrics[index])
     return {host: build_port_keys(rules, host) for host in HOSTS}
 
 
@@ -128,7 +128,7 @@ def test_storage_servers_match_every_tenant_at_index_0(tmp_path: Path) -> None:
     fabric = "role: storage\n    guids: guids.txt\n    services: [{name: filer, count: 1, links: 2}]"
     plan = build_plan(format_spec(LLM, VISION, fabric=fabric), tmp_path)
     assert not plan.errors
-    rules = build_partition_rules(plan, plan.fabrics[0], plan.spec.fabrics[0])
+    rules = build_partition_rules(plan, plan.fabrics[0])
     filer, keys = build_port_keys(rules, "filer-01"), build_keys(plan)
     assert all(find_key_match(filer, item)[0] for item in keys.values())
     assert not find_key_match(keys["train-0001"], keys["train-0004"])[1]
@@ -215,8 +215,8 @@ def test_colliding_names_are_a_finding_with_an_unused_key() -> None:
     (found,) = [item for item in sc.resolve(loads(text)).errors if item.check == "subnet-partitions"]
     advised = int(found.hint.split()[2].rstrip(";"))
     assert 16 <= advised < 0x7FFF and advised != compute_pkey(first)
-    cured = format_spec(f"tenant: {first}", f"tenant: {second}, pkey: {advised}", tenants=f"{first}, {second}")
-    assert not sc.resolve(loads(cured)).errors
+    fixed = format_spec(f"tenant: {first}", f"tenant: {second}, pkey: {advised}", tenants=f"{first}, {second}")
+    assert not sc.resolve(loads(fixed)).errors
 
 
 def test_every_derived_key_is_valid_for_a_partition() -> None:
