@@ -68,11 +68,23 @@ def _accept_options(
     pass
 
 
+def _join_lines(text: str) -> str:
+    """Each paragraph as one line, which the terminal's width breaks; typer keeps the line breaks of the source."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
 for _verb, _panel in COMMANDS.items():
     _name = _verb.replace("-", "_")
     _module = import_module(f".{_name}", __name__)
     _class = JobCommand if _verb in _JOB_FILE_COMMANDS else None
-    app.command(name=_verb, cls=_class, rich_help_panel=_panel, epilog=_module.EPILOG)(getattr(_module, _name))
+    _function = getattr(_module, _name)
+    app.command(
+        name=_verb,
+        cls=_class,
+        help=_join_lines(_function.__doc__),
+        rich_help_panel=_panel,
+        epilog=_module.EPILOG,
+    )(_function)
 
 
 def _end_by_signals() -> None:

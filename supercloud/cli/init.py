@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 
@@ -49,8 +50,8 @@ def init(
         int | None,
         typer.Option(
             min=1,
-            help=f"Number of nodes. Default: {_NODES}; with InfiniBand {_NODES - 1}, so that leaves keep ports for the "
-            "hosts of the subnet manager.",
+            help=f"Number of nodes. Default: one rack of a machine that is sold as a rack, else {_NODES}; with "
+            f"InfiniBand {_NODES - 1}, so that leaves keep ports for the hosts of the subnet manager.",
         ),
     ] = None,
     location: Annotated[str | None, typer.Option(help="Location of an on-prem cluster (default: stockholm).")] = None,
@@ -78,7 +79,7 @@ def init(
     fixed = {
         "name": name,
         "machine": machine,
-        "nodes": nodes or (_NODES - 1 if ways[0]["manager"] else _NODES),
+        "nodes": nodes or _compute_default_nodes(of, ways),
         "provider": where,
         "scheduler": scheduler,
         "version": _select_version(facts, scheduler, where),
@@ -91,6 +92,13 @@ def init(
     if open_points:
         print_note(open_points)
     print_note(f"next: supercloud plan {file}")
+
+
+def _compute_default_nodes(machine: Machine, ways: Sequence[Mapping[str, Any]]) -> int:
+    """Whole racks of a machine that is sold as a rack; with InfiniBand leaves keep ports for the subnet manager."""
+    if machine.rack:
+        return machine.rack.nodes
+    return _NODES - 1 if ways[0]["manager"] else _NODES
 
 
 def _select_version(catalog: Catalog, scheduler: str, site: str) -> str:

@@ -265,8 +265,9 @@ class Fabric(Model):
     planes: Annotated[int, IntegerRange(1, 64)] | None = None
     """Independent copies of the network; empty means those of the machine's adapters. Example: ``2``."""
     su: Count | None = None
-    """Nodes of one scalable unit; empty means the unit of the machine's reference design or of the switch. Example:
-    ``32``."""
+    """Nodes of one scalable unit (SU), the building block of a reference architecture: its nodes are connected to the
+    same leaves. Empty means the unit of the machine's reference architecture, or the nodes that the switch's ports
+    allow. Example: ``32``."""
     leaf_down: Count | None = None
     """Node-facing ports per leaf; empty means half of them, or whole scale-up domains. Example: ``32``."""
     leaf_up: Count | None = None

@@ -21,7 +21,8 @@ from ..build.kubernetes.quota import (
 from ..build.kubernetes.releases import build_release_sort_key
 from ..model.plan import Plan, TenantPlan
 from . import kubernetes_nodes
-from .kubernetes_nodes import find_pool_path, iter_kubernetes_plans
+from .kubernetes_nodes import iter_kubernetes_plans
+from .paths import find_pool_path
 
 __all__ = ["CHECKS"]
 

@@ -8,18 +8,13 @@ from ...catalog.kubernetes_parts import DeviceStack
 from ..model.kubernetes import KubernetesPlan
 from ..model.plan import Plan, PoolPlan
 
-__all__ = ["find_device_stack", "find_pool_path", "iter_kubernetes_plans"]
+__all__ = ["find_device_stack", "iter_kubernetes_plans"]
 
 
 def iter_kubernetes_plans(plan: Plan) -> Iterator[KubernetesPlan]:
     """The Kubernetes plan, if Kubernetes is the scheduler."""
     if plan.scheduler.kubernetes:
         yield plan.scheduler.kubernetes
-
-
-def find_pool_path(plan: Plan, pool: PoolPlan) -> str:
-    """Path of a pool in the spec: ``pools[0]``."""
-    return f"pools[{[item.name for item in plan.spec.pools].index(pool.name)}]"
 
 
 def find_device_stack(facts: KubernetesPlan, pool: PoolPlan) -> DeviceStack | None:

@@ -13,7 +13,8 @@ from ...spec.scheduler import KubernetesScheduler
 from ..build.kubernetes.releases import build_release_sort_key
 from ..model.kubernetes import KubernetesPlan
 from ..model.plan import Plan, PoolPlan
-from .kubernetes_accessors import find_device_stack, find_pool_path, iter_kubernetes_plans
+from .kubernetes_accessors import find_device_stack, iter_kubernetes_plans
+from .paths import find_pool_path
 
 __all__ = [
     "kubernetes_channels",

@@ -11,7 +11,7 @@ from ..build.kubernetes.fabrics import compute_pod_blocks, find_pool_adapter, li
 from ..build.kubernetes.names import build_topology
 from ..build.kubernetes.quota import CPU, MEMORY, compute_node_resources
 from ..model.plan import Plan
-from .kubernetes_accessors import find_pool_path, iter_kubernetes_plans
+from .kubernetes_accessors import iter_kubernetes_plans
 from .kubernetes_devices import (
     kubernetes_channels,
     kubernetes_claims,
@@ -19,8 +19,9 @@ from .kubernetes_devices import (
     kubernetes_products,
     kubernetes_visible_devices,
 )
+from .paths import find_pool_path
 
-__all__ = ["CHECKS", "iter_kubernetes_plans", "find_pool_path"]
+__all__ = ["CHECKS", "iter_kubernetes_plans"]
 
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?\Z")
 

@@ -8,7 +8,8 @@ from ...catalog import Catalog, SlurmRelease
 from ...errors import Finding, suggest_nearest
 from ..model.plan import Plan
 from . import slurm_setup
-from .slurm_setup import find_pool_path, iter_slurm
+from .paths import find_pool_path
+from .slurm_setup import iter_slurm
 
 __all__ = ["CHECKS", "find_oldest_release"]
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from ...catalog import Catalog, SlurmRelease
 from ...errors import Finding, Level
 from ..model.plan import Plan
-from .slurm_setup import find_pool_path, iter_slurm
+from .paths import find_pool_path
+from .slurm_setup import iter_slurm
 
 __all__ = ["CHECKS"]
 

@@ -8,9 +8,10 @@ from ...catalog import Catalog, SlurmRelease
 from ...errors import Finding
 from ...spec import SlurmScheduler
 from ..build.slurm_options import iter_missing_items, iter_owned_items, iter_owned_options, list_item_names
-from ..model.plan import Plan, PoolPlan
+from ..model.plan import Plan
+from .paths import find_pool_path
 
-__all__ = ["CHECKS", "find_pool_path", "iter_slurm"]
+__all__ = ["CHECKS", "iter_slurm"]
 
 # HealthCheckInterval has 16 bits.
 _MAX_SECONDS = 65535
@@ -21,11 +22,6 @@ def iter_slurm(plan: Plan) -> Iterator[tuple[SlurmScheduler, SlurmRelease]]:
     declared, release = plan.scheduler.settings, plan.scheduler.release
     if isinstance(declared, SlurmScheduler) and release:
         yield declared, release
-
-
-def find_pool_path(plan: Plan, pool: PoolPlan) -> str:
-    """The path of a pool in the spec."""
-    return f"pools[{[item.name for item in plan.spec.pools].index(pool.name)}]"
 
 
 # slurm.conf(5): PartitionName=DEFAULT and NodeName=DEFAULT set defaults, and Nodes=ALL is every node; case is ignored.
