@@ -3,14 +3,16 @@
 >>> import supercloud as sc
 >>> plan = sc.resolve(sc.load("examples/01-minimal/cluster.yaml"))
 >>> sc.render(plan, "slurm").write("out/slurm")
->>> job = sc.submit(sc.JobSpec(name="hello", command=["hostname"]), plan, engine="local")
+>>> job = sc.submit(sc.JobSpec(name="hello", command=("hostname",)), plan, engine="local")
 >>> job.result()
 
 These names are the public API; everything else is an implementation detail. They are imported on first use, so that
 ``import supercloud`` is fast and needs no optional package.
 
-Specs accept the same values as YAML: a list for a tuple, ``"2 h"`` for a duration, a mapping for a model. mypy accepts
-the same with Pydantic's plugin (``plugins = ["pydantic.mypy"]`` under ``[tool.mypy]``).
+``JobSpec.model_validate`` and ``ClusterSpec.model_validate`` accept the same values as YAML: a list for a tuple,
+``"2 h"`` for a duration, a mapping for a model. So do the constructors, but type checkers require the declared types
+there, such as ``command=("hostname",)``, unless mypy uses Pydantic's plugin (``plugins = ["pydantic.mypy"]`` under
+``[tool.mypy]``).
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from ._version import __version__ as __version__
 if TYPE_CHECKING:
     from .catalog import Catalog as Catalog
     from .errors import CatalogError as CatalogError
+    from .errors import EngineError as EngineError
     from .errors import Finding as Finding
     from .errors import InputError as InputError
     from .errors import JobFailedError as JobFailedError
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
     from .errors import SupercloudError as SupercloudError
     from .jobs import Executor as Executor
     from .jobs import Job as Job
+    from .jobs import Placement as Placement
+    from .jobs import Refusal as Refusal
+    from .jobs import State as State
     from .jobs import as_completed as as_completed
     from .jobs import place as place
     from .jobs import submit as submit
@@ -54,6 +60,7 @@ _MODULES = {
     "Catalog": "catalog",
     "CatalogError": "errors",
     "ClusterSpec": "spec",
+    "EngineError": "errors",
     "Executor": "jobs",
     "Finding": "errors",
     "FleetSpec": "spec",
@@ -62,8 +69,11 @@ _MODULES = {
     "JobFailedError": "errors",
     "JobSpec": "spec",
     "OperationError": "errors",
+    "Placement": "jobs",
     "Plan": "plan.model.plan",
+    "Refusal": "jobs",
     "SpecError": "errors",
+    "State": "jobs",
     "SupercloudError": "errors",
     "as_completed": "jobs",
     "build_document": "plan.publish.document",
@@ -84,6 +94,7 @@ __all__ = [
     "Catalog",
     "CatalogError",
     "ClusterSpec",
+    "EngineError",
     "Executor",
     "Finding",
     "FleetSpec",
@@ -92,8 +103,11 @@ __all__ = [
     "JobFailedError",
     "JobSpec",
     "OperationError",
+    "Placement",
     "Plan",
+    "Refusal",
     "SpecError",
+    "State",
     "SupercloudError",
     "as_completed",
     "build_document",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,31 @@ sc.load(pth="cluster.yaml")
 sc.JobSpec(nme="hello")
 """
 """Of a user, with two misspelt arguments at the end."""
+_BLOCK = re.compile(r"^```(?:python|\{code-block\} python)\n(.*?)^```$", re.S | re.M)
+_MODULES_OF_THE_PACKAGE = {"cloud.md", "dialect.md"}
+"""Pages whose blocks are parts of modules of the package; tests/test_contributing.py adds them to a copy of it."""
+
+
+@dataclass(frozen=True)
+class Installation:
+    """An environment into which the wheel is installed."""
+
+    wheel: Path
+    venv: Path
+    packages: Path
+    borrowed: list[str]
+    """Folders of the dependencies, which are those of this environment."""
+
+    def check_types(self, folder: Path, plugins: str = "") -> list[str]:
+        """Lines with errors that mypy reports for the programs of a user in this folder."""
+        settings = [f"plugins = {plugins}"] if plugins else []
+        (folder / "mypy.ini").write_text("\n".join(["[mypy]", "strict = true", *settings, ""]))
+        programs = sorted(path.name for path in folder.glob("*.py"))
+        command = [sys.executable, "-m", "mypy", "--python-executable", self.venv / "bin/python", *programs]
+        checked = subprocess.run([str(part) for part in command], capture_output=True, text=True, cwd=folder)
+        assert checked.returncode in (0, 1), checked.stdout + checked.stderr
+        assert not checked.stderr, checked.stderr
+        return [line for line in checked.stdout.splitlines() if ": error: " in line]
 
 
 def run(*command: object, **options: object) -> str:
@@ -33,34 +60,53 @@ def run(*command: object, **options: object) -> str:
     return str(ran.stdout)
 
 
-def test_the_wheel_has_all_files_and_renders(tmp_path: Path) -> None:
-    run(sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path, ROOT)
-    (wheel,) = tmp_path.glob("*.whl")
-    inside = zipfile.ZipFile(wheel).namelist()
-    assert "supercloud/templates/init/cluster.yaml.j2" in inside
-    assert "supercloud/catalog/data/machines/dgx-h100.yaml" in inside
-    assert "supercloud/spec/schemas/cluster.schema.json" in inside
-    assert not [name for name in inside if name.startswith(("tests/", "examples/"))]
-    # a fresh environment: the wheel is installed into it, its dependencies are borrowed from this one
-    venv = tmp_path / "venv"
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """A fresh environment: the wheel is installed into it, its dependencies are borrowed from this one."""
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "build", "--wheel", "--outdir", folder, ROOT)
+    (wheel,) = folder.glob("*.whl")
+    venv = folder / "venv"
     run(sys.executable, "-m", "venv", "--without-pip", venv)
     pip = (sys.executable, "-m", "pip", "--python", venv / "bin/python")
     run(*pip, "install", "--quiet", "--no-deps", "--no-index", wheel, env=os.environ | {"PIP_FIND_LINKS": ""})
     (packages,) = venv.glob("lib/python*/site-packages")
     borrowed = [path for path in sys.path if path.endswith("site-packages")]
-    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-    env["PYTHONPATH"] = os.pathsep.join([str(packages), *borrowed])
-    code = "import supercloud; print(supercloud.__file__)"
-    assert str(packages) in run(venv / "bin/python", "-c", code, env=env, cwd=tmp_path)
-    out = tmp_path / "out"
-    run(venv / "bin/supercloud", "render", EXAMPLES[0], "--out", out, env=env, cwd=tmp_path)
-    assert (out / "slurm" / "slurm.conf").is_file()
     (packages / "borrowed.pth").write_text("\n".join(borrowed))
+    return Installation(wheel, venv, packages, borrowed)
+
+
+def test_the_wheel_has_all_files_and_renders(installed: Installation, tmp_path: Path) -> None:
+    inside = zipfile.ZipFile(installed.wheel).namelist()
+    assert "supercloud/templates/init/cluster.yaml.j2" in inside
+    assert "supercloud/catalog/data/machines/dgx-h100.yaml" in inside
+    assert "supercloud/spec/schemas/cluster.schema.json" in inside
+    assert not [name for name in inside if name.startswith(("tests/", "examples/"))]
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    env["PYTHONPATH"] = os.pathsep.join([str(installed.packages), *installed.borrowed])
+    code = "import supercloud; print(supercloud.__file__)"
+    assert str(installed.packages) in run(installed.venv / "bin/python", "-c", code, env=env, cwd=tmp_path)
+    out = tmp_path / "out"
+    run(installed.venv / "bin/supercloud", "render", EXAMPLES[0], "--out", out, env=env, cwd=tmp_path)
+    assert (out / "slurm" / "slurm.conf").is_file()
+
+
+def test_misspelt_arguments_of_a_program_are_type_errors(installed: Installation, tmp_path: Path) -> None:
     (tmp_path / "user.py").write_text(_PROGRAM)
-    (tmp_path / "mypy.ini").write_text("[mypy]\nplugins = pydantic.mypy\n")
-    types = [sys.executable, "-m", "mypy", "--strict", "--python-executable", venv / "bin/python", "user.py"]
-    checked = subprocess.run([str(part) for part in types], capture_output=True, text=True, cwd=tmp_path)
-    wrong = [line for line in checked.stdout.splitlines() if ": error: " in line]
-    assert 'user.py:8: error: Unexpected keyword argument "pth"' in wrong[0], checked.stdout
-    assert all(line.startswith("user.py:9: error: ") for line in wrong[1:]), checked.stdout
-    assert any('Unexpected keyword argument "nme"' in line for line in wrong[1:]), checked.stdout
+    wrong = installed.check_types(tmp_path, plugins="pydantic.mypy")
+    assert 'user.py:8: error: Unexpected keyword argument "pth"' in wrong[0], wrong
+    assert all(line.startswith("user.py:9: error: ") for line in wrong[1:]), wrong
+    assert any('Unexpected keyword argument "nme"' in line for line in wrong[1:]), wrong
+
+
+def test_python_of_the_pages_has_no_type_errors_without_a_plugin(installed: Installation, tmp_path: Path) -> None:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    count = 0
+    for page in pages:
+        if page.parent.name == "reference" or page.name in _MODULES_OF_THE_PACKAGE:
+            continue
+        for number, block in enumerate(_BLOCK.findall(page.read_text())):
+            (tmp_path / f"{page.parent.name}_{page.stem}_{number}.py".replace("-", "_")).write_text(block)
+            count += 1
+    assert count >= 10
+    assert installed.check_types(tmp_path) == []
