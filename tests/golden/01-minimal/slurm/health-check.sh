@@ -73,7 +73,7 @@ check_nvidia_smi() {
 # Errors of NVIDIA's driver (Xid) after which a device is unusable until it is reset or inspected. Each is reported
 # once, so that a node resumed by hand stays resumed. Only the driver can write its device at the start of a line: a user can
 # give a process that crashes a name, of at most 15 characters, and any name to its file.
-fatal_xids=" 46 48 54 62 64 79 95 109 110 119 120 136 140 142 143 151 155 156 158 "
+fatal_xids=" 46 48 54 62 64 79 95 109 110 119 120 136 140 142 143 150 151 155 156 158 "
 xid_seen=$root/run/supercloud-xid-seen
 xid_latest=
 check_xids() {
