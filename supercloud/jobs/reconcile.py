@@ -6,6 +6,8 @@ import contextlib
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import TypeAlias
 
 from ..errors import EngineError, InputError, StoreError, SupercloudError
 from ..primitives.responses import replace_surrogates
@@ -41,6 +43,7 @@ from .store.states import State
 from .store.status import Status
 from .store.status_changes import can_continue
 from .store.store import Store
+from .transport.threads import start_thread
 
 __all__ = ["submit_recorded", "submission_in_progress", "reconcile"]
 
@@ -53,9 +56,9 @@ def reconcile(
 ) -> list[SupercloudError]:
     """Poll every engine once for all its live jobs (or only ``job_ids``), and finish steps interrupted by a crash.
 
-    Engines that do not respond are returned as errors (and in ``unresponsive`` by connection); the records
-    of their jobs are not changed. After an error of one engine the others are still polled. A store that could not
-    be written when it was opened is reopened.
+    Several engines are polled at the same time: one that hangs delays no other. Engines that do not respond are
+    returned as errors (and in ``unresponsive`` by connection); the records of their jobs are not changed. A store that
+    could not be written when it was opened is reopened.
     """
     try:
         store.reopen()
@@ -63,18 +66,42 @@ def reconcile(
         return [error]
     damaged: list[StoreError] = []
     groups = _group_by_connection(store.list_live(damaged) if job_ids is None else store.select_by_id(job_ids, damaged))
+    requests = {
+        connection: partial(_reconcile_connection, store, connection, records, clock)
+        for connection, records in groups.items()
+    }
     problems: list[SupercloudError] = [*damaged]
-    for connection, records in groups.items():
-        try:
-            engine = open_engine(Connection.model_validate_json(connection), store.folder)
-            problems += _recover_submissions(store, engine, [record for record in records if record.ref is None], clock)
-            _poll_statuses(store, engine, [record for record in records if record.ref is not None])
-        except Exception as error:
-            problem = _build_problem(records[0], error)
-            problems.append(problem)
-            if unresponsive is not None and isinstance(problem, EngineError):
-                unresponsive[connection] = problem
+    for connection, (found, failure) in _run_requests(requests).items():
+        problems += found
+        if failure is not None:
+            problems.append(failure)
+            if unresponsive is not None and isinstance(failure, EngineError):
+                unresponsive[connection] = failure
     return problems
+
+
+_Reconciled: TypeAlias = tuple[list[EngineError], SupercloudError | None]
+"""Problems of single jobs, and the reason why the others could not be polled."""
+
+
+def _run_requests(requests: Mapping[str, Callable[[], _Reconciled]]) -> dict[str, _Reconciled]:
+    if len(requests) < 2:
+        return {connection: request() for connection, request in requests.items()}
+    running = {connection: start_thread(request, f"poll: {connection}") for connection, request in requests.items()}
+    return {connection: answer.result() for connection, answer in running.items()}
+
+
+def _reconcile_connection(
+    store: Store, connection: str, records: Sequence[JobRecord], clock: Callable[[], float]
+) -> _Reconciled:
+    problems: list[EngineError] = []
+    try:
+        engine = open_engine(Connection.model_validate_json(connection), store.folder)
+        problems += _recover_submissions(store, engine, [record for record in records if record.ref is None], clock)
+        _poll_statuses(store, engine, [record for record in records if record.ref is not None])
+    except Exception as error:
+        return problems, _build_problem(records[0], error)
+    return problems, None
 
 
 def _group_by_connection(records: Iterable[JobRecord]) -> dict[str, list[JobRecord]]:

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -149,3 +150,21 @@ def test_many_jobs_are_polled_with_one_request(
     monkeypatch.setattr(FakeEngine, "poll", lambda self, refs: asked.append(len(refs)) or poll(self, refs))
     reconcile(store)
     assert asked == [20]
+
+
+def test_engines_are_polled_at_the_same_time(
+    job: Make, plan: Plan, store: Store, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second poll starts before the first has ended: one cluster that hangs does not delay the list of others."""
+    for number in range(2):
+        connection = api.Connection(engine="fake", via=f"ssh:cluster{number}")
+        api.submit(job(["fake", "RUNNING"]), plan, engine=connection, store=store, key=f"k{number}")
+    both = threading.Barrier(2, timeout=60)
+    poll = FakeEngine.poll
+
+    def poll_together(self: FakeEngine, refs: Sequence[str]) -> object:
+        both.wait()
+        return poll(self, refs)
+
+    monkeypatch.setattr(FakeEngine, "poll", poll_together)
+    assert reconcile(store) == []

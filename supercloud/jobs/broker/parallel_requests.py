@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
@@ -10,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from ..transport.bounded_io import POLL_TIMEOUT
+from ..transport.threads import start_thread
 
 __all__ = ["ParallelRequests"]
 
@@ -42,7 +42,7 @@ class ParallelRequests:
             if before and before[0] == kind:
                 running[name] = before[1]
             else:
-                running[name] = _start_thread(request, f"{kind}: {name}")
+                running[name] = start_thread(request, f"{kind}: {name}")
             self._pending[name] = kind, running[name]
         done, _ = wait(running.values(), self.timeout)
         late |= {name: kind for name, answer in running.items() if answer not in done}
@@ -67,17 +67,3 @@ class ParallelRequests:
             if time.monotonic() > end:
                 break
         return count
-
-
-def _start_thread(request: Callable[[], Any], name: str) -> Future[Any]:
-    answer: Future[Any] = Future()
-
-    def run() -> None:
-        try:
-            answer.set_result(request())
-        except BaseException as error:  # raised where the answer is read
-            answer.set_exception(error)
-
-    # daemon threads: the process exits without waiting for a cluster that hangs
-    threading.Thread(target=run, name=name, daemon=True).start()
-    return answer
