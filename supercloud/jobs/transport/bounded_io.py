@@ -149,7 +149,8 @@ def read_bounded(read_chunk: Callable[[int], bytes], size: int, source: str) -> 
 def build_too_large_error(source: str, size: int) -> SubmissionUnknownError:
     """The error of an answer that is larger than this many bytes."""
     return SubmissionUnknownError(
-        f"{source}: its answer has more than {size:,} bytes; check that this is the right service"
+        f"{source}: its answer has more than {size:,} bytes; check that this is the right service, "
+        "and for a Slurm queue of this length use --via ssh:HOST, whose answers are much shorter"
     )
 
 
