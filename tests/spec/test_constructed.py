@@ -9,9 +9,9 @@ import supercloud as sc
 
 def test_all_problems_are_reported_with_hints() -> None:
     with pytest.raises(sc.SpecError) as caught:
-        sc.JobSpec(name="a", comand=["x"], accelerators="9")
+        sc.JobSpec(name="a", commands=["x"], accelerators="9")
     problems = {finding.path: (finding.problem, finding.hint) for finding in caught.value.findings}
-    assert problems["comand"] == ("unknown field 'comand'", "did you mean command?")
+    assert problems["commands"] == ("unknown field 'commands'", "did you mean command?")
     assert "{count: 9}" in problems["accelerators"][1]
     assert "pydantic" not in str(caught.value)
 
