@@ -116,14 +116,14 @@ def _render_api() -> Iterator[str]:
     yield "# The Python API\n\nThe public names of `import supercloud as sc`; all other names may change.\n"
     for name in supercloud.__all__:
         found = getattr(supercloud, name)
-        path = f"{found.__module__}.{found.__qualname__}"
         document = next((key for key, model in DOCUMENTS.items() if model is found), "")
-        if document:  # the signature of a model repeats its fields with their constraints
-            yield f"```{{eval-rst}}\n.. autoclass:: {path}(**fields)\n   :no-members:\n```\n"
-            yield f"Its fields are those of the [{document} spec]({document}.md).\n"
+        if document:  # the parameters of a model repeat its fields with their constraints
+            description = _first_paragraph(inspect.getdoc(found) or "")
+            yield f"```{{eval-rst}}\n.. py:class:: supercloud.{name}(**fields)\n\n   {description}\n```\n"
+            yield f"Its fields are those of the [{document} spec]({document}.md); invalid ones raise `SpecError`.\n"
         else:
             kind = "autoclass" if inspect.isclass(found) else "autofunction"
-            yield f"```{{eval-rst}}\n.. {kind}:: {path}\n```\n"
+            yield f"```{{eval-rst}}\n.. {kind}:: supercloud.{name}\n```\n"
 
 
 # -- checks and catalog -----------------------------------------------------------------------------------------------
