@@ -160,6 +160,14 @@ def test_the_m_key_is_read_where_the_manager_starts(host: Path) -> None:
     assert (host / "run/opensm/compute.conf").stat().st_mode & 0o077 == 0
 
 
+def test_ports_never_give_up_the_m_key(host: Path) -> None:
+    """With a lease, a wrong key and a minute of waiting were enough to read it from an idle adapter."""
+    key = host / "etc/opensm/m_key"
+    key.write_text("0x00c0ffee12345678\n")
+    key.chmod(0o600)
+    assert "m_key_lease_period 0\n" in start(host).stdout
+
+
 @pytest.mark.parametrize(
     "text, mode, message",
     [
