@@ -13,8 +13,8 @@ help:
 	@echo "make lint       formatting, lint, types, floors, spelling, shell scripts"
 	@echo "make test-real  the essential tests on real daemons (root, Debian 12);  make test-real-all: all of them"
 	@echo "make bench      speed and size, as a table with ratios;  make bench-real: on real daemons (root)"
-	@echo "make format     format the code;  make schemas: write the schemas of the spec anew"
-	@echo "make golden     write the golden files anew, and show by kind of file what differs from HEAD (BASE=REVISION: from that)"
+	@echo "make format     format the code;  make schemas: write the schemas of the spec"
+	@echo "make golden     write the golden files, and show by kind of file what differs from HEAD (BASE=REVISION: from that)"
 	@echo "make golden-full OUT=FOLDER   render every file of every example;  make golden-diff A=FOLDER B=FOLDER: compare two"
 
 .venv/.ready: pyproject.toml .ci/bootstrap.py
