@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from generate_api import render_api
 
 from supercloud.catalog import KINDS, Catalog
 from supercloud.plan.checks import CHECKS, format_check_name
@@ -21,7 +22,7 @@ def write_reference(folder: Path) -> None:
     """Write the generated pages; an unchanged page is not written, so that Sphinx skips it."""
     folder.mkdir(exist_ok=True)
     pages = {name: _render_document(name) for name in DOCUMENTS}
-    pages |= {"cli": _render_commands(), "api": _render_api(), "checks": _render_checks(), "catalog": _render_catalog()}
+    pages |= {"cli": _render_commands(), "api": render_api(), "checks": _render_checks(), "catalog": _render_catalog()}
     for name, lines in pages.items():
         path, text = folder / f"{name}.md", "\n".join(lines) + "\n"
         if not path.exists() or path.read_text() != text:
@@ -105,25 +106,6 @@ def _render_commands() -> Iterator[str]:
             yield ""
         if command.epilog:
             yield f"{command.epilog}\n"
-
-
-# -- Python -----------------------------------------------------------------------------------------------------------
-
-
-def _render_api() -> Iterator[str]:
-    import supercloud
-
-    yield "# The Python API\n\nThe public names of `import supercloud as sc`; all other names may change.\n"
-    for name in supercloud.__all__:
-        found = getattr(supercloud, name)
-        document = next((key for key, model in DOCUMENTS.items() if model is found), "")
-        if document:  # the parameters of a model repeat its fields with their constraints
-            description = _first_paragraph(inspect.getdoc(found) or "")
-            yield f"```{{eval-rst}}\n.. py:class:: supercloud.{name}(**fields)\n\n   {description}\n```\n"
-            yield f"Its fields are those of the [{document} spec]({document}.md); invalid ones raise `SpecError`.\n"
-        else:
-            kind = "autoclass" if inspect.isclass(found) else "autofunction"
-            yield f"```{{eval-rst}}\n.. {kind}:: supercloud.{name}\n```\n"
 
 
 # -- checks and catalog -----------------------------------------------------------------------------------------------

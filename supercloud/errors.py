@@ -67,7 +67,12 @@ class Finding:
     line: int = 0
 
     def with_location(self, file: str, line: int) -> Finding:
-        """The same finding with its file and line."""
+        """The same finding with its file and line.
+
+        Args:
+            file: The file of the document.
+            line: The line in it, from 1.
+        """
         return replace(self, file=file, line=line)
 
     def __str__(self) -> str:

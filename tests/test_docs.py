@@ -15,10 +15,14 @@ from generate import write_reference
 from picture import PICTURE, render_picture
 from samples import ROOT
 
+from supercloud.spec.schema import DOCUMENTS
+
 DEMO = ROOT / "docs/demo.md"
 PAGES = sorted(
     path for path in ROOT.glob("**/*.md") if not {".venv", "out", "reference"} & set(path.relative_to(ROOT).parts)
 )
+GUIDES = [ROOT / "README.md"] + [page for page in PAGES if page.is_relative_to(ROOT / "docs")]
+"""Pages with instructions for users."""
 
 
 def run_demo() -> str:
@@ -129,3 +133,27 @@ def test_every_command_has_an_example_and_the_next_command() -> None:
         shown = CliRunner().invoke(app, [verb, "--help"])
         flat = " ".join(shown.output.split())
         assert shown.exit_code == 0 and "Example: supercloud" in flat and "next:" in flat, verb
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_block_of_commands_is_run_or_marked_with_the_reason(page: Path) -> None:
+    """``tests/test_pages.py`` runs the blocks of kind ``console``."""
+    lines = page.read_text().splitlines()
+    blocks = [
+        number for number, line in enumerate(lines) if re.fullmatch(r" *```(\{code-block\} )?(sh|bash|shell)", line)
+    ]
+    unmarked = [
+        number + 1 for number in blocks if not re.fullmatch(r" *<!-- not run: \S.* -->", lines[max(number - 1, 0)])
+    ]
+    assert not unmarked, "write them as console, or put <!-- not run: REASON --> above"
+
+
+def test_the_index_links_to_every_page() -> None:
+    """Generated pages by a role of Sphinx, since they are not in the repository."""
+    index = ROOT / "docs/index.md"
+    text, _, _ = index.read_text().partition("```{toctree}")
+    linked = {(index.parent / target).resolve() for target in read_links(text)}
+    pages = {page for page in GUIDES if page.is_relative_to(index.parent) and page.name != "index.md"}
+    assert pages - linked == set()
+    generated = {f"reference/{name}" for name in (*DOCUMENTS, "cli", "api", "checks", "catalog")}
+    assert generated == set(re.findall(r"\{doc\}`[^<`]+<([^>`]+)>`", text))

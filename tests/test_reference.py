@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator
+from dataclasses import is_dataclass
+from enum import Enum
 from pathlib import Path
+from typing import Any
 
 import yaml
 from generate import write_reference
+from generate_api import SECTIONS, find_public
+from pydantic import BaseModel
 from samples import ROOT
 
+import supercloud
+from supercloud.errors import SupercloudError
 from supercloud.plan.checks import CHECKS, format_check_name
 from supercloud.spec.schema import DOCUMENTS
 
@@ -50,12 +58,46 @@ def test_every_finding_that_code_can_report_occurs_in_a_test() -> None:
     assert not sorted(name for name in checks | reported if name not in tested), "add a test that it is reported"
 
 
-def test_the_api_page_refers_to_the_fields_of_documents(tmp_path: Path) -> None:
+def test_the_api_page_has_every_public_name_and_refers_to_the_fields_of_documents(tmp_path: Path) -> None:
     """Signatures of models were printed with ``FieldInfo(…)``."""
     write_reference(tmp_path)
     page = (tmp_path / "api.md").read_text()
-    for document, model in DOCUMENTS.items():
-        assert f"{model.__qualname__}(**fields)\n   :no-members:" in page and f"({document}.md)" in page
+    shown = re.findall(r"^\.\. (?:autoclass|autofunction|py:class):: supercloud\.([\w.]+)", page, re.M)
+    assert set(supercloud.__all__) - set(shown) == set()
+    assert sorted(set(shown)) == sorted(shown)
+    for name in ("ClusterSpec", "FleetSpec", "JobSpec"):
+        assert f".. py:class:: supercloud.{name}(**fields)" in page
+    assert all(f"({document}.md)" in page for document in DOCUMENTS if document != "plan")
+    assert "| `network_id` |" in page and "| `connection` |" in page
+
+
+def _iter_public() -> Iterator[tuple[str, Any]]:
+    """Public functions, and classes and their public methods; not models and errors, which have fields."""
+    for name in (name for names in SECTIONS.values() for name in names):
+        found: Any = find_public(name)
+        if not inspect.isclass(found):
+            yield name, found
+        elif not issubclass(found, BaseModel | SupercloudError | Enum):
+            yield name, found
+            for key, member in vars(found).items():
+                function = getattr(member, "__func__", member)
+                if not key.startswith("_") and inspect.isfunction(function):
+                    yield f"{name}.{key}", function
+
+
+def test_public_functions_document_their_arguments_and_errors_in_one_convention() -> None:
+    """``Args:`` and ``Raises:``, as the page shows them."""
+    problems = []
+    for name, found in _iter_public():
+        text = inspect.getdoc(found) or ""
+        described = set(re.findall(r"^    (\w+): ", text.partition("Args:\n")[2].partition("\n\n")[0], re.M))
+        is_result = is_dataclass(found) or name in ("Job", "spec.loader.LoadedSpec", "jobs.executor.FunctionJob")
+        parameters = set() if is_result else set(inspect.signature(found).parameters) - {"self", "cls"}
+        if parameters != described:
+            problems.append(f"{name}: {sorted(parameters ^ described)}")
+        if re.search(r"[Rr]aises :class:", text):
+            problems.append(f"{name}: errors are described in a sentence")
+    assert problems == []
 
 
 def _find_names(source: str, levels: frozenset[str] = frozenset()) -> Iterator[str]:

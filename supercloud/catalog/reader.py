@@ -185,7 +185,14 @@ _MAX_SHOWN = 5  # directories of an overlay that a message lists
 
 
 class Catalog:
-    """The catalog with overlays in order: a later directory overrides earlier ones."""
+    """The catalog with overlays in order: a later directory overrides earlier ones.
+
+    Args:
+        overlays: Directories with the layout of the catalog.
+
+    Raises:
+        CatalogError: If an overlay is not a directory, or has directories of unknown kinds.
+    """
 
     def __init__(self, overlays: Sequence[Path] = ()):
         for overlay in overlays:
@@ -195,12 +202,26 @@ class Catalog:
 
     @classmethod
     def load_default(cls, *overlays: Path) -> Catalog:
-        """The shipped catalog, with the directory of SUPERCLOUD_CATALOG and then ``overlays`` on top."""
+        """The shipped catalog, with the directories of SUPERCLOUD_CATALOG and then ``overlays`` on top.
+
+        Args:
+            overlays: Further directories, the last of which has precedence.
+
+        Raises:
+            CatalogError: If an overlay is not valid.
+        """
         named = os.environ.get(OVERLAY_VARIABLE, "")
         return cls([*(Path(part) for part in named.split(os.pathsep) if part), *overlays])
 
     def list_names(self, kind: str) -> list[str]:
-        """Names of all entries of a kind, sorted; raises :class:`UnknownNameError` for an unknown kind."""
+        """Names of all entries of a kind, sorted.
+
+        Args:
+            kind: Name of the kind, such as ``machines``.
+
+        Raises:
+            UnknownNameError: For an unknown kind.
+        """
         if kind not in KINDS:
             raise UnknownNameError("kind of catalog entry", kind, KINDS)
         return sorted({name for layer in self._layers for name in _list_file_names(layer / kind)})
@@ -208,25 +229,54 @@ class Catalog:
     def get(self, model: type[_E], name: str) -> _E:
         """One entry of the kind whose entries have this class, such as ``get(Machine, "dgx-h100")``.
 
-        Raises :class:`UnknownNameError` with the nearest names.
+        Args:
+            model: The class of the entry.
+            name: Name of the entry.
+
+        Raises:
+            UnknownNameError: For an unknown name; with the nearest names.
+            CatalogError: If the entry is not valid.
         """
         entry = self.get_entry(_KIND_OF_MODEL[model], name)
         assert isinstance(entry, model)
         return entry
 
     def get_entry(self, kind: str, name: str) -> CatalogEntry:
-        """One entry of a kind by the kind's name, for code that handles all kinds."""
+        """One entry of a kind by the kind's name, for code that handles all kinds.
+
+        Args:
+            kind: Name of the kind, such as ``machines``.
+            name: Name of the entry.
+
+        Raises:
+            UnknownNameError: For an unknown kind or name; with the nearest names.
+            CatalogError: If the entry is not valid.
+        """
         found = self._read.get((kind, name))
         if found is None:
             found = self._read[kind, name] = self._load(kind, name)
         return found
 
     def iter_entries(self, model: type[_E]) -> Iterator[_E]:
-        """All entries of the kind whose entries have this class, sorted by name."""
+        """All entries of the kind whose entries have this class, sorted by name.
+
+        Args:
+            model: The class of the entries.
+
+        Raises:
+            CatalogError: If an entry is not valid.
+        """
         return (self.get(model, name) for name in self.list_names(_KIND_OF_MODEL[model]))
 
     def get_slurm_release(self, release: str) -> SlurmRelease:
-        """A Slurm release series by its name, such as 22.05; a patch release finds its series."""
+        """A Slurm release series by its name, such as 22.05; a patch release finds its series.
+
+        Args:
+            release: The series or a release of it.
+
+        Raises:
+            UnknownNameError: If the catalog does not have the series.
+        """
         return self.get(SlurmRelease, ".".join(release.split(".")[:2]))
 
     def _load(self, kind: str, name: str) -> CatalogEntry:

@@ -13,7 +13,7 @@ from .output import format_columns, print_json, print_note, print_result
 if TYPE_CHECKING:
     from ..catalog import Catalog
 
-EPILOG = "Example: supercloud catalog machines dgx-h100 · next: name it in a spec"
+EPILOG = "Example: supercloud catalog machines dgx-h100 · next: use the name in a spec"
 
 _SYNONYMS = {
     "accelerators": ("gpu", "gpus", "tpus"),

@@ -25,7 +25,7 @@ def report(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Draw a cluster: row plan, racks, fabrics, power, cooling, cost and findings on one self-contained page."""
+    """Write the report of a cluster, one self-contained page: rows, racks, fabrics, power, cooling, cost, findings."""
     from ..errors import OutputError
     from ..primitives.bundle import Bundle
     from ..primitives.output import write_file

@@ -41,13 +41,14 @@ def store(
     """Check the job store for damage, back it up, restore a backup, delete old jobs with their logs and results, or
     give up jobs whose engine will never report an end.
 
-    Check includes the queue of the local engine. A backup contains the job records, not logs, and not that queue; jobs
-    of engines are not affected. The key of a deleted job can be
-    used again, and the job no longer counts in fair shares and budgets. After a restore each engine is queried for a
-    job before the job is submitted, and job numbers assigned since the backup are not reused.
+    The action check includes the queue of the local engine. A backup contains the job records, not logs, and not that
+    queue; jobs of engines are not affected. The key of a deleted job can be used again, and the job no longer counts in
+    fair shares and budgets. After a restore each engine is queried for a job before the job is submitted, and job
+    numbers assigned since the backup are not reused.
 
-    Forget records jobs as failed that stay SUBMITTING or UNKNOWN, for example because their cluster is gone. It does
-    not contact their engines, where they may still run: use supercloud cancel if the engine responds.
+    The action forget records jobs as failed that stay SUBMITTING or UNKNOWN, for example because their cluster no
+    longer exists. It does not contact their engines, where they may still run: use supercloud cancel if the engine
+    responds.
     """
     from ..errors import InputError
 

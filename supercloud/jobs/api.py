@@ -114,16 +114,23 @@ def submit(
 ) -> Job:
     """Place a job, record it, and submit it to its engine; for a fleet, record it for placement by the fleet's broker.
 
-    By default ``engine`` is the plan's own scheduler; ``"local"`` simulates the cluster on this machine. If the
-    scheduler is unreachable, :class:`EngineError` has a hint, and nothing is recorded.
+    After the return the job is not lost and not run twice, even after crashes. After a crash before the return the job
+    may exist or not, which its key shows. If the scheduler is unreachable, nothing is recorded.
 
-    ``key`` makes it idempotent: submitting with the same key returns the same job. After the return the job is not lost
-    and not run twice, even after crashes; after a crash before the return the job may exist or not, which the key
-    shows.
+    Args:
+        job: The job.
+        destination: The plan of a cluster, or a fleet.
+        engine: Name of the engine or a connection; by default the plan's own scheduler. ``"local"`` simulates the
+            cluster on this machine.
+        key: Makes the submission idempotent: the same key returns the same job.
+        store: Records of jobs; by default those of this user.
+        catalog: Facts, instead of those of the plan.
 
-    Raises :class:`SpecError` with the refusals of all pools if no pool fits, :class:`InputError` for a key or a
-    dependency that is not valid and for a tenant beyond its limits, :class:`EngineError` if the engine refuses the job,
-    and :class:`SubmissionUnknownError` if it is unknown whether the engine has it.
+    Raises:
+        SpecError: If no pool fits; with the refusals of all pools.
+        InputError: For a key or a dependency that is not valid, and for a tenant beyond its limits.
+        EngineError: If the engine is unreachable or rejects the job; with a hint.
+        SubmissionUnknownError: If it is unknown whether the engine has the job.
     """
     if script := os.environ.get(READING_VARIABLE):
         raise InputError(
@@ -331,13 +338,31 @@ def _resolve_dependency_refs(job: JobSpec, connection: Connection, store: Store,
 
 
 def list_jobs(store: Store | None = None, states: Collection[State] = tuple(State), limit: int = -1) -> list[Job]:
-    """Jobs from the store, newest first; :func:`reconcile` updates them."""
+    """Jobs from the store, newest first, as last recorded; ``Job.get_state`` asks the engine.
+
+    Args:
+        store: Records of jobs; by default those of this user.
+        states: Only jobs in these states.
+        limit: Maximum number of jobs; -1 means all.
+
+    Raises:
+        StoreError: If the store cannot be read.
+    """
     store = store or open_default_store()
     return [Job(record, store) for record in store.select(states, limit)]
 
 
 def get(job_id: int, store: Store | None = None) -> Job:
-    """A job by its ID."""
+    """A job by its ID.
+
+    Args:
+        job_id: ID in the store.
+        store: Records of jobs; by default those of this user.
+
+    Raises:
+        UnknownNameError: If the store has no such job.
+        StoreError: If the store cannot be read.
+    """
     store = store or open_default_store()
     return Job(store.get(job_id), store)
 

@@ -61,7 +61,15 @@ class FunctionJob(Job):
     """A function that runs as a job."""
 
     def result(self, timeout: float | None = None) -> Any:
-        """The return value of the function; raises its exception, with the remote traceback as the cause."""
+        """Wait, and return the value of the function, or raise its exception with the remote traceback as the cause.
+
+        Args:
+            timeout: Seconds to wait; None means no limit.
+
+        Raises:
+            JobFailedError: If the job ended without a result.
+            TimeoutError: If it has not ended in time.
+        """
         problem = self.exception(timeout)
         if problem is not None:
             raise problem
@@ -106,7 +114,20 @@ class FunctionJob(Job):
 
 
 class Executor:
-    """Runs functions as jobs, like executors of ``concurrent.futures``; ``fields`` are fields of a job."""
+    """Runs functions as jobs, like executors of ``concurrent.futures``. In a ``with`` statement it waits for its jobs.
+
+    Args:
+        destination: The plan of a cluster, or a fleet.
+        engine: Name of the engine or a connection; by default the plan's own scheduler.
+        store: Records of jobs; by default those of this user.
+        catalog: Facts, instead of those of the plan.
+        python: Python where the job runs; by default the one of this program, in an image ``python3``.
+        name: Name of the jobs; by default that of the function.
+        fields: Further fields of each job, with the values that YAML has: ``accelerators={"count": 8}``.
+
+    Raises:
+        InputError: If ``destination`` is not a plan or a fleet, or the fields have an array.
+    """
 
     def __init__(
         self,
@@ -134,7 +155,16 @@ class Executor:
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> FunctionJob:
         """Run ``function(*args, **kwargs)`` as a job.
 
-        Raises :class:`RuntimeError` after its shutdown.
+        Args:
+            function: A function that the job can import by its module and name; with ``cloudpickle`` any function.
+            args: Its positional arguments, which are pickled.
+            kwargs: Its named arguments, which are pickled.
+
+        Raises:
+            RuntimeError: After the shutdown of the executor.
+            pydantic.ValidationError: If a field of the job is not valid.
+            InputError: If the function or its arguments cannot be sent, and as :func:`submit` raises it.
+            EngineError: As :func:`submit` raises it.
         """
         if self._closed:
             raise RuntimeError("this executor was shut down")
@@ -155,7 +185,16 @@ class Executor:
     def map(
         self, function: Callable[..., Any], /, *iterables: Iterable[Any], timeout: float | None = None
     ) -> Iterator[Any]:
-        """The return values in order; all jobs are submitted before waiting for the first."""
+        """The return values in order; all jobs are submitted before waiting for the first.
+
+        Args:
+            function: As for :meth:`submit`.
+            iterables: Its arguments: one call for each item, until the shortest ends.
+            timeout: Seconds to wait for all results; None means no limit.
+
+        Raises:
+            TimeoutError: If a result is not available in time.
+        """
         end = None if timeout is None else time.monotonic() + timeout
         calls = [self.submit(function, *args) for args in zip(*iterables, strict=False)]
         return (call.result(None if end is None else max(0.0, end - time.monotonic())) for call in calls)
@@ -167,7 +206,12 @@ class Executor:
         self.shutdown()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Accept no more functions; wait for jobs, or cancel them. Jobs continue even if no process waits for them."""
+        """Accept no more functions. Jobs continue even if no process waits for them.
+
+        Args:
+            wait: Whether to wait for the jobs.
+            cancel_futures: Whether to cancel the jobs first.
+        """
         self._closed = True
         for call in self._calls if cancel_futures else ():
             call.cancel()

@@ -31,7 +31,17 @@ class DoneAndNotDone(NamedTuple):
 def wait(
     jobs: Iterable[Job], timeout: float | None = None, return_when: ReturnWhen = "ALL_COMPLETED"
 ) -> DoneAndNotDone:
-    """Wait for jobs: for all, for the first to end, or for the first to end without completing."""
+    """Wait for jobs: for all, for the first to end, or for the first to end without completing.
+
+    Args:
+        jobs: Jobs of any engines.
+        timeout: Seconds to wait; None means no limit. Jobs that have not ended by then are in ``not_done``.
+        return_when: ``ALL_COMPLETED``, ``FIRST_COMPLETED`` or ``FIRST_EXCEPTION``, as in ``concurrent.futures``.
+
+    Raises:
+        EngineError: If an engine does not respond for 5 minutes.
+        StoreError: If a job is no longer in the store, or the store cannot be used for 5 minutes.
+    """
     left, done = set(jobs), set[Job]()
     for ended in iter_polls(left, timeout):
         done |= ended
@@ -43,7 +53,17 @@ def wait(
 
 
 def as_completed(jobs: Iterable[Job], timeout: float | None = None) -> Iterator[Job]:
-    """Jobs in the order in which they end; raises TimeoutError if some have not ended after ``timeout`` seconds."""
+    """Jobs in the order in which they end.
+
+    Args:
+        jobs: Jobs of any engines.
+        timeout: Seconds to wait; None means no limit.
+
+    Raises:
+        TimeoutError: If some have not ended in time.
+        EngineError: If an engine does not respond for 5 minutes.
+        StoreError: If a job is no longer in the store, or the store cannot be used for 5 minutes.
+    """
     left = set(jobs)
     for ended in iter_polls(set(left), timeout):
         left -= ended

@@ -65,7 +65,12 @@ class Job:
         return f"<Job {self.id} {self.record.name} {self.record.state}>"
 
     def get_state(self) -> State:
-        """Its current state, from its engine."""
+        """Its current state, from its engine.
+
+        Raises:
+            EngineError: If the engine does not respond.
+            StoreError: If the job is no longer in the store, or the store cannot be used.
+        """
         if not self.record.state.is_final:
             problems = self._refresh()
             if problems:
@@ -82,7 +87,11 @@ class Job:
         return problems
 
     def reload(self) -> JobRecord:
-        """Its record in the store, without polling its engine; raises :class:`StoreError` if it is gone."""
+        """Its record in the store, without polling its engine.
+
+        Raises:
+            StoreError: If the job is no longer in the store.
+        """
         try:
             self.record = self.store.get(self.id)
         except UnknownNameError:
@@ -102,29 +111,56 @@ class Job:
         return self.get_state() is State.CANCELLED
 
     def wait(self, timeout: float | None = None) -> State:
-        """Wait until it has ended; raises TimeoutError if that takes longer than ``timeout`` seconds."""
+        """Wait until it has ended, and return its final state.
+
+        Args:
+            timeout: Seconds to wait; None means no limit.
+
+        Raises:
+            TimeoutError: If it has not ended in time.
+            EngineError: If the engine does not respond for 5 minutes.
+            StoreError: If the job is no longer in the store, or the store cannot be used.
+        """
         end = None if timeout is None else time.monotonic() + timeout
         for _ in self._poll_until_done(end):
             pass
         return self.record.state
 
     def result(self, timeout: float | None = None) -> JobRecord:
-        """Wait, and return its record; raises :class:`JobFailedError` if it did not complete."""
+        """Wait until it has ended, and return its record.
+
+        Args:
+            timeout: Seconds to wait; None means no limit.
+
+        Raises:
+            JobFailedError: If it did not complete.
+            TimeoutError: If it has not ended in time.
+        """
         problem = self.exception(timeout)
         if problem is not None:
             raise problem
         return self.record
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """Wait, and return what :meth:`result` would raise; None if it completed."""
+        """Wait until it has ended, and return what :meth:`result` would raise; None if it completed.
+
+        Args:
+            timeout: Seconds to wait; None means no limit.
+
+        Raises:
+            TimeoutError: If it has not ended in time.
+        """
         self.wait(timeout)
         return self._find_exception()
 
     def logs(self, follow: bool = False) -> Iterator[str]:
-        """Its output, in chunks; with ``follow`` until it has ended.
+        """Its output, in chunks.
 
-        Raises :class:`EngineError` if its engine does not support logs, and :class:`TimeoutError` if it has not ended
-        in time.
+        Args:
+            follow: Whether to continue until it has ended.
+
+        Raises:
+            EngineError: If its engine does not support logs, or does not respond.
         """
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         offset, shown = 0, self.record.engine_key
@@ -145,7 +181,9 @@ class Job:
     def read_output(self) -> bytes:
         """The content of its file SUPERCLOUD_RESULT; empty if there is none.
 
-        Raises :class:`EngineError` if that is more than ``bounded_io.MAX_RESULT_BYTES`` bytes.
+        Raises:
+            EngineError: If that is more than ``bounded_io.MAX_RESULT_BYTES`` bytes, or the engine does not support
+                results.
         """
         engine = self._open_engine()
         if not isinstance(engine, KeepsResults):
@@ -167,10 +205,10 @@ class Job:
         Copies exist if an engine accepted a job again whose first submission got no answer. A job that has ended is not
         changed, nor is a job with the same key that was submitted for another record, for example of another store.
 
-        If the store cannot be written (a full disk), cancellation is still requested from the engine;
-        :class:`StoreError` then states this, and what is not recorded.
-
-        Raises :class:`EngineError` while another process submits it.
+        Raises:
+            EngineError: If the engine does not respond, and while another process submits the job.
+            StoreError: If the store cannot be written (a full disk). Cancellation is still requested from the engine;
+                the message states this, and what is not recorded.
         """
         unrecorded = self._refresh_for_cancel()
         if self.record.state.is_final:

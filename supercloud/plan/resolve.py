@@ -18,9 +18,16 @@ __all__ = ["load_catalog", "resolve"]
 
 
 def resolve(spec: ClusterSpec | LoadedSpec[ClusterSpec], catalog: Catalog | None = None) -> Plan:
-    """Decide everything about a cluster. Never raises for the content of a spec: its problems are in ``plan.findings``.
+    """Decide everything about a cluster. The content of a spec never raises: its problems are in ``plan.findings``.
 
-    For a loaded spec, findings include file and line, and an overlay folder that it names is used.
+    Args:
+        spec: The spec. If it was loaded from a file, findings have file and line, and an overlay folder that it names
+            is used.
+        catalog: Facts, instead of the shipped catalog with its overlays.
+
+    Raises:
+        InputError: If ``spec`` is not a cluster spec.
+        CatalogError: If a file of the catalog or of an overlay is invalid.
     """
     require_type(
         spec,

@@ -41,7 +41,14 @@ class File:
 
 
 class Bundle(Mapping[str, str]):
-    """Files of one rendering: path -> text, sorted by path. Paths are relative, with forward slashes."""
+    """Files of one rendering: path -> text, sorted by path. Paths are relative, with forward slashes.
+
+    Args:
+        files: Texts or files by path.
+
+    Raises:
+        ValueError: If a path is absolute or leaves the bundle.
+    """
 
     def __init__(self, files: Mapping[str, File | str]):
         for path in files:
@@ -63,7 +70,11 @@ class Bundle(Mapping[str, str]):
         return f"<Bundle of {len(self)} files>"
 
     def with_prefix(self, folder: str) -> Bundle:
-        """The same files inside a directory."""
+        """The same files inside a directory.
+
+        Args:
+            folder: The directory, relative, with forward slashes.
+        """
         return Bundle({f"{folder}/{path}": file for path, file in self.files.items()})
 
     def __or__(self, other: Bundle) -> Bundle:
@@ -77,12 +88,19 @@ class Bundle(Mapping[str, str]):
         source: str | os.PathLike[str] | None = None,
         subfolders: Collection[str] = (),
     ) -> None:
-        """Write ``folder`` so that it contains exactly these files; with ``subfolders``, only those of its subfolders.
+        """Write a directory so that it contains exactly these files. On any failure the old directory remains intact.
 
-        ``source`` is the file that the bundle was rendered from; it is recorded in the directory. Raises
-        :class:`OutputError`, unless ``force``, if files would be lost that were not rendered, that were modified, or
-        that come from another source; on any failure the old directory remains intact. A directory that contains the
-        source, the working directory, the home directory or a repository is never replaced, also not with ``force``.
+        Args:
+            folder: The directory; one that exists is replaced.
+            force: Whether to discard files that were not rendered, that were modified, or that come from another
+                source. A directory that contains the source, the working directory, the home directory or a repository
+                is never replaced, also not with ``force``.
+            source: The file that the bundle was rendered from; it is recorded in the directory.
+            subfolders: Replace only these subfolders of it; empty means all.
+
+        Raises:
+            OutputError: If files would be lost and ``force`` is not set.
+            OperationError: If the directory cannot be written.
         """
         target = Path(folder).absolute()
         if target.exists() and not target.is_dir():

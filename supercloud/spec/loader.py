@@ -32,7 +32,11 @@ class LoadedSpec(Generic[M]):
         self.document = document
 
     def locate(self, finding: Finding) -> Finding:
-        """The finding with file and line of its path, if the path is in the document."""
+        """The finding with file and line of its path, if the path is in the document.
+
+        Args:
+            finding: A finding of the spec.
+        """
         if not self.document.file or finding.file:
             return finding
         return finding.with_location(
@@ -41,19 +45,43 @@ class LoadedSpec(Generic[M]):
 
 
 def load(path: str | os.PathLike[str]) -> LoadedSpec[ClusterSpec]:
-    """Read a cluster spec from YAML or JSON; raises :class:`SpecError` with all problems."""
+    """Read a cluster spec from YAML or JSON.
+
+    Args:
+        path: The file.
+
+    Raises:
+        SpecError: With all problems of the file, each with its line.
+        InputError: If ``path`` is not a path.
+    """
     _require_path(path, ClusterSpec, "load")
     return _load(path, ClusterSpec, "a cluster spec")
 
 
 def load_job(path: str | os.PathLike[str]) -> LoadedSpec[JobSpec]:
-    """Read a job."""
+    """Read a job from YAML or JSON.
+
+    Args:
+        path: The file.
+
+    Raises:
+        SpecError: With all problems of the file, each with its line.
+        InputError: If ``path`` is not a path.
+    """
     _require_path(path, JobSpec, "load_job")
     return _load(path, JobSpec, "a job")
 
 
 def load_fleet(path: str | os.PathLike[str]) -> LoadedSpec[FleetSpec]:
-    """Read a fleet; a single cluster's file is a fleet of one."""
+    """Read a fleet from YAML or JSON; the spec of a single cluster is a fleet of one.
+
+    Args:
+        path: The file.
+
+    Raises:
+        SpecError: With all problems of the file, each with its line.
+        InputError: If ``path`` is not a path.
+    """
     _require_path(path, FleetSpec, "load_fleet")
     document = _read_document(path, FleetSpec)
     if isinstance(document.data, Mapping) and "pools" in document.data:

@@ -74,7 +74,16 @@ def _is_for(plan: Plan, target: str) -> bool:
 
 
 def render(plan: Plan, target: str) -> Bundle:
-    """Render a plan for a target. Raises :class:`InputError` with all errors of a plan that has errors."""
+    """Render a plan for a target.
+
+    Args:
+        plan: A plan without errors.
+        target: Name of the target, such as ``slurm``, ``kubernetes`` or ``cabling``.
+
+    Raises:
+        InputError: With all errors of a plan that has errors, or if the target does not apply to the plan.
+        UnknownNameError: If the target is unknown; with the nearest names.
+    """
     require_type(plan, Plan, "render requires a plan", 'create one: resolve(load("cluster.yaml"))')
     if target not in TARGETS:
         raise UnknownNameError("target", target, TARGETS)

@@ -89,7 +89,11 @@ class Placement:
 
     @classmethod
     def from_json(cls, text: str) -> Placement:
-        """Read the output of :meth:`to_json` of this or another version."""
+        """Read the output of :meth:`to_json` of this or another version.
+
+        Args:
+            text: The output.
+        """
         data: dict[str, Any] = _rename_former_fields(json.loads(text))
         known = {item.name for item in fields(cls)}
         for name in [name for name in data if name not in known]:

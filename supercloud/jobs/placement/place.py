@@ -46,9 +46,19 @@ def place(
     Candidates are compared in this order: a wait within the limit of the fleet's policy; the accelerator type listed
     first; the lowest weighted sum of price, carbon, wait, topology and fragmentation; the accelerator nearest to the
     requested one (so that better ones stay free); the fewest nodes; the fewest idle accelerators on them; the pool
-    declared first. ``now`` (seconds since 1970) is the time of submission; by default the time of the observation of
-    the cluster, else the present. With ``now`` set the result depends on nothing else. Without ``with_suggestions`` a
-    refusal has the fix of its own reason only, and it is not checked whether that is enough.
+    declared first.
+
+    Args:
+        job: The job.
+        destination: A plan, a cluster as it is now, or a fleet.
+        catalog: Facts, instead of those of the cluster.
+        now: Time of submission in seconds since 1970; by default the time of the observation of the cluster, else the
+            present. With it the result depends on nothing else.
+        with_suggestions: Whether refusals have changes that are enough for the job to fit. Without, a refusal has the
+            fix of its own reason only, and it is not checked whether that is enough.
+
+    Raises:
+        InputError: If an argument has a wrong type.
     """
     require_job_and_destination(
         job, destination, (Plan, Cluster, Fleet), "place takes a job and a plan, a cluster or a fleet"
@@ -75,7 +85,17 @@ def place(
 def why_not(
     job: JobSpec, destination: Plan | Cluster | Fleet, catalog: Catalog | None = None, now: float | None = None
 ) -> Mapping[str, Placement | Refusal]:
-    """For every pool the placement of the job, or the refusal; in a fleet pools are named cluster/pool."""
+    """For every pool the placement of the job, or the refusal; in a fleet pools are named cluster/pool.
+
+    Args:
+        job: The job.
+        destination: A plan, a cluster as it is now, or a fleet.
+        catalog: As for :func:`place`.
+        now: As for :func:`place`.
+
+    Raises:
+        InputError: If an argument has a wrong type.
+    """
     require_job_and_destination(
         job, destination, (Plan, Cluster, Fleet), "why_not takes a job and a plan, a cluster or a fleet"
     )

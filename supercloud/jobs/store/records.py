@@ -78,7 +78,11 @@ class JobRecord:
     def from_row(cls, row: sqlite3.Row) -> JobRecord:
         """Create it from a row of the table, whose columns have the same names.
 
-        Raises :class:`StoreError` if the row is damaged.
+        Args:
+            row: The row.
+
+        Raises:
+            StoreError: If the row is damaged.
         """
         try:
             values = require_checksum(row)
@@ -114,21 +118,37 @@ class JobRecord:
         return f"{self.cluster}: {nodes} node{'s' if several else ''} of pool {pool}{what}{within}"
 
     def compute_run_time(self, now: float | None = None) -> float:
-        """Seconds of its present attempt."""
+        """Seconds of its present attempt.
+
+        Args:
+            now: The present in seconds since 1970; by default that of the clock.
+        """
         if self.started is None:
             return 0.0
         return max(0.0, (self.ended or now or time.time()) - self.started)
 
     def compute_unit_seconds(self, now: float | None = None) -> float:
-        """Accelerator-seconds (node-seconds for a job without accelerators) over all attempts."""
+        """Accelerator-seconds (node-seconds for a job without accelerators) over all attempts.
+
+        Args:
+            now: The present in seconds since 1970; by default that of the clock.
+        """
         return self.unit_seconds + (self.units or 0.0) * self.compute_run_time(now)
 
     def compute_energy(self, now: float | None = None) -> float | None:
-        """Joules over all attempts, at full power; None if the power is unknown."""
+        """Joules over all attempts, at full power; None if the power is unknown.
+
+        Args:
+            now: The present in seconds since 1970; by default that of the clock.
+        """
         return _compute_total(self.joules, self.watts, self.compute_run_time(now))
 
     def compute_cost(self, now: float | None = None) -> float | None:
-        """US dollars over all attempts; None if the price is unknown."""
+        """US dollars over all attempts; None if the price is unknown.
+
+        Args:
+            now: The present in seconds since 1970; by default that of the clock.
+        """
         return _compute_total(self.dollars, self.hourly, self.compute_run_time(now) / 3600)
 
 

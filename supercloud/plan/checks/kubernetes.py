@@ -50,6 +50,20 @@ def kubernetes_addresses(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
+def kubernetes_gitops(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A GitOps controller without the address of its repository."""
+    for _ in iter_kubernetes_plans(plan):
+        declared = getattr(plan.spec.scheduler, "gitops", "none")
+        if isinstance(declared, str) and declared != "none":
+            yield Finding(
+                "kubernetes-gitops",
+                "note",
+                "scheduler.gitops",
+                f"{declared} has no repository: the rendered wrappers have a placeholder as its address",
+                f"set gitops: {{kind: {declared}, url: https://…, branch: main, path: FOLDER}}",
+            )
+
+
 def kubernetes_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """More nodes than the release is tested with, or a control plane that cannot lose a member."""
     for facts in iter_kubernetes_plans(plan):
@@ -277,6 +291,7 @@ CHECKS = (
     *kubernetes_nodes.CHECKS,
     kubernetes_addresses,
     kubernetes_capacity,
+    kubernetes_gitops,
     kubernetes_levels,
     kubernetes_queue_release,
     kubernetes_size,

@@ -291,7 +291,14 @@ class Plan:
         return sum(pool.accelerators for pool in self.pools)
 
     def get_pool(self, name: str) -> PoolPlan:
-        """Return a pool by name."""
+        """Return a pool by name.
+
+        Args:
+            name: Name of the pool.
+
+        Raises:
+            StopIteration: If the plan has no such pool.
+        """
         return next(pool for pool in self.pools if pool.name == name)
 
     @property

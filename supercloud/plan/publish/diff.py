@@ -67,6 +67,13 @@ class Change:
 def diff_plans(old: Plan, new: Plan) -> list[Change]:
     """List all differences between two plans, in the order of the published document; then declared values that the
     document does not have, equal parts with other numbers or positions, and the cables that move.
+
+    Args:
+        old: The plan as it is now.
+        new: The plan as it would be.
+
+    Raises:
+        InputError: If one of them is not a plan.
     """
     changes: list[Change] = []
     _collect_changes("", build_document(old).model_dump(), build_document(new).model_dump(), changes)

@@ -204,7 +204,14 @@ class PlanDocument(DocumentPart):
 
 
 def build_document(plan: Plan) -> PlanDocument:
-    """Build the published form of a plan."""
+    """Build the published form of a plan, which ``supercloud plan --json`` prints.
+
+    Args:
+        plan: The plan.
+
+    Raises:
+        InputError: If ``plan`` is not a plan.
+    """
     require_type(plan, Plan, "document and diff take plans", 'create one: resolve(load("cluster.yaml"))')
     carbon = plan.site.location.carbon if plan.site.location else None
     return PlanDocument(

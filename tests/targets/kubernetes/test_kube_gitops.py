@@ -28,6 +28,13 @@ def _render(kind: str) -> Bundle:
     )
 
 
+@pytest.mark.parametrize("gitops, noted", [("none", False), ("flux", True), ({"kind": "flux", "url": URL}, False)])
+def test_a_placeholder_as_the_address_of_the_repository_is_noted(gitops: object, noted: bool) -> None:
+    plan = build_plan({"scheduler": {"kind": "kubernetes", "version": "1.36", "gitops": gitops}})
+    found = [finding for finding in plan.findings if finding.check == "kubernetes-gitops"]
+    assert [(finding.level, finding.path) for finding in found] == [("note", "scheduler.gitops")] * noted
+
+
 def _list_wrappers(bundle: Bundle) -> list[dict[str, Any]]:
     return [item for path, text in bundle.items() if path.startswith("gitops/") for item in yaml.safe_load_all(text)]
 
