@@ -60,7 +60,7 @@ def kubernetes_gitops(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "note",
                 "scheduler.gitops",
                 f"{declared} has no repository: the rendered wrappers have a placeholder as its address",
-                f"set gitops: {{kind: {declared}, url: https://…, branch: main, path: FOLDER}}",
+                f"set gitops: {{kind: {declared}, url: ADDRESS, branch: main, path: FOLDER}}",
             )
 
 
