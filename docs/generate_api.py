@@ -47,7 +47,6 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """Names below ``supercloud``. Those with a dot are classes of results and arguments, and further functions."""
 _COMPONENT = Path(supercloud.__file__).parent / "targets/clouds/component.py"
-_MODELS = {"JobSpec": "job", "ClusterSpec": "cluster", "FleetSpec": "fleet"}
 
 
 def render_api() -> Iterator[str]:
@@ -75,14 +74,13 @@ def find_public(name: str) -> object:
 
 def _render_name(name: str) -> Iterator[str]:
     found = find_public(name)
-    if name in _MODELS:
-        document = _MODELS[name]
-        assert DOCUMENTS[document] is found
+    if document := next((key for key, model in DOCUMENTS.items() if model is found), ""):
         signature = f"supercloud.{name}(**fields)"  # that of the model repeats its fields with their constraints
         yield _render_directive("py:class", signature, inspect.getdoc(found) or "")
         yield (
-            f"Its fields are those of the [{document} spec]({document}.md). `{name}.model_validate(data)` accepts the "
-            "values that YAML has, and raises `pydantic.ValidationError` with all problems.\n"
+            f"Its fields are those of the [{document} spec]({document}.md). Invalid ones raise `SpecError` with all "
+            f"problems. `{name}.model_validate(data)` accepts the values that YAML has also for type checkers, and "
+            "raises `pydantic.ValidationError`.\n"
         )
     elif name == "spec.fleet.Connection":
         yield _render_directive("py:class", f"supercloud.{name}(**fields)", inspect.getdoc(found) or "")

@@ -162,13 +162,13 @@ class Executor:
 
         Raises:
             RuntimeError: After the shutdown of the executor.
-            pydantic.ValidationError: If a field of the job is not valid.
+            SpecError: If a field of the job is not valid, and as :func:`submit` raises it.
             InputError: If the function or its arguments cannot be sent, and as :func:`submit` raises it.
             EngineError: As :func:`submit` raises it.
         """
         if self._closed:
             raise RuntimeError("this executor was shut down")
-        job = JobSpec.model_validate(
+        fields: dict[str, Any] = (
             {"accelerators": {"count": 0}}
             | self._fields
             | {
@@ -177,7 +177,7 @@ class Executor:
                 "env": {**self._fields.get("env", {}), remote.CALL_VARIABLE: pack_call(function, args, kwargs)},
             }
         )
-        held = submit(job, self._where, engine=self._engine, store=self._store, catalog=self._catalog)
+        held = submit(JobSpec(**fields), self._where, engine=self._engine, store=self._store, catalog=self._catalog)
         call = FunctionJob(held.record, held.store)
         self._calls.append(call)
         return call

@@ -66,6 +66,15 @@ def test_files_are_compared_if_the_plans_are_equal(cli: Cli, tmp_path: Path) -> 
     assert code == 0 and "files[ethernet/" in out or "files[hosts/" in out
 
 
+def test_another_order_is_a_change(cli: Cli, tmp_path: Path) -> None:
+    """Kinds of capacity are tried in their order: they are told apart by their kind, and none of them differs."""
+    spec = ROOT / "examples/09-aws-slurm/cluster.yaml"
+    pools = yaml.safe_load(spec.read_text())["pools"]
+    pools[0] = pools[0] | {"capacity": pools[0]["capacity"][::-1]}
+    out = cli("diff", spec, write_changed(tmp_path, spec, pools=pools))[1]
+    assert "pools[train].capacity" in out and "the order" in out
+
+
 def test_json_has_whole_values(cli: Cli, tmp_path: Path) -> None:
     tags = {"project": "x" * 100}
     changes = json.loads(cli("diff", SUPERPOD, write_changed(tmp_path, tags=tags), "--json")[1])

@@ -21,6 +21,7 @@ from typing import IO
 from ...errors import SubmissionUnknownError
 
 __all__ = [
+    "AnswerTooLargeError",
     "RESPONSE_LIMITS",
     "POLL_TIMEOUT",
     "MAX_ERROR_BYTES",
@@ -139,19 +140,18 @@ def read_bounded(read_chunk: Callable[[int], bytes], size: int, source: str) -> 
         while data := read_chunk(min(_CHUNK_SIZE, size + 1 - len(found))):
             found += data
             if len(found) > size:
-                raise build_too_large_error(source, size)
+                raise AnswerTooLargeError(source, size)
         return bytes(found)
     except MemoryError:
         found.clear()
         raise SubmissionUnknownError(f"{source}: not enough memory for its answer") from None
 
 
-def build_too_large_error(source: str, size: int) -> SubmissionUnknownError:
-    """The error of an answer that is larger than this many bytes."""
-    return SubmissionUnknownError(
-        f"{source}: its answer has more than {size:,} bytes; check that this is the right service, "
-        "and for a Slurm queue of this length use --via ssh:HOST, whose answers are much shorter"
-    )
+class AnswerTooLargeError(SubmissionUnknownError):
+    """An answer is larger than this many bytes."""
+
+    def __init__(self, source: str, size: int):
+        super().__init__(f"{source}: its answer has more than {size:,} bytes; check that this is the right service")
 
 
 def run_bounded(
@@ -210,7 +210,7 @@ def _read_output(
                     selector.unregister(key.fileobj)
                 found[key.fd] += data
             if sum(map(len, found.values())) > limits.max_bytes:
-                raise build_too_large_error(source, limits.max_bytes)
+                raise AnswerTooLargeError(source, limits.max_bytes)
     try:
         process.wait(max(0.0, min(idle_timeout, end - time.monotonic())))
     except subprocess.TimeoutExpired:

@@ -53,7 +53,8 @@ def kubernetes_addresses(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def kubernetes_gitops(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A GitOps controller without the address of its repository."""
     for _ in iter_kubernetes_plans(plan):
-        declared = getattr(plan.spec.scheduler, "gitops", "none")
+        settings = plan.scheduler.settings
+        declared = settings.gitops if isinstance(settings, KubernetesScheduler) else "none"
         if isinstance(declared, str) and declared != "none":
             yield Finding(
                 "kubernetes-gitops",

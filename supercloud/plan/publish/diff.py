@@ -126,6 +126,9 @@ def _collect_changes(path: str, old: Any, new: Any, changes: list[Change]) -> No
         before, after = ({_get_item_key(item): item for item in items} for items in (old, new))
         for name in dict.fromkeys([*before, *after]):
             _collect_changes(f"{path}[{name}]", before.get(name), after.get(name), changes)
+        orders = [name for name in before if name in after], [name for name in after if name in before]
+        if orders[0] != orders[1]:
+            changes.append(Change(path, *orders, "changes", "the order"))
     elif old is None or new is None:
         changes.append(_describe_single(path, old, new))
     else:
@@ -150,7 +153,7 @@ def _has_keys(items: Any) -> bool:
 
 
 def _get_item_key(item: Any) -> Any:
-    """The key that identifies an item of a list; None if it has none. A group of racks is identified by its content."""
+    """The key that identifies an item of a list, None if it has none: its name, or what a group of racks contains."""
     return item.get("name", item.get("item")) or item.get("pool") or item.get("kind")
 
 

@@ -16,6 +16,7 @@ import pytest
 from supercloud.errors import EngineError
 from supercloud.jobs.engines.slurm import rest, tokens
 from supercloud.jobs.engines.slurm.rest import RestController
+from supercloud.jobs.transport.bounded_io import AnswerTooLargeError
 
 ADDRESS = "http://127.0.0.1:1"
 
@@ -53,6 +54,31 @@ def raise_timeout(path: str) -> bytes:
 
 def raise_gateway_timeout(path: str) -> bytes:
     raise urllib.error.HTTPError(ADDRESS, 504, "Gateway Time-out", email.message.Message(), io.BytesIO(b"<html>"))
+
+
+def raise_not_found(path: str) -> bytes:
+    raise urllib.error.HTTPError(ADDRESS, 404, "Not Found", email.message.Message(), io.BytesIO(b"not found"))
+
+
+def test_a_service_without_accounting_knows_no_job(
+    controller: RestController, answer_with: Callable[[Callable[[str], bytes]], list[str]]
+) -> None:
+    asked = answer_with(raise_not_found)
+    assert controller.read_accounts(["1", "2"]) == [] and len(asked) == 2
+
+
+def test_a_queue_beyond_the_limit_names_another_connection(
+    controller: RestController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def send(request: urllib.request.Request, timeout: float) -> bytes:
+        if request.full_url.endswith("/jobs"):
+            raise AnswerTooLargeError("slurmrestd", 10)
+        return json.dumps({"errors": []}).encode()
+
+    monkeypatch.setattr(rest.web, "send", send)
+    for read in (controller.read_rows, controller.list_waiting_jobs):
+        with pytest.raises(EngineError, match="more than 10 bytes; .*--via ssh:HOST"):
+            read()
 
 
 @pytest.mark.parametrize("answer", [raise_timeout, raise_gateway_timeout])

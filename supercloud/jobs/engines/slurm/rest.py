@@ -28,6 +28,7 @@ from ...store.database import locate_state_folder
 from ...store.states import State
 from ...store.status import Status
 from ...transport import http as web
+from ...transport.bounded_io import AnswerTooLargeError
 from ..base import SubmissionUnknownError
 from ..batch import copies
 from ..batch.runner import CommandResult, LocalRunner
@@ -53,6 +54,8 @@ class RequestRefusedError(EngineError):
     """Slurm refused; ``answer`` is its complete answer."""
 
     answer: Mapping[str, Any] = {}
+    is_outage = False
+    """Whether a server in between answered that the service does not respond."""
 
 
 class RestController:
@@ -138,8 +141,15 @@ class RestController:
     # -- requests of a controller ------------------------------------------------------------------------------------
 
     def _list_own_jobs(self) -> list[dict[str, Any]]:
-        listed = self.request("GET", "slurm/jobs", shapes.JOBS_RESPONSE)["jobs"]
-        return self._select_own_jobs(filter(bodies.has_key, listed))
+        return self._select_own_jobs(filter(bodies.has_key, self._list_all_jobs()))
+
+    def _list_all_jobs(self) -> list[dict[str, Any]]:
+        """Those of all users: the service cannot list those of one."""
+        try:
+            jobs: list[dict[str, Any]] = self.request("GET", "slurm/jobs", shapes.JOBS_RESPONSE)["jobs"]
+        except AnswerTooLargeError as error:
+            raise EngineError(f"{error}, or use --via ssh:HOST for a queue of this length") from None
+        return jobs
 
     def _select_own_jobs(self, jobs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         """Those of the token's user: the service lists the jobs of all users."""
@@ -164,7 +174,7 @@ class RestController:
             try:
                 answer = self.request("GET", f"slurmdb/job/{int(ref)}", shapes.ACCOUNTS_RESPONSE)
             except RequestRefusedError as refused:
-                if not refused.answer.get("errors"):  # of a proxy: the service behind it does not respond
+                if refused.is_outage:
                     raise
                 continue
             found += bodies.iter_account_rows(self._select_own_jobs(answer["jobs"]))
@@ -265,7 +275,7 @@ class RestController:
 
     def list_waiting_jobs(self) -> Sequence[WaitingJobs]:
         """From its list of jobs."""
-        return bodies.parse_waiting_jobs(self.request("GET", "slurm/jobs", shapes.JOBS_RESPONSE)["jobs"])
+        return bodies.parse_waiting_jobs(self._list_all_jobs())
 
 
 class RestSpool(SharedSpool):
@@ -339,6 +349,7 @@ def _build_refusal_error(error: urllib.error.HTTPError, address: str, method: st
     again = "; try again later, with another key if you specified one" if error.code == 429 and method == "POST" else ""
     refused = RequestRefusedError(f"Slurm refused: {message}{again}")
     refused.answer = answer
+    refused.is_outage = error.code >= 500 and not errors
     return refused
 
 
