@@ -58,9 +58,11 @@ docs: .venv/.docs
 # Two lanes side by side: labs of the first one wait more than they compute, the others build and compute. With empty
 # caches both take about as long.
 FIRST_LANE := tests/real/slurm tests/real/pulumi tests/real/aws
-# test-real is what CI runs: the essential tests, without those that passed on this machine with the same inputs.
+# test-real is what CI runs: the essential tests, without those that passed on this machine with the same inputs. With
+# MINUTES=30 no test begins after that time, and those that were not run are counted at the end.
 test-real: .venv/.dev
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target real-first real-second CHOSEN="--essential --reuse-results"
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line real-first real-second \
+		CHOSEN="--essential --reuse-results $(if $(MINUTES),--minutes=$(MINUTES))"
 
 test-real-all: .venv/.dev
 	@date +%s >.venv/.began

@@ -49,6 +49,20 @@ def run(checkout: Path, *options: str) -> tuple[int, str]:
     return ran.returncode, ran.stdout + ran.stderr
 
 
+def test_no_test_begins_after_the_time_limit_and_short_ones_are_first(checkout: Path) -> None:
+    (checkout / "tests/real/RESULTS.md").write_text(
+        "| part | file | tests | passed | seconds |\n|---|---|---:|---:|---:|\n"
+        "| part | test_a.py | 1 | 1 | 40 |\n| part | test_b.py | 1 | 1 | 2 |\n"
+    )
+    for name in "ab":
+        text = f"import time\ndef test_{name}():\n    time.sleep(2.5)\n"
+        (checkout / f"tests/real/part/test_{name}.py").write_text(text)
+    code, text = run(checkout, "--minutes=0.04", "--reuse-results", "-v")
+    assert code == 0 and "1 passed, 1 skipped" in text and text.index("test_b.py") < text.index("test_a.py")
+    assert "part: 1 tests NOT RUN: not begun within 0.04 minutes" in text
+    assert "1 passed, 1 deselected" in run(checkout, "--reuse-results")[1], "what was not run has no result"
+
+
 def test_a_flaky_test_passes_and_is_listed_with_its_first_error(checkout: Path) -> None:
     (checkout / "tests/real/part/test_a.py").write_text(
         "tries = []\ndef test_flaky():\n    tries.append(0)\n    assert len(tries) == 2, 'too early'\n"

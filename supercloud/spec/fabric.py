@@ -149,6 +149,16 @@ class SubnetManager(Model):
     part_number: Text | None = None
     """Part number for the bill of materials; empty means none. Example: ``MUA8502H``."""
 
+    @model_validator(mode="after")
+    def _check_appliances(self) -> SubnetManager:
+        if self.appliances is not None and self.appliances > self.links:
+            raise ValueError(
+                f"links: {self.links} in the whole fabric for {self.appliances} appliances: "
+                f"{self.appliances - self.links} of them would have no link. Use links: {self.appliances} or more, or "
+                "fewer appliances"
+            )
+        return self
+
 
 class Service(Model):
     """Machines on a fabric that are not nodes of a pool: storage, management. The same name in several fabrics means

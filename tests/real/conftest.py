@@ -13,12 +13,14 @@ import pytest
 HERE = Path(__file__).resolve().parent
 LONG_SETUP = 30  # seconds: a lab that takes longer to fail is not started again for each test of its file
 RUN = f"{time.strftime('%Y-%m-%dT%H:%M:%S')}-{os.getpid()}"
+BEGAN = time.monotonic()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("real parts")
     group.addoption("--essential", action="store_true", help="leave out tests marked extended")
     group.addoption("--reuse-results", action="store_true", help="leave out tests that passed with the same inputs")
+    group.addoption("--minutes", type=float, help="begin no test after this time; parts that take least run first")
 
 
 def get_part(path: str) -> str:
@@ -35,8 +37,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         reused = Counter(_get_part_of_item(item) for item in items) - Counter(map(_get_part_of_item, kept))
         config.stash[REUSED] = dict(reused)
         _keep(config, items, kept)
+    if config.getoption("--minutes"):
+        _sort_by_duration(items)
 
 
+def _sort_by_duration(items: list[pytest.Item]) -> None:
+    """Parts, and files of a part, by the time that they took in the last whole run: as many as possible are run."""
+    files, parts = history.read_durations(), Counter[str]()
+    for (part, _), seconds in files.items():
+        parts[part] += seconds
+
+    def get_duration(item: pytest.Item) -> tuple[float, str, float, str]:
+        part = _get_part_of_item(item)
+        return parts[part], part, files.get((part, item.path.name), 0), item.path.name
+
+    items.sort(key=get_duration)
+
+
+RECORDER = pytest.StashKey["Recorder"]()
 REUSED = pytest.StashKey[dict[str, int]]()
 FLAKY = pytest.StashKey[dict[str, str]]()
 
@@ -61,10 +79,15 @@ class Recorder:
         # tests whose failed attempt is followed by another one: its teardown does not end the test
         self.repeated: set[str] = set()
         self.broken: dict[str, str] = {}  # file of tests -> first test whose lab could not be started
+        self.not_begun: set[str] = set()  # tests that were not begun within the time limit
+        self.minutes: float | None = config.getoption("--minutes")
         self.root = config.rootpath
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        if self.minutes and time.monotonic() - BEGAN > self.minutes * 60:
+            self.not_begun.add(item.nodeid)
+            pytest.skip(f"not begun within {self.minutes:g} minutes")
         first = self.broken.get(item.nodeid.split("::")[0])
         if first and first != item.nodeid:
             pytest.fail(f"not run: the lab could not be started for {first}", pytrace=False)
@@ -80,7 +103,7 @@ class Recorder:
             if report.when == "setup" and report.duration > LONG_SETUP:
                 self.broken.setdefault(name.split("::")[0], name)
         if report.when == "teardown":
-            if name not in self.repeated:
+            if name not in self.repeated and name not in self.not_begun:
                 self._write(name)
             self.repeated.discard(name)
 
@@ -95,7 +118,8 @@ class Recorder:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "extended: on real parts, and not among the essential tests that CI runs")
-    config.pluginmanager.register(Recorder(config), "real-recorder")
+    config.stash[RECORDER] = Recorder(config)
+    config.pluginmanager.register(config.stash[RECORDER], "real-recorder")
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
@@ -106,6 +130,11 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     for part, number in sorted(config.stash.get(REUSED, {}).items()):
         terminalreporter.write_line(f"{part}: {number} tests passed before with the same inputs")
+    recorder = config.stash[RECORDER]
+    for part, number in sorted(
+        Counter(get_part(str(config.rootpath / name.split("::")[0])) for name in recorder.not_begun).items()
+    ):
+        terminalreporter.write_line(f"{part}: {number} tests NOT RUN: not begun within {recorder.minutes:g} minutes")
     flaky = config.stash.get(FLAKY, {})
     if flaky:
         terminalreporter.section("flaky: needed a second attempt")

@@ -22,7 +22,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-__all__ = ["Outcome", "append", "compute_digest", "list_passed", "read"]
+__all__ = ["Outcome", "append", "compute_digest", "list_passed", "read", "read_durations"]
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -134,6 +134,13 @@ def format_table(since: float = 0) -> str:
     whole = list(last.values())
     rows.append(f"| all | | {len(whole)} | {sum(i.passed for i in whole)} | {sum(i.seconds for i in whole):.0f} |")
     return "\n".join(rows)
+
+
+def read_durations() -> dict[tuple[str, str], float]:
+    """Seconds by part and file of tests, from the table of the last whole run; empty without one."""
+    table = HERE / "RESULTS.md"
+    rows = [line.strip("| ").split(" | ") for line in table.read_text().splitlines()] if table.exists() else []
+    return {(row[0], row[1]): float(row[4]) for row in rows if len(row) == 5 and row[1].endswith(".py")}
 
 
 def format_flaky(runs: int) -> str:

@@ -135,12 +135,17 @@ def test_ten_million_links_are_refused() -> None:
 
 
 def test_links_of_the_manager_are_bounded_as_those_of_services() -> None:
-    fabric = {"name": "a", "kind": "roce", "manager": {"links": 8, "appliances": 976, "peer_links": 1024}}  # 999,432
+    fabric = {"name": "a", "kind": "roce", "manager": {"links": 1000, "appliances": 975, "peer_links": 1024}}  # 999,400
     Fabric.model_validate(fabric)
     service = {"services": [{"name": "b", "count": 500, "links": 2}]}
     for wrong in (fabric | service, fabric | {"manager": {"links": 2048, "peer_links": 1024}}):
         with pytest.raises(ValidationError, match="manager: .* Use fewer appliances"):
             Fabric.model_validate(wrong)
+
+
+def test_every_appliance_of_the_subnet_manager_has_a_link() -> None:
+    with pytest.raises(ValidationError, match="links: 1 .* for 2 appliances: 1 of them would have no link"):
+        Fabric.model_validate({"name": "a", "kind": "infiniband", "manager": {"links": 1, "appliances": 2}})
 
 
 @pytest.mark.parametrize("interface", ["ib0 $(id)", "ib0;id", "ib0\nib1", "a" * 16])

@@ -13,19 +13,19 @@ from ..model.plan import FabricPlan, Plan, StoragePlan
 
 __all__ = ["CHECKS"]
 
-# Products whose files list interfaces.
+# Products whose files list interfaces. Files of the others have names of hosts, whose addresses are on the same interfaces.
 _KINDS_WITH_INTERFACES = ("lustre", "weka")
 
 
 def storage_interfaces(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Stores whose interfaces are unknown, or known only if the RDMA devices are."""
     for index, item in enumerate(plan.storage):
-        if item.kind not in _KINDS_WITH_INTERFACES or plan.spec.storage[index].interface:
+        if plan.spec.storage[index].interface:
             continue
         fabric = find_store_fabric(plan, index)
         interfaces = build_store_interfaces(plan, index)
         if not interfaces.is_complete:
-            if item.servers:
+            if item.servers and item.kind in _KINDS_WITH_INTERFACES:
                 where = f"on {fabric.name}" if fabric else "on the in-band network"
                 if unnamed := _list_hosts_without_names(interfaces, item):
                     where = f"of {' and '.join(unnamed)} {where}"
@@ -40,7 +40,7 @@ def storage_interfaces(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         assert fabric is not None
         routed = is_routed(fabric.kind, fabric.role)
-        if fabric.kind != "infiniband" and not routed:
+        if not item.servers or (fabric.kind != "infiniband" and not routed):
             continue  # network-bonds has the links of bonds
         unknown = _list_machines_without_devices(plan, fabric, item)
         if unknown:

@@ -71,6 +71,8 @@ def test_install_names_the_dhcp_server_and_checks_its_file(tmp_path: Path) -> No
     page = bundle["INSTALL.md"]
     assert "ctl1 serves DHCP and DNS." in page and "| ctl1 | 10.0.0.11/16 | 10.0.0.254 |" in page
     assert "relays DHCP to ctl1 (10.0.0.11)." in page
+    # Storage Scale identifies nodes by names on its network
+    assert "`<host>-storage` is the first port of a node" in page and " train-0001-storage\n" in bundle["hosts"]
     (block, _) = re.findall(r"```sh\n(.*?)```", page, re.S)  # the second one is for hosts with RDMA devices
     for name in ("hosts", "dhcp-hosts", "dnsmasq.conf"):
         (tmp_path / name).write_text(bundle[name])

@@ -51,6 +51,27 @@ def test_files_in_etc_slurm_belong_to_root() -> None:
             assert block.index("umask 077") < min(block.find(word) % 10**9 for word in ("/dev/urandom", "openssl req"))
 
 
+def test_the_configuration_step_keeps_a_database_on_another_host(tmp_path: Path) -> None:
+    """Repeated after a change of the spec, it overwrote host and password: slurmdbd looked for the database locally."""
+    files = render(build_variant("25.11", "two-controllers"), "slurm")
+    blocks = re.findall(r"```sh\n(.*?)```", files["INSTALL.md"], re.S)
+    (block,) = [item for item in blocks if "slurmdbd.conf /etc/slurm/" in item]
+    etc, root = tmp_path / "etc/slurm", tmp_path / "root/slurm"
+    for folder in (etc, root):
+        folder.mkdir(parents=True)
+    (root / "slurmdbd.conf").write_text(files["slurmdbd.conf"])
+    (etc / "database.conf").write_text("StorageHost=db1\nStorageUser=site\nStoragePass=secret\n")
+    here = block.replace("-o slurm -g slurm ", "").replace("/etc/slurm", str(etc)).replace("/root/slurm", str(root))
+    for _ in range(2):
+        subprocess.run(["bash", "-ec", here], check=True)
+        written = etc.joinpath("slurmdbd.conf").read_text().splitlines()
+        assert [line for line in written if line.startswith(("StorageHost", "StorageUser", "StoragePass"))] == [
+            "StorageHost=db1",
+            "StorageUser=site",
+            "StoragePass=secret",
+        ]
+
+
 @pytest.mark.parametrize("release", RELEASES)
 def test_install_names_packages_that_the_release_has(release: str) -> None:
     """Names of Debian where a suite has the release, else files that its source makes."""

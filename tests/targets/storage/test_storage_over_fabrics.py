@@ -163,6 +163,15 @@ def test_storage_over_roce_uses_the_interface_names_of_the_devices(catalog: Cata
     ]
 
 
+def test_files_with_names_of_hosts_need_the_addresses_of_the_interfaces(catalog: Catalog) -> None:
+    """Storage Scale's files have names on the network: their addresses are set by ipoib.sh, as those of the others."""
+    stores = [item | {"fabric": "storage", "interface": None, "servers": {"machine": "flash-24"}} for item in EVERY[:3]]
+    pools = [{"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["storage"]}]
+    plan = build_plan(catalog, *stores, pools=pools, fabrics=[STORAGE_FABRIC])
+    found = [(item.level, item.path) for item in plan.findings if item.check == "storage-interfaces"]
+    assert found == [("note", "storage[0]"), ("note", "storage[1]"), ("note", "storage[2]")]
+
+
 @pytest.mark.parametrize("fabrics", [[], [BRIDGED | {"role": "management", "switch": "nvidia-sn2201"}]])
 def test_unknown_interfaces_are_not_guessed(catalog: Catalog, tmp_path: Path, fabrics: list[dict[str, Any]]) -> None:
     """Where nothing of the plan gives a name, the scripts stop and say so."""

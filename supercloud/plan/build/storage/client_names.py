@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ...model.plan import FabricPlan, Plan
 
-__all__ = ["KINDS_WITH_NAMED_CLIENTS", "format_client_suffix", "iter_named_clients"]
+__all__ = ["KINDS_WITH_NAMED_CLIENTS", "format_client_suffix", "iter_named_clients", "list_client_networks"]
 
 KINDS_WITH_NAMED_CLIENTS = ("storage-scale",)
 """Products that identify clients by such names."""
@@ -25,12 +25,16 @@ def format_client_suffix(plan: Plan, index: int) -> str:
 
 def iter_named_clients(plan: Plan) -> Iterator[tuple[str, str]]:
     """Name and address of all such clients on all such networks: the address of the first link."""
-    wanted = {
-        store.fabric for index, store in enumerate(plan.storage) if store.servers and format_client_suffix(plan, index)
-    }
+    wanted = list_client_networks(plan)
     for fabric in plan.fabrics:
         if fabric.name in wanted:
             yield from _iter_nodes(plan, fabric)
+
+
+def list_client_networks(plan: Plan) -> list[str]:
+    """The networks on which nodes have names, sorted."""
+    stores = (store for index, store in enumerate(plan.storage) if store.servers and format_client_suffix(plan, index))
+    return sorted({store.fabric for store in stores if store.fabric})
 
 
 def _iter_nodes(plan: Plan, fabric: FabricPlan) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from typing import Any
 from ....plan.build.fabric.rdma_devices import list_rdma_hosts
 from ....plan.build.fabric.roles import is_routed
 from ....plan.build.network.address_servers import list_address_servers
+from ....plan.build.storage.client_names import list_client_networks
 from ....plan.model.plan import FabricPlan, Plan
 from ....primitives.bundle import Bundle, File
 from ....primitives.tables import format_csv
@@ -42,6 +43,7 @@ def render(plan: Plan) -> Bundle:
             bridged=_list_bridged_fabrics(plan),
             servers=list_address_servers(plan),
             rdma=list_rdma_hosts(plan),
+            client_networks=list_client_networks(plan),
         ),
         **render_rdma_files(plan),
     }

@@ -101,6 +101,12 @@ def test_the_guide_names_the_hosts_and_has_every_line_that_installs(tmp_path: Pa
     assert os.access(tmp_path / started, os.X_OK) and "enable --now ipoib-compute.service" in guide
 
 
+def test_the_m_key_is_generated_before_opensm_starts() -> None:
+    """Started first, OpenSM stayed down until the next restart of its unit."""
+    guide = render_files(f"m_key: {KEY}")["compute/GUIDE.md"]
+    assert guide.index("/dev/urandom") < guide.index("enable --now opensm")
+
+
 @pytest.mark.slow
 def test_appliances_of_ufm_beside_the_open_manager_are_a_finding() -> None:
     text = (EXAMPLES / "05-superpod-networks" / "cluster.yaml").read_text()
