@@ -13,7 +13,7 @@ from ..model.plan import FabricPlan, Plan, StoragePlan
 
 __all__ = ["CHECKS"]
 
-# Products whose files list interfaces. Files of the others have names of hosts, whose addresses are on the same interfaces.
+# Products whose files list interfaces; those of the others have names of hosts, whose addresses are on the interfaces.
 _KINDS_WITH_INTERFACES = ("lustre", "weka")
 
 
