@@ -59,7 +59,6 @@ def place(
             for line in (*_explain_placement(answer), *_explain_others(answer, spec, where)) if explain else ():
                 print_result(line)
             _warn_of_missing_dependencies(spec)
-            _warn_of_missing_image(spec, answer)
             print_note(f"next: supercloud submit {job} --on {on}")
         return
     if as_json:
@@ -84,14 +83,6 @@ def _warn_of_missing_dependencies(job: JobSpec) -> None:
             print_note(f"warning: {finding}")
     except StoreError as error:
         print_note(f"warning: cannot check whether its dependencies exist: {error}")
-
-
-def _warn_of_missing_image(job: JobSpec, placement: Placement) -> None:
-    """Warn that Kubernetes will refuse the job: it fits, but a pod is a container."""
-    from ..jobs.placement.requests.kubernetes import KubernetesRequest
-
-    if isinstance(placement.request, KubernetesRequest) and not job.image:
-        print_note("warning: the job has no image, which Kubernetes requires: set image: REGISTRY/NAME:TAG")
 
 
 def load_destination(path: Path, live: bool) -> Cluster | Fleet:

@@ -166,7 +166,7 @@ def test_a_suggested_change_makes_the_job_fit(seed: int) -> None:
 
 
 def place_refused_job(plan: Plan, pool: str, **fields: Any) -> Refusal:
-    job = JobSpec.model_validate({"name": "j", "command": ["x"], **fields})
+    job = JobSpec.model_validate({"name": "j", "command": ["x"], "image": "a/b:1", **fields})
     answer = why_not(job, plan, CATALOG)[pool]
     assert isinstance(answer, Refusal), answer
     return answer
@@ -250,7 +250,7 @@ def test_a_refusal_that_no_change_fixes_follows_those_that_one_fixes() -> None:
 def test_a_fleet_is_reported_by_cluster() -> None:
     spec = FleetSpec.model_validate({"name": "f", "clusters": [{"spec": "a"}, {"spec": "b"}]})
     fleet = Fleet(spec, tuple(Cluster.from_plan(plan, FleetMember(spec="-"), CATALOG) for plan in PLANS[:2]))
-    job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 4000}})
+    job = JobSpec.model_validate({"name": "j", "command": ["x"], "image": "a/b:1", "accelerators": {"count": 4000}})
     answers = why_not(job, fleet, now=0.0)
     assert {name: getattr(answer, "change", None) for name, answer in answers.items()} == {
         "trees/train": {"accelerators.count": 312},

@@ -269,8 +269,6 @@ def test_volcano_never_restarts_a_part_of_a_gang(made: Callable[..., dict[str, A
 @pytest.mark.parametrize(
     "fields, message",
     [
-        ({"image": None}, "has no image"),
-        ({"image": "/images/a.sqsh"}, "is a file"),
         ({"script": "srun x", "nodes": 2}, "nothing starts the other tasks; use"),
         ({"script": "x" * 130_000}, "put it into the image"),
         ({"deadline": "1 d"}, "which is not supported on Kubernetes; omit"),
@@ -283,6 +281,18 @@ def test_unsupported_fields_are_refused(
 ) -> None:
     with pytest.raises(EngineError, match=message):
         made(**fields)
+
+
+@pytest.mark.parametrize(
+    "image, reason", [(None, "the job has no image"), ("/images/a.sqsh", "image /images/a.sqsh is a file")]
+)
+def test_a_job_without_an_image_in_a_registry_has_no_place(kubernetes: Plan, image: str | None, reason: str) -> None:
+    """A broker sent such jobs to Kubernetes, which refused them, while a cluster with Slurm was idle."""
+    job = JobSpec(name="j", command=["x"], image=image, accelerators={"count": 8})
+    answers = why_not(job, kubernetes)
+    assert answers and all(isinstance(answer, Refusal) and reason in answer.reason for answer in answers.values())
+    [change] = {str(answer.change) for answer in answers.values() if isinstance(answer, Refusal)}
+    assert change == "{'image': 'REGISTRY/NAME:TAG'}"
 
 
 def test_a_cluster_with_slurm_is_rejected(made: Callable[..., dict[str, Any]], plan: Plan) -> None:
@@ -389,7 +399,7 @@ def test_a_pod_gets_one_share_of_a_shared_device(made: Callable[..., dict[str, A
         ({"count": 5, "fraction": 0.25}, "the pool has 4"),
         ({"count": 1, "profile": "1g.10gb"}, "shared in 4 shards"),
     ):
-        asked = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": wish})
+        asked = JobSpec.model_validate({"name": "j", "command": ["x"], "image": "a/b:1", "accelerators": wish})
         [answer] = why_not(asked, plan).values()
         assert isinstance(answer, Refusal) and reason in answer.reason, answer
         better = why_not(apply_change(asked, answer.change), plan)["cut"]

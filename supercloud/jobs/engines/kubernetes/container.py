@@ -108,7 +108,7 @@ def build_container(
     """The one container; raises :class:`EngineError` for jobs that a container does not support."""
     body: Json = {
         "name": MAIN_CONTAINER,
-        "image": _require_image(job),
+        "image": job.image,  # placement requires one
         "command": _build_command(job, placement),
         "env": list(_build_environment(job, placement, key, fields)),
     }
@@ -152,20 +152,6 @@ def build_volumes(request: KubernetesRequest) -> list[Json]:
         one = [{"key": request.links.settings_file, "path": request.links.settings_file}]
         found.append({"name": "nccl", "configMap": {"name": request.links.settings, "items": one}})
     return [*found, {"name": "shm", "emptyDir": {"medium": "Memory"}}]
-
-
-def _require_image(job: JobSpec) -> str:
-    if not job.image:
-        raise EngineError(
-            f"job {job.name!r} has no image, and pods are containers: set image, such as "
-            "image: registry.example.com/team/train:1"
-        )
-    if job.image.startswith(("/", "./")):
-        raise EngineError(
-            f"job {job.name!r}: {job.image} is a file, and Kubernetes pulls images from a registry: set "
-            "image to registry/name:tag"
-        )
-    return job.image
 
 
 def _build_command(job: JobSpec, placement: Placement) -> list[str]:

@@ -12,6 +12,7 @@ from ..refusal import StepRefusal
 from ..requests.kubernetes import KubernetesRequest
 from ..requests.pod_links import build_pod_links
 from .demand import NodeDemand
+from .image import check_image
 from .locality import LocalityRequest
 from .mounts import list_used_storage
 
@@ -40,6 +41,8 @@ def build_kubernetes_request(
     volumes = _select_volumes(context)
     if isinstance(volumes, StepRefusal):
         return volumes
+    if refusal := check_image(context):
+        return refusal
     tiers, level = compute_label_tiers(plan), find_level_label(plan, pool, locality.level)
     segment_level = find_level_label(plan, pool, "scale-up") if locality.segment else ""
     return KubernetesRequest(
