@@ -88,7 +88,8 @@ def _format_heading(found: FieldDoc, name: str = "") -> str:
 def _iter_properties(found: FieldDoc) -> Iterator[str]:
     for label, value in (
         ("unit", found.unit),
-        ("default", found.default or found.absence),
+        ("default", found.default),
+        ("if omitted", found.absence),
         ("example", found.example),
     ):
         if value:

@@ -268,9 +268,9 @@ class Plan:
     tenants: tuple[TenantPlan, ...]
     max_time: Duration | None
     networks: NetworksPlan | None = None
-    """On-prem: all subnets, names, addresses and AS numbers."""
+    """All subnets, names, addresses and AS numbers of an on-prem cluster."""
     servers: tuple[ServerGroup, ...] = ()
-    """On-prem: storage servers."""
+    """Storage servers of an on-prem cluster."""
     cloud: CloudPlan | None = None
     """The cloud part of the plan; None on-prem."""
     users: tuple[UserPlan, ...] = ()
