@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -181,6 +181,7 @@ def _describe_unknown_kinds(names: Sequence[str]) -> str:
     return f"unknown kind {', '.join([*map(repr, shown), *more])}"
 
 
+_ABOUT_THE_ENTRY = ("name", "title", "source", "unverified", "conflicts", "notes")
 _MAX_SHOWN = 5  # directories of an overlay that a message lists
 
 
@@ -292,7 +293,7 @@ class Catalog:
             document = read_yaml(path).require_unique_keys()
             if not isinstance(document.data, Mapping):
                 raise CatalogError(f"{path}: a catalog file must be a mapping")
-            data = _merge_overlay(data, document.data)
+            data = _merge_overlay(data, document.data) | _merge_sources(data, document.data)
             lines |= {place: (str(path), line) for place, line in document.lines.items()}
         try:
             fact = KINDS[kind].model_validate(data)
@@ -305,6 +306,22 @@ class Catalog:
         if fact.name != name:
             raise CatalogError(f"{kind}/{name}.yaml has the name {fact.name!r}; name and file name must be equal")
         return fact
+
+
+def _merge_sources(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of an entry that tell where its values come from, after an overlay: its sources come before those of
+    the entry, and without sources the fields that it sets are unverified.
+    """
+    if not base:
+        return {}
+    sources, earlier = overlay.get("source"), base.get("source")
+    if isinstance(sources, list) and isinstance(earlier, list):
+        return {"source": [*sources, *(item for item in earlier if item not in sources)]}
+    unverified = overlay.get("unverified", base.get("unverified", ()))
+    if sources or not isinstance(unverified, Iterable):
+        return {}  # the model reports what is wrong
+    changed = [key for key, value in overlay.items() if value is not None and key not in _ABOUT_THE_ENTRY]
+    return {"unverified": [*unverified, *(key for key in changed if key not in unverified)]} if changed else {}
 
 
 def _merge_overlay(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:

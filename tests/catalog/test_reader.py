@@ -35,6 +35,18 @@ def test_an_overlay_overrides_one_field(tmp_path: Path) -> None:
     assert mine.body.units == shipped.body.units and mine.adapters == shipped.adapters
 
 
+def test_values_of_an_overlay_have_its_sources_or_are_unverified(tmp_path: Path) -> None:
+    """A changed power stood under the sources of the vendor, or the overlay's source under all other values."""
+    shipped = Catalog().get(Machine, "dgx-h100")
+    text = "source: [power meter]\npower: 11.3 kW\n"
+    sourced = Catalog([write_overlay(tmp_path / "a", "machines", "dgx-h100", text)]).get(Machine, "dgx-h100")
+    assert sourced.source == ("power meter", *shipped.source) and sourced.unverified == shipped.unverified
+    plain = Catalog([write_overlay(tmp_path / "b", "machines", "dgx-h100", "power: 11.3 kW\n")]).get(
+        Machine, "dgx-h100"
+    )
+    assert plain.source == shipped.source and plain.unverified == (*shipped.unverified, "power")
+
+
 def test_an_overlay_removes_a_field_with_null(tmp_path: Path) -> None:
     catalog = Catalog([write_overlay(tmp_path, "machines", "dgx-h100", "power: null\nheat: {airflow: null}\n")])
     assert catalog.get(Machine, "dgx-h100").power is None

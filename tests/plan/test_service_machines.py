@@ -35,6 +35,19 @@ def test_controllers_without_a_machine_get_a_note() -> None:
     assert note.problem.startswith("ctl1, db1 have no machines") and "scheduler.machine" in note.hint
 
 
+def test_the_note_names_the_hosts_as_their_machine_requires() -> None:
+    """Setting scheduler.machine alone, as the hint said, was an error: the default name ctl1 has no such number."""
+    (note,) = list_findings({"controllers": [{"name": "ctl1"}, {"name": "ctl2"}], "database": {"name": "db1"}})
+    settings = re.findall(r"scheduler\.(\S+) to (\[.*?\]|\S+)", note.hint)
+    assert settings[:2] == [("controllers", "[{name: ctl-01}, {name: ctl-02}]"), ("database.name", "db-01")]
+    followed = {
+        "controllers": yaml.safe_load(settings[0][1]),
+        "database": {"name": settings[1][1]},
+        "machine": "management-server",
+    }
+    assert list_findings(followed) == []
+
+
 MACHINES = {"rack": {"type": "eia-48u"}, "machines": [{"name": "mgmt", "machine": "management-server", "count": 2}]}
 
 

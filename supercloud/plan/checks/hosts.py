@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator
 
 from ...catalog import Catalog, Machine
@@ -67,8 +68,27 @@ def service_machines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "note",
             lacking[0][0],
             f"{count} no rack, no power and no port in this plan",
-            "set scheduler.machine and number the hosts (such as ctl-01), or use the names of facility.machines",
+            f"set {_suggest_numbered_hosts(plan)}scheduler.machine to the type of these machines (see: supercloud "
+            "catalog machines)",
         )
+
+
+def _suggest_numbered_hosts(plan: Plan) -> str:
+    """The names of hosts that scheduler.machine requires, as settings followed by ``and``; empty if they have them."""
+    controllers, database = [host.name for host in plan.scheduler.controllers], plan.scheduler.database
+    numbered = _number_hosts(controllers)
+    settings = []
+    if numbered != controllers:
+        settings.append(f"scheduler.controllers to [{', '.join(f'{{name: {name}}}' for name in numbered)}]")
+    if database and database.name not in controllers and _number_hosts([database.name]) != [database.name]:
+        settings.append(f"scheduler.database.name to {_number_hosts([database.name])[0]}")
+    return "".join(f"{item} and " for item in settings)
+
+
+def _number_hosts(names: list[str]) -> list[str]:
+    """Names of one group of machines: the first name without its number, and numbers from 01."""
+    group = re.sub(r"-?\d+$", "", names[0])
+    return [f"{group}-{number:02d}" for number in range(1, len(names) + 1)]
 
 
 def service_racks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

@@ -83,7 +83,8 @@ def _describe_product(storage: CloudStorage) -> str:
 def _build_cost_rows(cost: CloudCost) -> list[Row]:
     hour, month = cost.known_total.to("USD"), (cost.known_total * HOURS_PER_MONTH).to("USD")
     dates = sorted({line.source for line in cost.lines if line.source})
-    text = f"{hour:,.2f} USD an hour, {month:,.0f} USD a month with everything running"
+    least = "at least " if cost.unpriced_items else ""
+    text = f"{least}{hour:,.2f} USD an hour, {month:,.0f} USD a month with everything running"
     found = [("cost", "", (text if dates else "unknown") + (f" ({'; '.join(dates)})" if dates else ""))]
     if cost.unpriced_items:
         found.append(("no price", "", ", ".join(cost.unpriced_items)))

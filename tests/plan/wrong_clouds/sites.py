@@ -83,6 +83,14 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         {"site": {"kind": "aws", "region": "us-gov-west-1"}, "budget": "1 USD"},
     ),
     ("cloud-budget", "error", "budget", "must be greater than 0", {"budget": "0 USD"}),
+    # the largest item has no price: 1000 USD seemed enough for 16 machines of 55 USD an hour
+    (
+        "cloud-budget",
+        "warning",
+        "budget",
+        "unknown whether the budget of 1,000 USD is enough",
+        {"budget": "1000 USD", "pools": [build_pool(capacity=[{"kind": "spot"}])]},
+    ),
     (
         "cloud-identifier",
         "error",

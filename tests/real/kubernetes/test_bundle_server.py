@@ -262,6 +262,26 @@ def test_the_highest_priority_is_kept(lab: Lab) -> None:
             with pytest.raises(ApiStatusError, match="priority"):
                 lab.api.post(path, job, dryRun="All")
     lab.api.post("/apis/batch/v1/namespaces/llm/jobs", build_job("prio", 1, **{key: "high"}), dryRun="All")
+    job = build_job("prio", 1)  # without the label Kueue takes the priority of this class
+    job["metadata"] |= {"namespace": "vision", "labels": {"kueue.x-k8s.io/queue-name": "vision"}}
+    job["spec"]["template"]["spec"]["priorityClassName"] = "system-cluster-critical"
+    with pytest.raises(ApiStatusError, match="priorityClassName is not allowed in the template"):
+        lab.api.post(path, job, dryRun="All")
+
+
+@pytest.mark.parametrize("kind", ["jobset", "leaderworkerset"])
+def test_a_template_has_no_priority_class(lab: Lab, kind: str) -> None:
+    """The server reports rules whose fields the kind does not have."""
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+    policy = lab.wait_until(lambda: get_checked_policy(lab, f"{path}/supercloud-tenant-{kind}-templates"))
+    assert not policy["status"].get("typeChecking", {}).get("expressionWarnings"), policy["status"]
+
+
+def get_checked_policy(lab: Lab, path: str) -> Json | None:
+    """A policy whose current version the server has checked; None before."""
+    policy: Json = lab.api.get(path)
+    observed = policy.get("status", {}).get("observedGeneration")
+    return policy if observed == policy["metadata"]["generation"] else None
 
 
 @pytest.fixture

@@ -83,6 +83,8 @@ def test_admission_policies_apply_to_every_tenant(name: str) -> None:
             assert ["priority-class" in own[0]["expression"], "activeDeadlineSeconds" in own[1]["expression"]] == [
                 True
             ] * 2
+            templates = {f"supercloud-tenant-{kind}-templates" for kind in ("job", "jobset", "leaderworkerset")}
+            assert templates <= bound, "without a label Kueue takes the priority of the template"
         rules = select_kind(items, "ValidatingAdmissionPolicy")["supercloud-tenant-pods"]["spec"]["validations"]
         text = " ".join(rule["expression"] for rule in rules)
         fields = (

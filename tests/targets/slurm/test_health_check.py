@@ -94,7 +94,12 @@ def test_busy_nodes_are_checked(node: Host) -> None:
     step = node.folder / "root/proc/77"
     step.mkdir()
     (step / "cmdline").write_bytes(b"slurmstepd: [7.batch]\0\0\0")
+    (step / "status").write_text("Name:\tslurmstepd\nUid:\t0\t0\t0\t0\n")
     assert node.run("health-check.sh").returncode == 0
+    (step / "status").write_text("Name:\tsleep\nUid:\t1000\t1000\t1000\t1000\n")  # a user took the name
+    assert node.run("health-check.sh").returncode == 1
+    node.call_log.unlink()
+    (step / "status").write_text("Name:\tslurmstepd\nUid:\t0\t0\t0\t0\n")
     (step / "cmdline").write_bytes(b"/usr/sbin/slurmstepd\0infinity\0")  # the one of slurmd's scope has no job
     assert node.run("health-check.sh").returncode == 1
     assert _get_reason(node) == "/tmp is 99% full"

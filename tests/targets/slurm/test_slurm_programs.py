@@ -125,11 +125,11 @@ def test_epilog_removes_nothing_else(job: Host) -> None:
 
 
 def test_epilog_lists_processes_once_for_each_user(job: Host) -> None:
-    function = re.search(r"^list_processes\(\) \{.*\}\n", (job.etc / "epilog.sh").read_text(), re.M)
+    function = re.search(r"^list_processes\(\) \{.*?^\}\n", (job.etc / "epilog.sh").read_text(), re.M | re.S)
     assert function is not None
 
     def list_processes(user: int) -> list[int]:
-        script = f"{function[0]}list_processes {user}\n"
+        script = f"{function[0]}list_processes {user}-{user}\n"
         done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
         assert not done.stderr
         return list(map(int, done.stdout.split()))
@@ -141,10 +141,17 @@ def test_epilog_lists_processes_once_for_each_user(job: Host) -> None:
 def test_epilog_ends_remaining_processes(job: Host) -> None:
     """Only processes outside jobs, and only when the user has no other job here."""
     # no other user is to be had here: the list of processes alone is another's
-    lists = "-slE) [ ! -e /proc/$VICTIM/ns ] || echo /proc/$VICTIM/status"
+    lists = """-sE) [ ! -e /proc/$VICTIM/ns ] || printf '/proc/%s/status:Uid:\\t0\\t12345\\n' "$VICTIM\""""
     job.fake("grep", f'case $1 in {lists} ;; *) exec /bin/grep "$@" ;; esac')
-    for answer, ends in (("echo 7; echo 8", False), ("exit 1", False), ("echo 7", True)):
-        victim = subprocess.Popen(["sleep", "60"])
+    away = ["unshare", "--user", "--net"]  # a user can leave the namespace of the network
+    can_leave = subprocess.run([*away, "true"], capture_output=True).returncode == 0
+    for answer, ends, command in (
+        ("echo 7; echo 8", False, []),
+        ("exit 1", False, []),
+        ("echo 7", True, []),
+        ("echo 7", True, away if can_leave else []),
+    ):
+        victim = subprocess.Popen([*command, "sleep", "60"])
         try:
             job.fake("squeue", answer)
             job.run("epilog.sh", SLURM_JOB_UID="12345", VICTIM=str(victim.pid))
@@ -164,9 +171,12 @@ def test_epilog_deletes_only_files_of_the_user_on_internal_disks(job: Host) -> N
     root, local = job.folder / "root", job.folder / "root/local"
     (root / "etc/supercloud").mkdir(parents=True, exist_ok=True)
     (root / "etc/supercloud/places-disks").write_text("/local\n")
+    # rootless containers write files with subordinate IDs
+    (root / "etc/subuid").write_text("other:300000:65536\n12345:200000:65536\n12345:0:10\n")
 
     def fill() -> None:
-        for name, owner in {"a": 12345, "a/b": 12345, "a/b/foreign": 12346, "c": 12346, "c/guest": 12345}.items():
+        owners = {"a": 12345, "a/b": 12345, "a/b/foreign": 12346, "c": 12346, "c/guest": 12345, "c/container": 200_065}
+        for name, owner in owners.items():
             path = local / name
             path.parent.mkdir(parents=True, exist_ok=True)
             if name in ("a", "a/b", "c"):

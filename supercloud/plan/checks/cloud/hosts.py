@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ....catalog import Catalog, Prices
 from ....errors import Finding
+from ....primitives.counts import format_count
 from ....primitives.quantity import Size
 from ...build.cloud.cost import HOURS_PER_MONTH
 from ...model.plan import Plan
@@ -155,6 +156,17 @@ def cloud_budget(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"one month of all resources costs {month.to('USD'):,.0f} USD{more}, but the budget is "
                 f"{cloud.monthly_budget.to('USD'):,.0f} USD",
                 "use fewer nodes, start with fewer ('initial'), or raise it",
+            )
+        elif cloud.monthly_budget is not None and cloud.cost.unpriced_items:
+            unpriced = cloud.cost.unpriced_items
+            yield Finding(
+                "cloud-budget",
+                "warning",
+                "budget",
+                f"unknown whether the budget of {cloud.monthly_budget.to('USD'):,.0f} USD is enough: one month of what "
+                f"has a price costs {month.to('USD'):,.0f} USD, and {format_count(len(unpriced), 'item')} "
+                f"{'has' if len(unpriced) == 1 else 'have'} none ({', '.join(unpriced)})",
+                "add their prices to a catalog overlay, or suppress this finding with what they cost as its reason",
             )
 
 

@@ -38,6 +38,19 @@ _JOB_KINDS = [
     ("jobset.x-k8s.io", "*", "jobsets"),
     ("leaderworkerset.x-k8s.io", "*", "leaderworkersets"),
 ]
+_NO_CLASS = "(!has({0}.priorityClassName) || {0}.priorityClassName == '')"
+_LWS_TEMPLATE = "object.spec.leaderWorkerTemplate"
+_TEMPLATE_RULES = {
+    "jobs": _NO_CLASS.format("object.spec.template.spec"),
+    "jobsets": "(!has(object.spec.replicatedJobs) || object.spec.replicatedJobs.all(job, "
+    + _NO_CLASS.format("job.template.spec.template.spec")
+    + "))",
+    "leaderworkersets": f"(!has({_LWS_TEMPLATE}.leaderTemplate) || "
+    + _NO_CLASS.format(f"{_LWS_TEMPLATE}.leaderTemplate.spec")
+    + ") && "
+    + _NO_CLASS.format(f"{_LWS_TEMPLATE}.workerTemplate.spec"),
+}
+"""Resource -> rule: without the label, Kueue takes the priority of the class in the template of the pods."""
 _VOLCANO_KINDS = [("batch.volcano.sh", "*", "jobs")]
 _NAMESPACE_LABELS = {"name": "given", "expression": "namespaceObject.metadata.labels"}
 
@@ -91,9 +104,28 @@ def _build_kueue_job_policies() -> list[Object]:
     ]
     return [
         *_build_policy(_JOBS, _JOB_KINDS, [labels, _NAMESPACE_LABELS, known], job_rules, matchConditions=[child]),
+        *_build_template_policies([child, kept]),
         *_build_policy(
             _BARE_POD_POLICY, _POD_KINDS, [labels, _NAMESPACE_LABELS, known], pod_rules, matchConditions=[owned, kept]
         ),
+    ]
+
+
+def _build_template_policies(conditions: list[Object]) -> list[Object]:
+    """Build a policy for each kind of job: the server checks the types of a rule for the kinds of its policy."""
+    message = (
+        f"priorityClassName is not allowed in the template of pods: set the label {_KUEUE_PRIORITY_LABEL} of the job"
+    )
+    return [
+        item
+        for kind in _JOB_KINDS
+        for item in _build_policy(
+            f"supercloud-tenant-{kind[2].removesuffix('s')}-templates",
+            [kind],
+            [],
+            [(_TEMPLATE_RULES[kind[2]], message)],
+            matchConditions=conditions,
+        )
     ]
 
 
