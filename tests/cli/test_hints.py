@@ -26,9 +26,10 @@ def test_every_missing_spec_of_a_fleet_is_reported_with_its_line(cli: Cli, tmp_p
         assert f"{fleet}:{line}: clusters[{index}].spec: file not found: {tmp_path / name}" in err
 
 
-def test_place_warns_of_a_job_without_image_on_kubernetes(cli: Cli) -> None:
+def test_a_job_without_image_has_no_place_on_kubernetes(cli: Cli) -> None:
     job = MINIMAL / "job.yaml"
-    assert "has no image" in cli("place", job, "--on", ROOT / "examples/08-kubernetes/cluster.yaml")[2]
+    code, out, _ = cli("place", job, "--on", ROOT / "examples/08-kubernetes/cluster.yaml")
+    assert code == 2 and "the job has no image, and pods are containers; set image: REGISTRY/NAME:TAG" in out
     assert "image" not in cli("place", job, "--on", MINIMAL / "cluster.yaml")[2]
 
 

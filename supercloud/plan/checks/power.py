@@ -8,6 +8,7 @@ from math import floor, log10
 from ...catalog import Catalog
 from ...errors import Finding, suggest_nearest
 from ...facility import SCHEMES, compute_breaker_rating, count_remaining_supplies
+from ...primitives.counts import format_count
 from ...primitives.quantity import Power
 from ..model.plan import FacilityPlan, Plan, RackGroup
 from .rack_suggestions import count_needed_circuits, find_rack_path
@@ -192,7 +193,7 @@ def power_circuit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         carried = circuits.circuit_power * left
         if group.fullest_power <= carried:
             continue
-        when = f"its {circuits.count} circuits"
+        when = f"its {format_count(circuits.count, 'circuit')}"
         if left < circuits.count:
             when = f"the {left} of {circuits.count} circuits that remain after the loss of a feed"
         yield Finding(
@@ -253,7 +254,13 @@ def _suggest_circuits(plan: Plan, group: RackGroup, remaining: int, required: in
         return f"use larger units, or {more or 'more of them'}"
     load = Power.from_base(group.fullest_power.base / remaining)
     each = compute_breaker_rating(load, supply.voltage, supply.power_factor, supply.continuous)
-    return f"breakers of at least {each.ceil('A')} A, {more or 'more circuits'}, or less equipment in a rack"
+    derated = (
+        f"; breakers count with {supply.continuous:g} of their rating (set facility.power.continuous: 1 where they may "
+        "carry it continuously)"
+        if supply.continuous < 1
+        else ""
+    )
+    return f"breakers of at least {each.ceil('A')} A, {more or 'more circuits'}, or less equipment in a rack{derated}"
 
 
 def row_limit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

@@ -137,6 +137,7 @@ def test_pods_of_kubernetes_quote_all_values(run: Run, tmp_path: Path) -> None:
     plan = resolve(loads(PLAN))
     job = make_job(tmp_path, image="x", tenant="llm")
     small = {"name": "job", "command": ["x"], "accelerators": {"type": "h100", "count": 8}, "tenant": "llm"}
+    small |= {"image": "registry.example.com/x:1"}
     at = place(JobSpec.model_validate(small), plan)
     assert isinstance(at, Placement), at
     body = json.loads(KubernetesEngine(Connection(engine="kubernetes"), tmp_path).prepare(job, at, KEY).stdin)
