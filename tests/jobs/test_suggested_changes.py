@@ -159,7 +159,7 @@ def test_a_suggested_change_makes_the_job_fit(seed: int) -> None:
         if answer.change:
             better = why_not(apply_change(job, answer.change), where, CATALOG, now=0.0)[pool]
             assert isinstance(better, Placement), (job, answer, better)
-            other = re.search(r", or (set near to ([\w-]+)|omit place.near)$", answer.suggestion)
+            other = re.search(r", or (set place\.near to ([\w-]+)|omit place.near)$", answer.suggestion)
             if other and "; then " not in answer.suggestion:  # by itself
                 wider = why_not(apply_change(job, {"place.near": other[2]}), where, CATALOG, now=0.0)[pool]
                 assert isinstance(wider, Placement), (job, answer, wider)
@@ -225,9 +225,9 @@ def test_the_suggested_change_is_the_smallest(
     ],
 )
 def test_a_wider_domain_is_suggested_only_if_it_is_enough(count: int, near: str, is_enough: bool) -> None:
-    """For a pool that is too small "or set near to pod" was suggested as well, which was then refused."""
+    """For a pool that is too small "or set place.near to pod" was suggested as well, which was then refused."""
     refusal = place_refused_job(PLANS[0], "train", accelerators={"count": count}, place={"near": near})
-    assert ("or set near to" in refusal.suggestion) == is_enough, refusal.suggestion
+    assert ("or set place.near to" in refusal.suggestion) == is_enough, refusal.suggestion
 
 
 def test_one_more_than_suggested_does_not_fit() -> None:

@@ -283,17 +283,6 @@ def test_unsupported_fields_are_refused(
         made(**fields)
 
 
-@pytest.mark.parametrize(
-    "image, reason", [(None, "the job has no image"), ("/images/a.sqsh", "image /images/a.sqsh is a file")]
-)
-def test_a_job_without_an_image_in_a_registry_has_no_place(kubernetes: Plan, image: str | None, reason: str) -> None:
-    """A broker sent such jobs to Kubernetes, which refused them, while a cluster with Slurm was idle."""
-    job = JobSpec(name="j", command=["x"], image=image, accelerators={"count": 8})
-    answer = why_not(job, kubernetes)["train"]
-    assert isinstance(answer, Refusal) and reason in answer.reason
-    assert answer.change == {"image": "REGISTRY/NAME:TAG"}
-
-
 def test_a_cluster_with_slurm_is_rejected(made: Callable[..., dict[str, Any]], plan: Plan) -> None:
     with pytest.raises(EngineError, match="not planned for Kubernetes"):
         made(plan, accelerators={"count": 8})

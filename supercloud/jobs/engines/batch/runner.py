@@ -20,9 +20,9 @@ __all__ = ["CommandResult", "LocalRunner", "Runner", "SshRunner", "describe_miss
 # Seconds without output. A submission may try for two minutes to reach the controller; queries can be repeated, and
 # other clusters wait. The database of a large site searches millions of jobs for minutes.
 _PATIENCE, _QUESTION, _SEARCH = 120, 30, 600
-# Errors of ssh before it ran anything.
 _REFUSED = ("Permission denied", "Host key verification failed", "Bad configuration option")
 """Errors of ssh for which a retry does not help."""
+# Errors of ssh before it ran anything.
 _CONNECTION_ERRORS = (
     "Connection refused",
     "Could not resolve hostname",

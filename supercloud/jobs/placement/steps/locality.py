@@ -110,7 +110,7 @@ def _check_scale_up_domain(context: PlacementContext, demand: NodeDemand, groupi
     if nodes > 1 and context.plan.scheduler.kind == "slurm" and not grouping.has_domains:
         return StepRefusal(
             "near: scale-up, but its scheduler has no scale-up domains",
-            "set near to leaf, or set topology: block on the scheduler or a partition",
+            "set place.near to leaf, or set topology: block on the scheduler or a partition",
             {"place.near": "leaf"},
         )
     return None
@@ -122,7 +122,7 @@ def _require_level(
     """The level for the ``requested`` one: the leaf is the innermost of a tree, the fabric the outermost."""
     tree = grouping.tree
     if tree is None:
-        return StepRefusal(f"near: {requested}, but its switches are unknown", "omit near", {"place.near": None})
+        return StepRefusal(f"near: {requested}, but its switches are unknown", "omit place.near", {"place.near": None})
     names = [level.name for level in tree.levels]
     outermost = len(names) - 1
     pod = names.index("pod") if "pod" in names else min(1, outermost)
@@ -198,7 +198,7 @@ def _suggest_wider_locality(
     suggestion: tuple[str, JobChange], wider: str
 ) -> tuple[str, JobChange, tuple[str, JobChange] | None]:
     """Fewer nodes, or as the alternative a wider domain."""
-    near: tuple[str, JobChange] = (f"set near to {wider}", {"place.near": wider})
+    near: tuple[str, JobChange] = (f"set place.near to {wider}", {"place.near": wider})
     words, change = suggestion
     return (words, change, near) if change else (*near, None)
 
