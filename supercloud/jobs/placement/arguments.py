@@ -30,6 +30,6 @@ def require_no_engine(engine: object, fleet: Fleet) -> None:
     """
     if engine is not None:
         raise InputError(
-            f"engine={engine!r} is for the plan of a cluster; the broker of the fleet {fleet.spec.name} submits the job "
-            "with the connections of its clusters: omit engine, and set connect: in the fleet"
+            f"engine={engine!r} is for the plan of a cluster; the broker of the fleet {fleet.spec.name} submits the "
+            "job with the connections of its clusters: omit engine, and set connect: in the fleet"
         )

@@ -18,6 +18,7 @@ from .context import PlacementContext
 from .memory import MemoryDemand
 from .objective import (
     ObjectiveTerms,
+    compute_accelerator_energy,
     compute_carbon,
     compute_energy,
     compute_fragmentation,
@@ -199,6 +200,7 @@ def _build_candidate(
     starts = context.now + max(start_delay, wait or 0.0)
     energy = compute_energy(context.plan, context.pool, demand.nodes, cost.run_time)
     carbon = compute_carbon(context.plan, energy, starts, cost.run_time)
+    least = None if energy is not None else compute_accelerator_energy(context.pool, demand.nodes, cost.run_time)
     terms = ObjectiveTerms(
         cost=cost.total,
         carbon=carbon,
@@ -208,7 +210,13 @@ def _build_candidate(
         fragmentation=compute_fragmentation(allocation, demand.nodes, demand.per_node, demand.units.per_node),
     )
     return Candidate(
-        replace(placement, begin=start_delay, price=cost.price, carbon=carbon),
+        replace(
+            placement,
+            begin=start_delay,
+            price=cost.price,
+            carbon=carbon,
+            accelerator_carbon=compute_carbon(context.plan, least, starts, cost.run_time),
+        ),
         terms,
         admission.match.preference,
         admission.match.steps_above,
