@@ -140,16 +140,20 @@ def _explain_placement(placement: Placement) -> Iterator[str]:
 
 
 def _list_terms(placement: Placement) -> Iterator[tuple[str, str]]:
-    """The terms by which placements are compared, as far as they are known."""
+    """The terms by which placements are compared; unknown ones are reported, as limits then cannot be met."""
     from ..primitives.quantity import Carbon
 
     if not placement.fits_now:
         yield "wait", "unknown" if placement.wait is None else f"{placement.wait / 3600:.1f} h"
-    if placement.price is not None:
-        moved = f", and {placement.egress:.2f} USD to move {', '.join(placement.moved)}" if placement.moved else ""
-        yield "price", f"{placement.price:.2f} USD/h{moved}"
+    moved = f", and {placement.egress:.2f} USD to move {', '.join(placement.moved)}" if placement.moved else ""
+    yield "price", ("unknown" if placement.price is None else f"{placement.price:.2f} USD/h") + moved
     if placement.carbon is not None:
         yield "carbon", f"{Carbon(placement.carbon, 'gCO2e')} at full power"
+    elif placement.accelerator_carbon is not None:
+        least = Carbon(placement.accelerator_carbon, "gCO2e")
+        yield "carbon", f"{least} of the accelerators at full power, of the rest of the node unknown"
+    else:
+        yield "carbon", "unknown"
 
 
 def _explain_others(chosen: Placement, job: JobSpec, destination: Cluster | Fleet) -> Iterator[str]:

@@ -45,7 +45,10 @@ def submit(
         str | None, typer.Option(help="Idempotency key: submitting with the same key again returns the same job.")
     ] = None,
     hold: Annotated[
-        bool, typer.Option("--hold", help="Hold the job until the broker assigns it to a cluster.")
+        bool,
+        typer.Option(
+            "--hold", help="Hold the job until the broker, whose --engine and --via apply, assigns it to a cluster."
+        ),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the submission without submitting it.")] = False,
     as_json: JsonOption = False,
@@ -62,6 +65,8 @@ def submit(
     loaded = load_job(job)
     where = load_destination(on, live=False)
     connection = build_connection(where, engine, via)
+    if hold:
+        _require_connection_of_broker(on, engine, via)
     if hold and not isinstance(where, Fleet):
         where = build_single_cluster_fleet(where, connection)
     if isinstance(where, Fleet):
@@ -83,6 +88,22 @@ def submit(
         after = f"supercloud serve {on}" if held.record.state == "HELD" else f"supercloud wait {held.id}"
         here = "" if isinstance(where, Fleet) else describe_simulation(connection, where)
         print_note(f"job {held.id} ({held.record.name}) is {held.record.state}{here} · next: {after}")
+
+
+def _require_connection_of_broker(path: Path, engine: str | None, via: str | None) -> None:
+    """Raise :class:`InputError` if a connection is specified for a held job: it would be lost, as a broker submits jobs
+    with its own connections, and another broker would send a job that was to be simulated to the cluster.
+    """
+    from shlex import join
+
+    from ..errors import InputError
+
+    words = [word for name, value in (("--engine", engine), ("--via", via)) if value for word in (name, value)]
+    if words:
+        raise InputError(
+            f"{join(words)}: a held job has no connection of its own, it is submitted with that of the broker; omit "
+            f"it here, and run the broker with it: {join(['supercloud', 'serve', str(path), *words])}"
+        )
 
 
 def build_connection(destination: Cluster | Fleet, engine: str | None, via: str | None) -> Connection:

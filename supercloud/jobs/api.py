@@ -40,7 +40,7 @@ from .fleet.stack_outputs import read_connection_from_stack
 from .fleet.state import Fleet
 from .futures import as_completed, wait
 from .job import Job
-from .placement.arguments import require_job_and_destination
+from .placement.arguments import require_job_and_destination, require_no_engine
 from .placement.place import Placement, place
 from .reconcile import reconcile, submission_in_progress, submit_recorded
 from .runtime.epochs import parse_launch
@@ -121,14 +121,14 @@ def submit(
         job: The job.
         destination: The plan of a cluster, or a fleet.
         engine: Name of the engine or a connection; by default the plan's own scheduler. ``"local"`` simulates the
-            cluster on this machine.
+            cluster on this machine. Omit it for a fleet.
         key: Makes the submission idempotent: the same key returns the same job.
         store: Records of jobs; by default those of this user.
         catalog: Facts, instead of those of the plan.
 
     Raises:
         SpecError: If no pool fits; with the refusals of all pools.
-        InputError: For a key or a dependency that is not valid, and for a tenant beyond its limits.
+        InputError: For a key or a dependency that is not valid, a tenant beyond its limits, an engine for a fleet.
         EngineError: If the engine is unreachable or rejects the job; with a hint.
         SubmissionUnknownError: If it is unknown whether the engine has the job.
     """
@@ -147,6 +147,7 @@ def submit(
             reconcile(store, [known.id])
         return Job(store.get(known.id), store)  # without placing it again: the plan may have changed since
     if isinstance(destination, Fleet):
+        require_no_engine(engine, destination)
         awaited = _admit_to_fleet(job, destination, key, store)
         held, _ = store.record(replace(new_job, fleet=destination.spec.name, is_held=True), awaited)
         return Job(held, store)
@@ -229,7 +230,7 @@ def _admit_to_fleet(job: JobSpec, fleet: Fleet, key: str, store: Store) -> list[
                     "error",
                     "clusters",
                     "'connect' is not set",
-                    "set connect: {engine: slurm, via: ssh:HOST}, or use --engine",
+                    "set connect: {engine: slurm, via: ssh:HOST} for a cluster in the fleet file",
                 )
             ],
         )

@@ -79,7 +79,7 @@ def test_unknown_dependencies_are_named_with_the_nearest_names(
     (tmp_path / "job.yaml").write_text(AWAITING)
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
     verb, *options = words
-    engine = ["--engine", "local"] if verb == "submit" else []
+    engine = ["--engine", "local"] if verb == "submit" and "--hold" not in options else []
     call = (verb, tmp_path / "job.yaml", "--on", tmp_path / "cluster.yaml", *engine, *options)
     if words != ("submit",):
         code, _, err = cli(*call)

@@ -45,3 +45,17 @@ def test_ordinary_jobs_are_accepted(job: Callable[..., JobSpec]) -> None:
     require_valid_job(job())
     require_valid_job(job(script="#!/bin/bash -e\ntrue"))
     require_valid_job(job(script="true"))
+
+
+def test_stages_with_different_numbers_of_layers_are_a_warning(
+    job: Callable[..., JobSpec], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Llama 3 was trained so, with fewer layers on its first and last stage; Megatron-LM must be told."""
+    model = {"parameters": "405B", "layers": 126}
+    require_valid_job(job(parallelism={"pipeline": 14}, model=model))
+    require_valid_job(job(parallelism={"pipeline": 16}))
+    assert not caplog.records
+    require_valid_job(job(parallelism={"pipeline": 16}, model=model))
+    (warning,) = caplog.messages
+    assert warning.startswith("warning: parallelism.pipeline: 16 stages do not divide the 126 layers of the model")
+    assert "use 14 or 18, or set the layers of the first and the last stage" in warning

@@ -244,6 +244,20 @@ def test_cost_counts_each_pool_once_and_lists_unknown_prices() -> None:
     assert "train-block" in block.cost.unpriced_items
 
 
+def test_the_price_of_a_node_is_the_highest_of_its_sources() -> None:
+    """Jobs are placed with it: it is unknown from which source a node will come."""
+
+    def find(*capacity: dict[str, Any], machine: str = "p5.48xlarge") -> float | None:
+        pool = build_pool(capacity=list(capacity)) | {"machine": machine}
+        price = build_cloud(pools=[pool]).cost.node_prices.get("train")
+        return None if price is None else price.to("USD")
+
+    assert find(RESERVED, {"kind": "on-demand"}) == 55.04
+    assert find(BLOCK) is None and find(BLOCK, {"kind": "on-demand"}) is None, "a source without a price"
+    assert find({"kind": "spot"}) is None
+    assert find({"kind": "spot"}, {"kind": "on-demand"}) == 55.04, "spot instances cost at most that"
+
+
 def test_items_without_a_price_are_listed() -> None:
     found = build_cloud(site={"kind": "aws", "region": "sa-east-1"})
     assert "train-on-demand" in found.cost.unpriced_items

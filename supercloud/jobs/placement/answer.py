@@ -56,6 +56,8 @@ class Placement:
     """Data sets that are transferred."""
     carbon: float | None = None
     """Grams of CO2e until its time limit, or in an hour if it has none."""
+    accelerator_carbon: float | None = None
+    """The same of the accelerators alone, if the power of the nodes is unknown; it is not compared."""
     memory: str = ""
     """Memory needed and available on the fullest accelerator, if the model is specified."""
     checkpoint_every: int = 0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ...errors import require_type
+from ...errors import InputError, require_type
 from ...spec import JobSpec
+from ..fleet.state import Fleet
 
-__all__ = ["require_job_and_destination", "require_destination"]
+__all__ = ["require_destination", "require_job_and_destination", "require_no_engine"]
 
 
 def require_job_and_destination(
@@ -21,3 +22,14 @@ def require_job_and_destination(
 def require_destination(destination: object, types: type | tuple[type, ...], requirement: str) -> None:
     """Reject a path, a document or a spec where a plan is required. Raises InputError."""
     require_type(destination, types, requirement, 'create a plan: resolve(load("cluster.yaml"))')
+
+
+def require_no_engine(engine: object, fleet: Fleet) -> None:
+    """Reject an engine for a fleet: it would be lost, as the broker uses the connections of the fleet's clusters.
+    Raises InputError.
+    """
+    if engine is not None:
+        raise InputError(
+            f"engine={engine!r} is for the plan of a cluster; the broker of the fleet {fleet.spec.name} submits the "
+            "job with the connections of its clusters: omit engine, and set connect: in the fleet"
+        )

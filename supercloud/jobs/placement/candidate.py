@@ -18,6 +18,7 @@ from .context import PlacementContext
 from .memory import MemoryDemand
 from .objective import (
     ObjectiveTerms,
+    compute_accelerator_energy,
     compute_carbon,
     compute_energy,
     compute_fragmentation,
@@ -44,6 +45,7 @@ from .steps.partitions import select_partition
 from .steps.pinned_nodes import expand_pinned_nodes
 from .steps.pods import build_kubernetes_request
 from .steps.requested_pools import check_requested_pools
+from .steps.tasks import check_tasks
 from .steps.tenant import check_tenant
 from .steps.tenant_quota import check_tenant_quota
 from .steps.time_limit import check_time_limit
@@ -122,6 +124,8 @@ def _admit(context: PlacementContext) -> _Admission | StepRefusal:
     demand = compute_demand(context)
     if isinstance(demand, StepRefusal):
         return demand
+    if refusal := check_tasks(context):
+        return refusal
     memory = estimate_memory(context)
     if isinstance(memory, StepRefusal):
         return memory
@@ -199,6 +203,7 @@ def _build_candidate(
     starts = context.now + max(start_delay, wait or 0.0)
     energy = compute_energy(context.plan, context.pool, demand.nodes, cost.run_time)
     carbon = compute_carbon(context.plan, energy, starts, cost.run_time)
+    least = None if energy is not None else compute_accelerator_energy(context.pool, demand.nodes, cost.run_time)
     terms = ObjectiveTerms(
         cost=cost.total,
         carbon=carbon,
@@ -208,7 +213,13 @@ def _build_candidate(
         fragmentation=compute_fragmentation(allocation, demand.nodes, demand.per_node, demand.units.per_node),
     )
     return Candidate(
-        replace(placement, begin=start_delay, price=cost.price, carbon=carbon),
+        replace(
+            placement,
+            begin=start_delay,
+            price=cost.price,
+            carbon=carbon,
+            accelerator_carbon=compute_carbon(context.plan, least, starts, cost.run_time),
+        ),
         terms,
         admission.match.preference,
         admission.match.steps_above,

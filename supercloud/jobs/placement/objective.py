@@ -19,6 +19,7 @@ from ..fleet.domains import DomainAllocation, Domains
 
 __all__ = [
     "ObjectiveTerms",
+    "compute_accelerator_energy",
     "compute_carbon",
     "compute_energy",
     "compute_fragmentation",
@@ -80,10 +81,15 @@ def compute_scores(terms: Sequence[ObjectiveTerms], weights: Mapping[str, float]
 
 
 def compute_hourly_price(plan: Plan, pool: PoolPlan, prices: Mapping[str, Price]) -> float | None:
-    """USD per node and hour: the price in the fleet, else the cost of its energy; None if both are unknown."""
+    """USD per node and hour: the price in the fleet, else that of the cloud in the plan, else the cost of its energy;
+    None if all are unknown.
+    """
     price = prices.get(pool.name)
     if price is not None:
         return price.to("USD/h")
+    if plan.cloud is not None:
+        instance = plan.cloud.cost.node_prices.get(pool.name)
+        return None if instance is None else instance.to("USD")
     energy = plan.facility.energy_plan if plan.facility else None
     watts = _compute_node_power(pool)
     if energy is None or energy.price is None or watts is None:
@@ -95,6 +101,12 @@ def compute_energy(plan: Plan, pool: PoolPlan, nodes: int, seconds: float) -> fl
     """Energy in kWh of ``nodes`` nodes at full power, including the overhead of the building (PUE)."""
     watts = _compute_node_power(pool)
     return None if watts is None else watts / 1000 * nodes * seconds / _HOUR * _get_pue(plan)
+
+
+def compute_accelerator_energy(pool: PoolPlan, nodes: int, seconds: float) -> float | None:
+    """Energy in kWh of the accelerators alone, at their TDP: a lower bound for nodes of unknown power."""
+    tdp = pool.accelerator.tdp if pool.accelerator else None
+    return None if tdp is None else tdp.to("kW") * pool.accelerators_per_node * nodes * seconds / _HOUR
 
 
 def compute_carbon(plan: Plan, energy: float | None, begin: float, seconds: float) -> float | None:

@@ -230,6 +230,9 @@ class CloudCost:
     """Hourly cost with everything running."""
 
     lines: tuple[CostLine, ...]
+    node_prices: Mapping[str, Money] = field(default_factory=dict)
+    """Highest hourly price of a node by pool, over the sources of its capacity; pools with an unknown one are
+    omitted."""
 
     @property
     def known_total(self) -> Money:

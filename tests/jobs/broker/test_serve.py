@@ -72,6 +72,12 @@ def test_a_job_that_fits_no_cluster_is_refused_at_once(store: Store) -> None:
     assert not api.list_jobs(store)
 
 
+def test_an_engine_for_a_fleet_is_refused_as_its_broker_would_not_use_it(store: Store) -> None:
+    with pytest.raises(InputError, match="engine='local' is for the plan of a cluster; .* set connect: in the fleet"):
+        api.submit(build_job(1), build_fleet({"own": 1}), engine="local", store=store)
+    assert not api.list_jobs(store)
+
+
 @pytest.mark.slow
 def test_a_job_does_not_wait_for_a_misconfigured_cluster(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -8,6 +8,7 @@ from typing import cast
 from ....catalog import Machine, Prices
 from ....primitives.quantity import Duration, Money
 from ...model.cloud import CloudCost, CloudDatabase, CloudHost, CloudNetwork, CloudStorage, CostLine, NodeGroup
+from ...model.plan import PoolPlan
 from .inputs import CloudInputs
 
 __all__ = ["HOURS_PER_MONTH", "compute_cost", "build_cost_line"]
@@ -34,8 +35,23 @@ def compute_cost(
             *_iter_network_lines(network),
             CostLine("disks", disks, None, ""),
             CostLine("egress traffic", 1, None, ""),
-        )
+        ),
+        {pool.name: price for pool in inputs.pools if (price := _find_node_price(inputs, pool, groups)) is not None},
     )
+
+
+def _find_node_price(inputs: CloudInputs, pool: PoolPlan, groups: tuple[NodeGroup, ...]) -> Money | None:
+    """The highest price of a node of a pool, as it is unknown from which source of capacity a node will come; None if
+    a price is unknown. Spot instances cost at most the on-demand price.
+    """
+    rules = [inputs.provider.find_capacity_rule(group.capacity.kind) for group in groups if group.pool == pool.name]
+    kinds = {rule.price if rule else None for rule in rules}
+    found = [
+        build_cost_line(inputs, pool.name, pool.machine, 1, kind).unit_price
+        for kind in kinds - ({"spot"} if "on-demand" in kinds else set())
+    ]
+    known = [price for price in found if price is not None]
+    return max(known, default=None) if len(known) == len(found) else None
 
 
 def _iter_pool_lines(inputs: CloudInputs, groups: tuple[NodeGroup, ...]) -> Iterator[CostLine]:
