@@ -113,7 +113,7 @@ def list_names(plan: Plan) -> set[str]:
     switches = (tier.switch for fabric in plan.fabrics for tier in fabric.tiers)
     names = {item.name for item in (*named, *machines, *switches)}
     names |= {run.name for run in networks.machines} if networks else set()
-    return names | ({item.key for item in (*cloud.groups, *cloud.hosts)} if cloud else set())
+    return names | ({item.key for item in (*cloud.groups, *cloud.hosts, *cloud.published_images)} if cloud else set())
 
 
 def mark_names(path: str, names: Iterable[str]) -> str:

@@ -48,9 +48,7 @@ def _has_bridged_fabrics(plan: Plan) -> bool:
 
 def _has_images(plan: Plan) -> bool:
     """Whether there are templates for images of the plan's cloud."""
-    from .images import has_images
-
-    return has_images(plan)
+    return bool(import_module("supercloud.targets.images").has_images(plan))
 
 
 _CONDITIONS: dict[str, Callable[[Plan], bool]] = {
