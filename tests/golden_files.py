@@ -113,7 +113,10 @@ def list_names(plan: Plan) -> set[str]:
     switches = (tier.switch for fabric in plan.fabrics for tier in fabric.tiers)
     names = {item.name for item in (*named, *machines, *switches)}
     names |= {run.name for run in networks.machines} if networks else set()
-    return names | ({item.key for item in (*cloud.groups, *cloud.hosts)} if cloud else set())
+    if cloud is None:
+        return names
+    names |= {group.key for group in cloud.groups} | {host.key for host in cloud.hosts}
+    return names | {image.key for image in cloud.published_images}
 
 
 def mark_names(path: str, names: Iterable[str]) -> str:

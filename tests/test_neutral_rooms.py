@@ -16,7 +16,15 @@ from supercloud.spec.site import SITE_KINDS
 
 ROOMS = (
     *("facility", "jobs", "plan", "primitives", "topology"),
-    *("targets/boot", "targets/pictures", "targets/report", "targets/schedulers", "targets/site", "targets/storage"),
+    *(
+        "targets/boot",
+        "targets/images",
+        "targets/pictures",
+        "targets/report",
+        "targets/schedulers",
+        "targets/site",
+        "targets/storage",
+    ),
 )
 PROVIDERS = {kind for kind in SITE_KINDS if kind != "onprem"}
 PRODUCTS = {

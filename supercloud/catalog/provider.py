@@ -108,6 +108,14 @@ class MachineImage(CatalogModel):
     """Device of its root disk."""
     slurm: Annotated[str, Field(pattern=r"^[0-9]{2}\.[0-9]{2}$")] | None = None
     """Release of Slurm in the package archive of its operating system; absent if it has none, or if it is unknown."""
+    distribution: EntryName | None = None
+    """``ID`` of its os-release."""
+    release: Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*$")] | None = None
+    """``VERSION_ID`` of its os-release."""
+    user: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")] | None = None
+    """Administrator who can log in to its machines by SSH."""
+    driver: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,64}$")] | None = None
+    """Kernel module of the driver that it contains; absent without a driver."""
 
 
 class ProviderDefaults(CatalogModel):

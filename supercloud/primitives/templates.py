@@ -9,7 +9,8 @@ without a meaning in the shell; any other value requires a filter, and is an err
 - ``sh``: one word, quoted if needed;
 - ``sh_words``: a list of words, each quoted, with spaces between;
 - ``comment``: a text in a comment, on one line;
-- ``yaml``: a scalar of YAML, quoted if it would not be read as text (``*.yaml.j2``).
+- ``yaml``: a scalar of YAML, quoted if it would not be read as text (``*.yaml.j2``);
+- ``hcl``: a string of HCL with its quotes (``*.hcl.j2``, which accept the same unfiltered values as shell templates).
 
 No value can insert a line break into other line-based files. :class:`Quoted` marks a text that Python
 code has already quoted.
@@ -29,7 +30,7 @@ import jinja2
 import yaml
 from jinja2.runtime import Context
 
-__all__ = ["Quoted", "has_template", "render_template", "quote_shell", "quote_yaml"]
+__all__ = ["Quoted", "has_template", "render_template", "quote_hcl", "quote_shell", "quote_yaml"]
 
 _PACKAGE_DIRECTORY = Path(__file__).parent.parent
 
@@ -66,6 +67,12 @@ def quote_yaml(value: object) -> Quoted:
     return Quoted(text if plain else json.dumps(text))
 
 
+def quote_hcl(value: object) -> Quoted:
+    """A text as a string of HCL, in which nothing is an expression."""
+    text = json.dumps(_CONTROL_CHARACTERS.sub(" ", str(value)), ensure_ascii=False)
+    return Quoted(text.replace("${", "$${").replace("%{", "%%{"))
+
+
 @jinja2.pass_context
 def _check_value(context: Context, value: object) -> object:
     """The value of an expression for the file; raises if it would be read as more than a value."""
@@ -75,6 +82,8 @@ def _check_value(context: Context, value: object) -> object:
     text = str(value)
     if name.endswith(".sh.j2") and not _SHELL_SAFE.fullmatch(text):
         raise ValueError(f"{name}: {text[:60]!r} is unquoted in a shell script: use the filter sh, sh_words or comment")
+    if name.endswith(".hcl.j2") and not _SHELL_SAFE.fullmatch(text):
+        raise ValueError(f"{name}: {text[:60]!r} is unquoted in HCL: use the filter hcl or comment")
     if _CONTROL_CHARACTERS.search(text):
         raise ValueError(f"{name}: {text[:60]!r} contains a control character")
     return value
@@ -97,6 +106,7 @@ def _build_environment() -> jinja2.Environment:
         "sh_words": _quote_words,
         "comment": _keep_on_line,
         "yaml": quote_yaml,
+        "hcl": quote_hcl,
     }
     return environment
 

@@ -25,6 +25,7 @@ TARGETS: dict[str, str] = {
     "diagram": "supercloud.targets.site.diagram:render",
     "ethernet": "supercloud.targets.site.ethernet:render",
     "hosts": "supercloud.targets.site.hosts:render",
+    "images": "supercloud.targets.images:render",
     "infiniband": "supercloud.targets.site.infiniband:render",
     "kubernetes": "supercloud.targets.schedulers.kubernetes:render",
     "racks": "supercloud.targets.site.racks:render",
@@ -45,6 +46,11 @@ def _has_bridged_fabrics(plan: Plan) -> bool:
     )
 
 
+def _has_images(plan: Plan) -> bool:
+    """Whether there are templates for images of the plan's cloud."""
+    return bool(import_module("supercloud.targets.images").has_images(plan))
+
+
 _CONDITIONS: dict[str, Callable[[Plan], bool]] = {
     "bom": lambda plan: plan.site.kind == "onprem",
     "boot": lambda plan: plan.cloud is not None and plan.scheduler.kind == "slurm",
@@ -53,6 +59,7 @@ _CONDITIONS: dict[str, Callable[[Plan], bool]] = {
     "diagram": lambda plan: any(fabric.tiers for fabric in plan.fabrics),
     "ethernet": _has_bridged_fabrics,
     "hosts": lambda plan: plan.networks is not None,
+    "images": _has_images,
     "infiniband": lambda plan: any(fabric.tiers and fabric.kind == "infiniband" for fabric in plan.fabrics),
     "racks": lambda plan: plan.layout is not None,
     "roce": lambda plan: bool(plan.networks and plan.networks.underlays),

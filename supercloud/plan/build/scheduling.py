@@ -48,6 +48,7 @@ def build_scheduler_plan(
         database,
         partitions,
         packages=_select_packages(release, families),
+        archive_packages=next((item for item in families if item.suites), None),
         slurm_user=next((item.user for item in families if item.user is not None), None),
     )
 

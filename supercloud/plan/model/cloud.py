@@ -14,7 +14,7 @@ from ...catalog import Machine
 from ...catalog.local_disks import LocalDisks
 from ...catalog.metadata_service import MetadataAddress
 from ...catalog.mount_client import MountClient
-from ...catalog.provider import Addon, ChangeImpact
+from ...catalog.provider import Addon, ChangeImpact, MachineImage
 from ...catalog.storage_service import FabricClient, MountRule
 from ...primitives.names import NameRule
 from ...primitives.quantity import Money, Rate, Size
@@ -290,6 +290,8 @@ class CloudPlan:
     """Image key -> device of its root disk; a custom image without a declared one has that of the image it replaces."""
     image_users: Mapping[str, str] = field(default_factory=dict)
     """Image key -> administrator that a custom image creates, if declared."""
+    published_images: tuple[MachineImage, ...] = ()
+    """Published images of the keys in use, on which custom images are based."""
     addons: tuple[Addon, ...] = ()
     """Add-ons that the provider manages in its Kubernetes cluster, in the order of installation."""
     metadata_addresses: tuple[MetadataAddress, ...] = ()

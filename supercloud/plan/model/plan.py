@@ -106,6 +106,8 @@ class SchedulerPlan:
     """With NVIDIA GPUs: errors of the driver (XIDs), and which of them take a node out of service."""
     packages: SlurmPackages | None = None
     """Slurm only: packages with the release, else packages of a distribution; None if the catalog has none."""
+    archive_packages: SlurmPackages | None = None
+    """Slurm only: names of the packages in archives of distributions; None if the catalog has none."""
     slurm_user: int | None = None
     """Slurm only: UID and GID of ``slurm`` on every host; None if the catalog has none."""
 

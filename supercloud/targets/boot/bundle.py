@@ -10,9 +10,9 @@ from ...plan.model.plan import Plan
 from ...primitives.bundle import Bundle, File, render_sums
 from ...primitives.templates import Quoted, render_template
 from ..header import format_header
+from ..mount_clients import render_client_lines
 from .environment import build_environments
 from .tables import (
-    render_client_lines,
     render_disk_lines,
     render_fabric_lines,
     render_key_recipient_lines,

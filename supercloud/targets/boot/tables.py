@@ -10,7 +10,6 @@ from ...plan.model.cloud import CloudPlan, MountRule
 from ...plan.model.plan import Plan, StoragePlan
 
 __all__ = [
-    "render_client_lines",
     "render_disk_lines",
     "render_fabric_lines",
     "render_key_recipient_lines",
@@ -77,25 +76,6 @@ def render_mount_lines(plan: Plan) -> Iterator[str]:
     for storage in list_mounted_storage(plan):
         rule = require_mount_rule(plan.cloud, storage.name)
         yield f"{storage.name} {storage.kind} {storage.mount} {rule.type} {rule.port or '-'} {rule.options}"
-
-
-def render_client_lines(plan: Plan) -> Iterator[str]:
-    """Yield one row per distribution and kind of file system that clients mount: software that the boot installs."""
-    assert plan.cloud is not None
-    yield "# types, program, module, distribution, version, packages, repository (URL suite component) and key"
-    for client in plan.cloud.mount_clients:
-        for item in client.distributions:
-            source = item.repository
-            row = (
-                ",".join(client.types),
-                client.program or "-",
-                client.module or "-",
-                item.distribution,
-                item.version or "-",
-                ",".join(item.packages),
-                *((source.url, source.suite, source.component, source.key) if source else "----"),
-            )
-            yield " ".join(row)
 
 
 def render_fabric_lines(plan: Plan) -> Iterator[str]:

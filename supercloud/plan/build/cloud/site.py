@@ -76,6 +76,7 @@ def build_cloud_plan(
         root_devices=_select_root_devices(inputs, groups, hosts),
         image_slurm_releases=_find_slurm_releases(inputs, groups, hosts),
         image_users=_select_image_users(inputs),
+        published_images=_select_published_images(inputs, groups, hosts),
         addons=_select_addons(inputs, products),
         object_scheme=inputs.provider.object_scheme,
         metadata_addresses=catalog.get(MetadataService, inputs.provider.name).addresses,
@@ -148,6 +149,14 @@ def _find_slurm_releases(
     own = site.images if site.kind != "onprem" else {}
     known = {image.key: image.slurm for image in inputs.provider.images if image.slurm}
     return {key: known[key] for key in used if key in known and key not in own}
+
+
+def _select_published_images(
+    inputs: CloudInputs, groups: tuple[NodeGroup, ...], hosts: tuple[CloudHost, ...]
+) -> tuple[MachineImage, ...]:
+    """Published images of the keys in use, also of those for which the spec has a custom image."""
+    used = _list_used_images(groups, hosts)
+    return tuple(image for image in inputs.provider.images if image.key in used)
 
 
 def _select_image_users(inputs: CloudInputs) -> dict[str, str]:

@@ -1,0 +1,66 @@
+"""Parts of an image, and the variables with what the catalog does not have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...catalog.provider import MachineImage
+from ...plan.model.cloud import CloudPlan
+
+__all__ = ["PACKAGES_VARIABLE", "ImageInput", "list_inputs", "list_parts"]
+
+PACKAGES_VARIABLE = "SLURM_PACKAGES"
+"""The input that is a file."""
+
+
+@dataclass(frozen=True)
+class ImageInput:
+    """A variable of the environment of ``install.sh``."""
+
+    variable: str
+    what: str
+    part: str
+
+    @property
+    def parameter(self) -> str:
+        """Its name where names have no underscores: ``SlurmPackages``."""
+        return "".join(word.capitalize() for word in self.variable.split("_"))
+
+
+_INPUTS = (
+    ImageInput("DRIVER_PACKAGES", "packages of the driver, if the published image has none", "driver"),
+    ImageInput(
+        "FABRIC_INSTALLER", "https address of the installer of the fabric, if the published image has none", "fabric"
+    ),
+    ImageInput("FABRIC_INSTALLER_SHA256", "SHA-256 digest of the installer of the fabric", "fabric"),
+    ImageInput(PACKAGES_VARIABLE, "file packages.tar.gz that build-slurm.sh writes", "slurm"),
+    ImageInput("MONITORING_PACKAGES", "packages of NVIDIA DCGM, if the published image has none", "monitoring"),
+    ImageInput(
+        "CONTAINER_PACKAGES", "packages of enroot and pyxis, if jobs use containers; none: not installed", "containers"
+    ),
+)
+
+
+def list_parts(cloud: CloudPlan, image: MachineImage) -> list[str]:
+    """Parts of an image, in the order of their installation."""
+    fabric = any(
+        interface.kind != "interface"
+        for group in cloud.groups
+        if group.image == image.key
+        for interface in group.interfaces
+    )
+    computes = any(group.image == image.key for group in cloud.groups)
+    parts = {
+        "driver": image.driver is not None,
+        "fabric": fabric,
+        "clients": bool(cloud.mount_clients),
+        "slurm": True,
+        "monitoring": image.accelerator == "nvidia",
+        "containers": computes,
+    }
+    return [name for name, present in parts.items() if present]
+
+
+def list_inputs(parts: list[str], has_archive: bool) -> list[ImageInput]:
+    """Inputs of these parts; ``has_archive``: the distribution has the release of Slurm."""
+    return [item for item in _INPUTS if item.part in parts and not (has_archive and item.part == "slurm")]

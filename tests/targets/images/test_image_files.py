@@ -1,0 +1,148 @@
+"""Files of images: which there are, and that their readers accept them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import hcl2
+import pytest
+import yaml
+from image_machines import build_plan, compute_digest
+
+from supercloud.catalog.provider import MachineImage
+from supercloud.primitives.templates import quote_hcl, render_template
+from supercloud.targets import list_targets, render
+from supercloud.targets.images.inputs import list_parts
+
+
+def read_hcl(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = hcl2.loads(text)
+    return found
+
+
+def get_image(key: str) -> MachineImage:
+    cloud = build_plan(arm=True).cloud
+    assert cloud is not None
+    return next(image for image in cloud.published_images if image.key == key)
+
+
+def test_each_image_in_use_has_its_files() -> None:
+    keys = ("slurm-cpu-arm", "slurm-cpu-x86", "slurm-nvidia-x86")
+    names = ("component.yaml", "image.pkr.hcl", "install.sh")
+    assert list(render(build_plan(arm=True), "images")) == [
+        "build-slurm.sh",
+        *(f"{key}/{name}" for key in keys for name in names),
+    ]
+
+
+def test_parts_follow_from_the_image_and_its_machines() -> None:
+    cloud = build_plan(arm=True).cloud
+    assert cloud is not None
+    parts = ["driver", "fabric", "clients", "slurm", "monitoring", "containers"]
+    assert list_parts(cloud, get_image("slurm-nvidia-x86")) == parts
+    assert list_parts(cloud, get_image("slurm-cpu-arm")) == ["clients", "slurm", "containers"]
+
+
+def test_a_custom_image_is_built_from_the_published_one() -> None:
+    own = build_plan(image="ami-0a1b2c3d4e5f60718")
+    assert render(own, "images") == render(build_plan(), "images")
+
+
+def test_packages_are_no_input_if_the_distribution_has_the_release() -> None:
+    bundle = render(build_plan("23.11"), "images")
+    assert "archive=(slurm-client slurmctld " in bundle["slurm-cpu-x86/install.sh"]
+    assert not [path for path, text in bundle.items() if "SLURM_PACKAGES=/" in text]
+    assert "archive=()" in render(build_plan(), "images")["slurm-cpu-x86/install.sh"]
+
+
+def test_a_release_whose_source_has_no_packages_has_no_script_that_builds_them() -> None:
+    assert "build-slurm.sh" not in render(build_plan("23.02"), "images")
+
+
+def test_only_clouds_with_templates_have_the_target() -> None:
+    plan = build_plan()
+    assert plan.cloud is not None
+    assert "images" in list_targets(plan)
+    assert "images" not in list_targets(replace(plan, cloud=replace(plan.cloud, provider="gcp")))
+    assert "images" not in list_targets(replace(plan, cloud=replace(plan.cloud, published_images=())))
+
+
+@pytest.mark.parametrize("key", ["slurm-cpu-x86", "slurm-nvidia-x86"])
+def test_packer_template_is_hcl_that_runs_the_script(key: str) -> None:
+    found = read_hcl(render(build_plan(), "images")[f"{key}/image.pkr.hcl"])
+    variables = {name.strip('"'): values for item in found["variable"] for name, values in item.items()}
+    assert variables["instance_type"]["default"] == '"m6i.2xlarge"'
+    assert "default" not in variables["slurm_packages"]
+    source = found["source"][0]['"amazon-ebs"']['"image"']
+    assert source["source_ami"] == "${data.amazon-parameterstore.base.value}"
+    assert source["ssh_username"] == '"ubuntu"'
+    assert get_image(key).reference in found["data"][0]['"amazon-parameterstore"']['"base"']["name"]
+    build = found["build"][0]
+    assert build["sources"] == ['"source.amazon-ebs.image"']
+    shell = next(item['"shell"'] for item in build["provisioner"] if '"shell"' in item)
+    assert shell["script"] == '"${path.root}/install.sh"'
+    # every variable is declared, and every input of the script is set
+    assert {name.upper() for name in variables} - {"REGION", "INSTANCE_TYPE"} == {
+        line.strip('"').partition("=")[0] for line in shell["environment_vars"]
+    }
+
+
+def test_a_machine_without_a_host_of_its_architecture_is_asked_for() -> None:
+    found = read_hcl(render(build_plan(arm=True), "images")["slurm-cpu-arm/image.pkr.hcl"])
+    (machine,) = (values for item in found["variable"] for name, values in item.items() if name == '"instance_type"')
+    assert "default" not in machine
+
+
+@pytest.mark.parametrize("key", ["slurm-cpu-x86", "slurm-nvidia-x86"])
+def test_component_has_phases_and_the_digest_of_the_script(key: str) -> None:
+    bundle = render(build_plan(), "images")
+    found = yaml.safe_load(bundle[f"{key}/component.yaml"])
+    assert (found["name"], found["schemaVersion"]) == (f"trainer-{key}", 1.0)
+    assert [phase["name"] for phase in found["phases"]] == ["build", "validate"]
+    names = [name for item in found["parameters"] for name in item]
+    assert all(item[name]["type"] == "string" for item in found["parameters"] for name in item)
+    assert names[0] == "Folder"
+    download, install = found["phases"][0]["steps"]
+    assert [item["source"] for item in download["inputs"]] == [
+        "s3://{{ Folder }}/install.sh",
+        "s3://{{ Folder }}/packages.tar.gz",
+    ]
+    (script,) = install["inputs"]["commands"]
+    assert compute_digest(bundle[f"{key}/install.sh"].encode()) in script
+    assert all(f"{{{{ {name} }}}}" in script for name in names[1:])
+    subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["23.11", "25.11"])
+def test_scripts_pass_shellcheck(version: str, tmp_path: Path) -> None:
+    bundle = render(build_plan(version, arm=True), "images")
+    bundle.write(tmp_path / "images")
+    scripts = sorted((tmp_path / "images").rglob("*.sh"))
+    assert len(scripts) == 4
+    for script in scripts:
+        subprocess.run(["bash", "-n", script], check=True)
+    shellcheck = Path(sys.executable).with_name("shellcheck")
+    done = subprocess.run([shellcheck, "-x", "-S", "style", *scripts], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_string_of_hcl_is_no_expression() -> None:
+    for text in ("${var.x}", '"; %{ if true }', "a\\b"):
+        found = read_hcl(f"a = {quote_hcl(text)}\n")["a"]
+        assert found == quote_hcl(text)
+    assert quote_hcl("${var.x}") == '"$${var.x}"'
+
+
+def test_a_template_of_hcl_rejects_values_that_are_not_quoted() -> None:
+    image = get_image("slurm-cpu-x86").model_copy(update={"key": '"'})
+    with pytest.raises(ValueError, match="use the filter hcl"):
+        render_template(
+            "images/clouds/aws-image.pkr.hcl.j2",
+            **{"head": "", "image": image, "region": "", "machine": "", "inputs": [], "release": "", "name": ""},
+            packages_variable="",
+        )
