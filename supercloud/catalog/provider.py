@@ -208,6 +208,10 @@ class Provider(CatalogEntry):
     """Kind of resource -> regular expression of identifiers of existing ones."""
     identifier_forms: dict[EntryName, Text] = {}
     """Kind of resource -> description of such identifiers, for messages."""
+    identifier_region: Text | None = None
+    """Regular expression of identifiers that contain their region, as its group."""
+    image_architectures: dict[Literal["x86_64", "aarch64"], tuple[EntryName, ...]] = {}
+    """Architecture -> its names in references of published images."""
     object_scheme: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,15}$")]
     """URL scheme of objects in a bucket."""
     tags_ignore_case: Flag = False

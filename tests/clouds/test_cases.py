@@ -81,7 +81,9 @@ class TestA1:
         head = found.one("aws:ec2/instance:Instance")  # no login besides
         assert head.inputs["instanceType"] == "m5.8xlarge"
         assert head.inputs["rootBlockDevice"]["volumeSize"] == 500
-        assert head.inputs["subnetId"] == "prod-public-us-west-2a-id"
+        interface = found.one("aws:ec2/networkInterface:NetworkInterface", "prod-ctl1-interface")
+        assert head.inputs["primaryNetworkInterface"] == {"networkInterfaceId": f"{interface.name}-id"}
+        assert interface.inputs["subnetId"] == "prod-public-us-west-2a-id"
         assert head.inputs["metadataOptions"]["httpTokens"] == "required"
         image = found.one(LAUNCH, "prod-ctl1-image").inputs["imageId"]
         assert "ubuntu" in image and "22.04" in image

@@ -106,7 +106,11 @@ def test_l40s_nodes_run_in_an_existing_network() -> None:
     }
     assert found.one("aws:rds/subnetGroup:SubnetGroup").inputs["subnetIds"] == [a, b]
     login, controller = (found.one("aws:ec2/instance:Instance", f"prod-{name}").inputs for name in ("login", "ctl1"))
-    assert (login["subnetId"], controller["subnetId"]) == (public, a)
+    interface = found.one(
+        "aws:ec2/networkInterface:NetworkInterface"
+    )  # that of the controller, which is root on OpenZFS
+    assert controller["primaryNetworkInterface"] == {"networkInterfaceId": f"{interface.name}-id"}
+    assert (login["subnetId"], interface.inputs["subnetId"]) == (public, a)
     assert list_rules(found, INGRESS, "prod-access-sg-id") == {"tcp 198.51.100.0/24 22-22"}
     assert list_rules(found, INGRESS, "prod-database-sg-id") == {"tcp prod-cluster-sg-id 3306-3306"}
     spot = found.one(LAUNCH, "prod-gpu-spot-launch").inputs["instanceMarketOptions"]

@@ -146,6 +146,12 @@ class CloudHost:
     interfaces: tuple[Interface, ...] = ()
     """Empty: the default interface of every instance."""
 
+    def list_names(self) -> tuple[str, ...]:
+        """Return the names of its machines, without the domain."""
+        if len(self.hosts) == self.count:
+            return self.hosts
+        return tuple(f"{self.key}-{number}" for number in range(1, self.count + 1)) if self.count > 1 else (self.key,)
+
 
 @dataclass(frozen=True)
 class CloudDatabase:

@@ -128,6 +128,8 @@ class FabricPlan:
     """Cables and transceivers of the catalog, loaded on first use."""
     pool_speeds: Mapping[str, Rate] = field(default_factory=dict)
     """Pool -> speed of its links, where they are slower than the switch ports."""
+    pool_links: Mapping[str, int] = field(default_factory=dict)
+    """Pool -> links of its nodes, where they have more than rails in all planes; in networks of a provider only."""
     guids: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
     """InfiniBand: device -> GUID (node GUID of a switch, port GUID of an adapter)."""
     position: int = 0
@@ -146,6 +148,10 @@ class FabricPlan:
     def get_link_speed(self, pool: str) -> Rate | None:
         """Return the speed of the links of a pool's nodes."""
         return self.pool_speeds.get(pool, self.speed)
+
+    def count_node_links(self, pool: str) -> int:
+        """Return the number of links of a node of a pool."""
+        return self.pool_links.get(pool, self.rails * self.planes)
 
     def require_subnet_manager(self) -> SubnetManagerPlan:
         """Return the subnet manager. Raises LookupError for a network without one."""

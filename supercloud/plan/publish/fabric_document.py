@@ -62,7 +62,10 @@ class FabricDocument(DocumentPart):
     speed_gb_s: float | None
     """Speed of one link in Gb/s; null if it is unknown."""
     rails: int
-    """Number of rails: links of a node in one plane; dimensions of a torus."""
+    """Number of rails: links of a node in one plane; dimensions of a torus. In a network of a provider, links of the
+    nodes that have the fewest."""
+    pool_links: dict[str, int] = {}
+    """Pool -> links of its nodes, if they have more than rails times planes: in networks of a provider only."""
     leaf_rails: int
     """Rails of a node on one leaf."""
     planes: int
@@ -98,6 +101,7 @@ def build_fabric_document(plan: Plan, fabric: FabricPlan) -> FabricDocument:
         pools=list(fabric.pools),
         speed_gb_s=fabric.speed.to("Gb/s") if fabric.speed else None,
         rails=fabric.rails,
+        pool_links=dict(sorted(fabric.pool_links.items())),
         leaf_rails=fabric.rails_per_leaf,
         planes=fabric.planes,
         unit_nodes=fabric.unit_nodes,

@@ -46,7 +46,7 @@ def _describe_pool(pool: PoolPlan) -> str:
 
 def _describe_fabric(plan: Plan, fabric: FabricPlan) -> str:
     if fabric.shape == "managed":
-        return f"{fabric.kind}, {fabric.rails} links per node of {fabric.speed}, owned by the cloud"
+        return f"{fabric.kind}, {_describe_node_links(fabric)}, owned by the cloud"
     if not fabric.tiers:
         return f"{fabric.kind} {fabric.shape}, {fabric.link_counts.get('node_node', 0)} links of {fabric.speed}"
     switches = " + ".join(f"{tier.count} {tier.name}" for tier in fabric.tiers)
@@ -57,6 +57,14 @@ def _describe_fabric(plan: Plan, fabric: FabricPlan) -> str:
     slower = "".join(f", {speed} to {pool}" for pool, speed in fabric.pool_speeds.items())
     built = f"{switches}{chassis} ({models}), {cables}{planes}{_describe_ratios(fabric)}"
     return f"{fabric.kind} {fabric.shape}, {fabric.speed}{slower}, {built}"
+
+
+def _describe_node_links(fabric: FabricPlan) -> str:
+    """The links of a node, of each pool where they differ."""
+    if not fabric.pool_links and not fabric.pool_speeds:
+        return f"{fabric.rails} links per node of {fabric.speed}"
+    each = [f"{fabric.count_node_links(pool)} of {fabric.get_link_speed(pool)} in {pool}" for pool in fabric.pools]
+    return f"links per node: {', '.join(each)}"
 
 
 def _describe_ratios(fabric: FabricPlan) -> str:

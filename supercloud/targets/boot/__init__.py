@@ -41,6 +41,7 @@ A provider is ``templates/boot/clouds/<name>.sh.j2`` with these functions; every
 ``cloud_domains GROUP``                  ``id domain`` of each whose scale-up domain is known; called for groups whose
                                          machines are started together
 ``cloud_refused GROUP SINCE``            prints the reason if the cloud could not start instances since then
+``cloud_failed GROUP SINCE``             prints why the last start of an instance since then failed, for any reason
 ``cloud_terminate GROUP INSTANCE``       terminates it and shrinks the group, unless it has its minimum size
 ``cloud_credentials TENANT USER``        prints credentials of the role of users (``$USERS``) for an SDK's credential
                                          program

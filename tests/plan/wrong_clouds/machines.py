@@ -181,6 +181,51 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         {"pools": [build_pool(machine="dl1.24xlarge", fabrics=[])], "fabrics": []},
     ),
     (
+        "cloud-image-arch",
+        "error",
+        "site.images.slurm-nvidia-x86",
+        "is an image for aarch64; machines that use slurm-nvidia-x86 are x86_64",
+        {
+            "site": TWO
+            | {
+                "images": {
+                    "slurm-nvidia-x86": {
+                        "id": "/aws/service/deeplearning/ami/arm64/base-ubuntu-24.04/latest/ami-id",
+                        "root": "/dev/sda1",
+                    }
+                }
+            }
+        },
+    ),
+    (
+        "cloud-image-arch",
+        "error",
+        "site.images.slurm-cpu-x86",
+        "ami-0a is also that of slurm-cpu-arm: machines that use slurm-cpu-x86 are x86_64",
+        {
+            "site": TWO | {"images": {"slurm-cpu-x86": "ami-0a", "slurm-cpu-arm": "ami-0a"}},
+            "pools": [build_pool(), {"name": "arm", "machine": "m7g.16xlarge", "nodes": 1}],
+        },
+    ),
+    (
+        "cloud-identifier-region",
+        "error",
+        "pools[0].capacity[0].id",
+        "is in us-east-2, the cluster in us-east-1",
+        {
+            "pools": [
+                build_pool(
+                    capacity=[
+                        {
+                            "kind": "reservation-group",
+                            "id": "arn:aws:resource-groups:us-east-2:111122223333:group/h100",
+                        }
+                    ]
+                )
+            ]
+        },
+    ),
+    (
         "cloud-image-root",
         "warning",
         "site.images.slurm-nvidia-x86",

@@ -8,6 +8,23 @@ from plan.clouds import NFS, TWO, WEKA, build_existing_network, build_lustre, bu
 
 CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     (
+        "cloud-identifier-region",
+        "error",
+        "storage[0].options.install-token",
+        "is in eu-west-1, the cluster in us-east-1",
+        {
+            "storage": [
+                WEKA
+                | {
+                    "options": {
+                        "install": "s3://bucket/weka.sh",
+                        "install-token": "arn:aws:secretsmanager:eu-west-1:111122223333:secret:weka-AbCdEf",
+                    }
+                }
+            ]
+        },
+    ),
+    (
         "cloud-storage-routes",
         "warning",
         "storage[0].deployment",

@@ -90,7 +90,7 @@ def drop_conditional_statements(policy: str) -> str:
 
 def _is_bare(item: Any) -> bool:
     """A description without what it describes: the other references of the entry have no value."""
-    return isinstance(item, Mapping) and set(item) == {"Description"}
+    return isinstance(item, Mapping) and set(item) in ({"Description"}, {"DeviceIndex"})
 
 
 def build_parameters(shape: Any, inputs: Any, rename: Mapping[str, str], path: str = "") -> Any:

@@ -53,6 +53,7 @@ cloud_resize() {
 }
 cloud_instances() { cat "$CLOUD/instances-$1"; }
 cloud_domains() { cat "$CLOUD/domains-$1"; }
+cloud_failed() { cat "$CLOUD/failed-$1" 2>/dev/null; }
 cloud_refused() { cat "$CLOUD/refused-$1" 2>/dev/null; }
 cloud_users() { echo users "$@" >>"$SAID"; }
 cloud_credentials() { echo "credentials of $1 for $2"; }

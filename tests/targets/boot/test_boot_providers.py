@@ -143,6 +143,14 @@ def test_refusals_are_found_on_aws(aws: Provider) -> None:
     )
     assert aws.run("cloud_refused g 0") == (0, "InsufficientInstanceCapacity: no p5\n")
     assert aws.run("cloud_refused g 4000000000")[0] != 0
+    aws.fake(
+        "aws",
+        'case $* in *activities*) printf "2026-01-02T03:04:05+00:00\\tThe image id ami-0a does not exist\\n" ;;'
+        " *) echo asg-1 ;; esac",
+    )
+    assert aws.run("cloud_refused g 0")[0] != 0, "other groups are not tried: they would not help"
+    assert aws.run("cloud_failed g 0") == (0, "The image id ami-0a does not exist\n")
+    assert aws.run("cloud_failed g 4000000000")[0] != 0
 
 
 def test_one_instance_is_terminated_on_aws(aws: Provider) -> None:

@@ -228,6 +228,14 @@ def test_the_reason_is_the_same_if_a_pass_comes_first(scaler: Scaler) -> None:
     assert "the cloud gave no instance in time" in scaler.scale("fail", "train-0001")[0]
 
 
+def test_the_reason_names_why_the_cloud_started_no_instance(scaler: Scaler) -> None:
+    """An image that does not exist any more is no lack of capacity: other groups would not help."""
+    scaler.nodes(train_0001="DOWN+CLOUD+POWERED_DOWN")
+    (scaler.cloud / "failed-train-spot").write_text("The image id '[ami-0a]' does not exist. Launching failed.\n")
+    (did, *_) = scaler.scale("fail", "train-0001")
+    assert "Reason=the cloud gave no instance in time: train-spot: The image id '[ami-0a]' does not exist." in did
+
+
 def test_an_unresponsive_slurm_or_cloud_changes_nothing(scaler: Scaler) -> None:
     join_two(scaler)
     (scaler.cloud / "instances-train-spot").unlink()

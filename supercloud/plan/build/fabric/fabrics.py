@@ -7,7 +7,6 @@ from dataclasses import replace
 from ....catalog import Catalog, Switch
 from ....catalog.machine import Adapter
 from ....errors import UnknownNameError
-from ....primitives.quantity import Rate
 from ....spec import ClusterSpec, Fabric
 from ....topology import Fabric as Wiring
 from ....topology import TopologyError, build_torus
@@ -16,8 +15,9 @@ from ...model.problems import Problems
 from .cabling_parts import CablingParts
 from .joins import list_joined
 from .leaf_rules import WiringRequest
+from .pool_adapters import find_common_adapter, find_pool_adapters, with_own_links
 from .port_owners import check_port_conflicts
-from .roles import find_adapter, get_fabric_role, is_routed
+from .roles import get_fabric_role, is_routed
 from .services import AttachedEquipment, FabricContext, build_services
 from .speeds import compute_speeds
 from .spine_counts import check_spines, select_spines
@@ -151,7 +151,7 @@ def _build_fabric(
     if context.spec.site.kind == "onprem" and fabric.shape != "torus":
         switches = find_switches(fabric, path, context.catalog, context.problems)
         _check_cable_names(fabric, path, context)
-    adapter = _find_common_adapter(fabric, path, members, context.catalog, context.problems)
+    adapter = find_common_adapter(fabric, path, members, context)
     if not members or adapter is None:
         return None
     rails = _compute_rails(fabric, path, adapter, context.problems)
@@ -170,7 +170,7 @@ def _build_fabric(
         None,
     )
     if context.spec.site.kind != "onprem":
-        return base
+        return with_own_links(base, find_pool_adapters(fabric, members, context.catalog), declared_rails=fabric.rails)
     if fabric.shape == "torus":
         return _build_torus_fabric(fabric, path, base, sum(pool.nodes for pool in members), context.problems)
     return _build_switched_fabric(fabric, path, base, members, built, switches, context)
@@ -229,7 +229,7 @@ def _build_switched_fabric(
         return None
     if switches is None:
         return None
-    adapters = _find_pool_adapters(fabric, members, context.catalog)
+    adapters = find_pool_adapters(fabric, members, context.catalog)
     speeds = compute_speeds(fabric, path, adapters, switches, problems)
     if speeds is None:
         return None
@@ -306,51 +306,6 @@ def _add_wiring(base: FabricPlan, wiring: Wiring, switches: tuple[Switch, ...], 
         wiring=wiring,
         cabling_parts=parts,
     )
-
-
-def _find_common_adapter(
-    fabric: Fabric, path: str, members: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
-) -> Adapter | None:
-    """Find the machines' adapters for this fabric: all machines have the same number."""
-    found: Adapter | None = None
-    slowest = _find_slowest_speed(fabric, catalog)
-    for pool in members:
-        fitting = find_adapter(pool.machine, get_fabric_role(fabric), fabric.kind, slowest)
-        if fitting is None:
-            has = ", ".join(f"{item.role}: {item.count} × {item.speed} {item.kind}" for item in pool.machine.adapters)
-            problems.add_error(
-                "fabric-adapters",
-                path,
-                f"{pool.machine.name} of pool {pool.name} has no {get_fabric_role(fabric)} adapter for {fabric.kind}"
-                + (f" (it has {has})" if has else " (none known)"),
-                "set another kind or role, or remove the pool from this fabric",
-            )
-            return None
-        links = (fitting.count, fitting.planes)
-        if found and (found.count, found.planes) != links and not fabric.rails:
-            problems.add_error(
-                "fabric-adapters",
-                path,
-                f"pools have {found.count} and {links[0]} links per node; one fabric needs the same number",
-                "declare a fabric for each, or set 'rails'",
-            )
-            return None
-        found = min(found or fitting, fitting, key=lambda item: item.count)
-    return found
-
-
-def _find_pool_adapters(fabric: Fabric, members: tuple[PoolPlan, ...], catalog: Catalog) -> dict[str, Adapter]:
-    """Pool -> its machine's adapters for this fabric."""
-    slowest = _find_slowest_speed(fabric, catalog)
-    found = {pool.name: find_adapter(pool.machine, get_fabric_role(fabric), fabric.kind, slowest) for pool in members}
-    return {name: item for name, item in found.items() if item}
-
-
-def _find_slowest_speed(fabric: Fabric, catalog: Catalog) -> Rate | None:
-    """The slowest ports of the leaves, which are the management ports on switches with several kinds."""
-    name = fabric.switches.leaf if fabric.switches else fabric.switch
-    known = catalog.get(Switch, name).modes if name in catalog.list_names("switches") else ()
-    return min((mode.speed for mode in known), default=None)
 
 
 def _build_torus_fabric(

@@ -86,6 +86,16 @@ class Cloud:
         done = self._call("cloud_refused", group, str(since))
         return done.text if done.code == 0 else None
 
+    def find_failure(self, group: str, since: int) -> str | None:
+        """Why the last start of an instance of a group failed, whatever the reason; None if none is known.
+
+        Args:
+            group: Key of the group.
+            since: Seconds since the epoch; earlier failures are ignored.
+        """
+        done = self._call("cloud_failed", group, str(since))
+        return done.text.strip() or None if done.code == 0 else None
+
     def resize(self, group: str, size: int) -> None:
         """Change the size of a group.
 

@@ -11,6 +11,9 @@ from .view import ClusterView
 
 __all__ = ["end_instances", "is_leaving", "mark_failed", "mark_vanished"]
 
+_MAX_REASON_LENGTH = 240
+"""Characters of a reason in Slurm, so that its tables stay readable; the log has all of it."""
+
 
 def mark_vanished(view: ClusterView, memory: Memory, journal: Journal) -> None:
     """Release the names of instances that ended without a request of Slurm: reclaimed, replaced, terminated by hand."""
@@ -74,12 +77,19 @@ def end_instances(view: ClusterView, memory: Memory, cloud: Cloud, journal: Jour
         reset_node(view, node, journal)
 
 
-def mark_failed(node: str, memory: Memory, journal: Journal) -> None:
-    """Set the reason of a node that did not join in time: Slurm's own reason is only "ResumeTimeout reached"."""
+def mark_failed(node: str, failure: str | None, memory: Memory, journal: Journal) -> None:
+    """Set the reason of a node that did not join in time: Slurm's own reason is only "ResumeTimeout reached".
+
+    Args:
+        node: Name of the node.
+        failure: Why the cloud could not start instances of its pool, if it says so: an image that does not exist.
+        memory: State of the scaler.
+        journal: Its log.
+    """
     instance = memory.describe_instance(node)
-    reason = "the cloud gave no instance in time"
+    reason = "the cloud gave no instance in time" + (f": {failure}" if failure else "")
     if instance:
         reason = f"instance {instance} did not join in time: see its boot.log"
     journal.write(f"{node}: {reason}")
-    update_node(node, "State=DOWN", f"Reason={reason}")
+    update_node(node, "State=DOWN", f"Reason={reason[:_MAX_REASON_LENGTH]}")
     memory.write_failed(node)

@@ -56,10 +56,24 @@ class Scaler:
         """Handle nodes that Slurm has set to DOWN because they did not join in time."""
         with self._memory.hold_lock():
             try:
+                self._memory.prepare()
                 for node in expand_hosts(hosts):
-                    mark_failed(node, self._memory, self._journal)
+                    mark_failed(node, self._find_failure(node), self._memory, self._journal)
             except UnavailableError as error:
                 self.log(str(error))
+
+    def _find_failure(self, node: str) -> str | None:
+        """Why the cloud could not start instances for a node; the groups of its pool are asked in their order."""
+        try:
+            settings = self.read_settings()
+        except UnavailableError:  # the node gets its reason without it
+            return None
+        pools = [pool for pool in settings.list_pools() if node.startswith(f"{pool}-")]
+        for group in settings.list_groups(max(pools, key=len, default="")):
+            failure = self._cloud.find_failure(group.key, self._memory.get_asked_since(group.key))
+            if failure is not None:
+                return f"{group.key}: {failure}"
+        return None
 
     def _run_steps(self, settings: Settings) -> None:
         """Run the steps: observe, then release instances, names and capacity, then allocate them."""

@@ -8,6 +8,7 @@ from .dns import create_zone
 from .eks import create_eks_cluster
 from .endpoints import create_endpoints
 from .files import FileSystem
+from .fixed_interfaces import create_fixed_interfaces
 from .lustre import create_lustre
 from .network import create_network
 from .nfs import create_nfs
@@ -34,7 +35,8 @@ def build(context: BuildContext) -> ClusterOutputs:
     buckets = create_buckets(context)
     zone = create_zone(context, network)
     published = publish_bundles(context, buckets[context.cloud.state_bucket])
-    shared = SharedResources(network, security_groups, zone, buckets, published, watch)
+    interfaces = create_fixed_interfaces(context, network, security_groups)
+    shared = SharedResources(network, security_groups, zone, buckets, published, watch, interfaces)
     files = _create_file_systems(context, shared)
     if context.plan.scheduler.kind == "kubernetes":
         return build_outputs(
@@ -52,7 +54,7 @@ def _create_file_systems(context: BuildContext, shared: SharedResources) -> dict
         if plan.kind == "parallel":
             found[plan.name] = create_lustre(context, plan, network, security_groups, shared.buckets, shared.monitoring)
         elif plan.kind == "nfs":
-            found[plan.name] = create_nfs(context, plan, network, security_groups)
+            found[plan.name] = create_nfs(context, plan, shared)
         elif plan.kind == "servers":
             host = next(item for item in context.cloud.list_hosts("storage") if item.storage == plan.name)
             found[plan.name] = create_weka(context, plan, host, shared)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pulumi
 from pulumi_aws import ebs, ec2
@@ -50,9 +51,10 @@ def create_hosts(
     script = render_user_data(context, host.key, values)
     template = _InstanceTemplate(host, security_group_ids, profile, *_resolve_image(context, host), script)
     made = []
-    for index, name in enumerate(_list_host_names(host)):
+    for index, name in enumerate(host.list_names()):
         subnet = host.subnets[index % len(host.subnets)]
-        instance = _create_instance(context, template, name, shared.network.subnets[subnet])
+        place = _build_network_place(template, shared.network.subnets[subnet], shared.interfaces.get(name))
+        instance = _create_instance(context, template, name, place)
         if host.state_disk is not None:
             _create_state_volume(context, host, name, context.cloud.network.get_subnet(subnet).zone, instance)
         create_record(context, shared.zone, name, instance.private_ip)
@@ -64,12 +66,6 @@ def create_hosts(
         user = context.cloud.image_users.get(host.image, "")
         made.append(HostInstance(name, host.role, host.is_public, address, instance, user))
     return made
-
-
-def _list_host_names(host: CloudHost) -> tuple[str, ...]:
-    if len(host.hosts) == host.count:
-        return host.hosts
-    return tuple(f"{host.key}-{number}" for number in range(1, host.count + 1)) if host.count > 1 else (host.key,)
 
 
 def _resolve_image(context: BuildContext, host: CloudHost) -> tuple[str | None, ec2.InstanceLaunchTemplateArgs | None]:
@@ -98,8 +94,17 @@ class _InstanceTemplate:
     script: pulumi.Output[str] | None
 
 
+def _build_network_place(
+    template: _InstanceTemplate, subnet: pulumi.Input[str], interface: ec2.NetworkInterface | None
+) -> dict[str, Any]:
+    """Build the arguments with the network of a machine: its own interface, which has subnet and groups, or these."""
+    if interface is None:
+        return {"subnet_id": subnet, "vpc_security_group_ids": list(template.security_group_ids)}
+    return {"primary_network_interface": ec2.InstancePrimaryNetworkInterfaceArgs(network_interface_id=interface.id)}
+
+
 def _create_instance(
-    context: BuildContext, template: _InstanceTemplate, name: str, subnet: pulumi.Input[str]
+    context: BuildContext, template: _InstanceTemplate, name: str, place: Mapping[str, Any]
 ) -> ec2.Instance:
     """Create a machine that a newer image or start script does not replace: replace it explicitly; its state is kept.
 
@@ -112,8 +117,7 @@ def _create_instance(
         ami=template.ami,
         launch_template=template.launch,
         instance_type=host.machine.name,
-        subnet_id=subnet,
-        vpc_security_group_ids=list(template.security_group_ids),
+        **place,
         iam_instance_profile=template.profile,
         key_name=context.existing.ssh_key,
         user_data_base64=template.script,

@@ -8,28 +8,24 @@ from pulumi_aws import efs, fsx
 from ....plan.model.cloud import CloudStorage
 from ..work import BuildContext
 from .files import FileSystem, create_storage_security_group, require_mount_rule, require_setting
-from .network import Network
-from .security import SecurityGroups
+from .shared import SharedResources
 
 __all__ = ["create_nfs"]
 
 _BACKUP_DAYS = 7
+_CLIENT_OPTIONS = ("rw", "crossmnt")
+# docs.aws.amazon.com/fsx/latest/APIReference/API_OpenZFSClientConfiguration.html: options of exports(5)
+_Client = fsx.OpenZfsFileSystemRootVolumeConfigurationNfsExportsClientConfigurationArgs
 
 
-def create_nfs(
-    context: BuildContext, storage: CloudStorage, network: Network, security_groups: SecurityGroups
-) -> FileSystem:
+def create_nfs(context: BuildContext, storage: CloudStorage, shared: SharedResources) -> FileSystem:
     """Create the file system with the product selected in the plan."""
-    return (
-        _create_efs(context, storage, network, security_groups)
-        if storage.product == "efs"
-        else _create_openzfs(context, storage, network, security_groups)
-    )
+    create = _create_efs if storage.product == "efs" else _create_openzfs
+    return create(context, storage, shared)
 
 
-def _create_openzfs(
-    context: BuildContext, storage: CloudStorage, network: Network, security_groups: SecurityGroups
-) -> FileSystem:
+def _create_openzfs(context: BuildContext, storage: CloudStorage, shared: SharedResources) -> FileSystem:
+    network = shared.network
     subnets = network.select_subnet_ids(storage.subnets)
     deployment = str(storage.options["deployment"])
     several = deployment.startswith("MULTI_AZ")
@@ -41,12 +37,12 @@ def _create_openzfs(
         subnet_ids=subnets,
         preferred_subnet_id=subnets[0] if several else None,
         route_table_ids=list(network.route_table_ids) if several and network.route_table_ids else None,
-        security_group_ids=[create_storage_security_group(context, storage, network, security_groups).id],
+        security_group_ids=[create_storage_security_group(context, storage, network, shared.security_groups).id],
         root_volume_configuration=fsx.OpenZfsFileSystemRootVolumeConfigurationArgs(
             data_compression_type=str(storage.options.get("compression", "NONE")),
             copy_tags_to_snapshots=True,
             nfs_exports=fsx.OpenZfsFileSystemRootVolumeConfigurationNfsExportsArgs(
-                client_configurations=[_allow_all_clients()]
+                client_configurations=_build_clients(context, shared)
             ),
         ),
         automatic_backup_retention_days=_BACKUP_DAYS,
@@ -58,11 +54,9 @@ def _create_openzfs(
     return _build_nfs_file_system(context, storage, system.dns_name)
 
 
-def _create_efs(
-    context: BuildContext, storage: CloudStorage, network: Network, security_groups: SecurityGroups
-) -> FileSystem:
-    options = storage.options
-    security_group_id = create_storage_security_group(context, storage, network, security_groups).id
+def _create_efs(context: BuildContext, storage: CloudStorage, shared: SharedResources) -> FileSystem:
+    options, network = storage.options, shared.network
+    security_group_id = create_storage_security_group(context, storage, network, shared.security_groups).id
     zone = (
         context.cloud.network.get_subnet(storage.subnets[0]).zone if options.get("deployment") == "ONE_ZONE" else None
     )
@@ -94,8 +88,18 @@ def _build_nfs_file_system(context: BuildContext, storage: CloudStorage, server:
     return FileSystem(storage, source, {"server": server, "path": before})
 
 
-def _allow_all_clients() -> fsx.OpenZfsFileSystemRootVolumeConfigurationNfsExportsClientConfigurationArgs:
-    """Allow all clients to mount it: security groups restrict access."""
-    return fsx.OpenZfsFileSystemRootVolumeConfigurationNfsExportsClientConfigurationArgs(
-        clients="*", options=["rw", "crossmnt", "no_root_squash"]
-    )
+def _build_clients(context: BuildContext, shared: SharedResources) -> list[_Client]:
+    """Build the list of clients: security groups restrict who mounts it, this list who is root there.
+
+    Under Slurm only controllers are, which make homes; of several matching entries exports(5) prefers a single address
+    to ``*``. Pods run as root in directories that an administrator makes on any node; nodes have no fixed addresses.
+    """
+    if context.plan.scheduler.kind == "kubernetes":
+        return [_Client(clients="*", options=[*_CLIENT_OPTIONS, "no_root_squash"])]
+    return [
+        *(
+            _Client(clients=interface.private_ip, options=[*_CLIENT_OPTIONS, "no_root_squash"])
+            for _, interface in sorted(shared.interfaces.items())
+        ),
+        _Client(clients="*", options=[*_CLIENT_OPTIONS, "root_squash"]),
+    ]

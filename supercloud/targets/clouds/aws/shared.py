@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pulumi
-from pulumi_aws import route53, s3
+from pulumi_aws import ec2, route53, s3
 
 from .network import Network
 from .security import SecurityGroups
@@ -27,3 +27,5 @@ class SharedResources:
     published: Sequence[pulumi.Resource]
     """The bundles in the state bucket, which machines read when they start."""
     monitoring: Monitoring
+    interfaces: Mapping[str, ec2.NetworkInterface] = field(default_factory=dict)
+    """Host -> interface that exists before the machine; hosts without one get an address with the machine."""

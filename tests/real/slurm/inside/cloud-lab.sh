@@ -31,6 +31,7 @@ cloud_refused() { # GROUP SINCE
     [ -e "/lab/cloud/groups/$1/refused" ] && [ "$(stat -c %Y "/lab/cloud/groups/$1/refused")" -ge "$2" ] || return 1
     cat "/lab/cloud/groups/$1/refused"
 }
+cloud_failed() { cloud_refused "$@"; }
 cloud_terminate() { # GROUP INSTANCE
     (
         flock 8

@@ -77,13 +77,15 @@ cloud_domains() { # machines of an UltraServer share a CapacityBlockId (EC2 API,
     xargs -n 100 aws ec2 describe-instance-topology --region "$REGION" --output text \
         --query 'Instances[?CapacityBlockId].[InstanceId,CapacityBlockId]' --instance-ids <<<"$ids" | tr '\t' ' '
 }
-cloud_refused() { # GROUP SINCE
+cloud_refused() { cloud_failures "$@" | grep -E '[Cc]apacity|LimitExceeded|Unsupported' | sed -n 1p | grep .; }
+cloud_failed() { cloud_failures "$@" | sed -n 1p | grep .; }
+cloud_failures() { # GROUP SINCE
     local name
     name=$(cloud_group "$1" AutoScalingGroupName) && [ -n "$name" ] || return 1
     aws autoscaling describe-scaling-activities --region "$REGION" --auto-scaling-group-name "$name" --max-items 20 --output text \
         --query "Activities[?StatusCode=='Failed'].[StartTime,StatusMessage]" | while IFS=$'\t' read -r began message; do
-        if [[ $message =~ [Cc]apacity|LimitExceeded|Unsupported ]] && [ "$(date -d "$began" +%s)" -ge "$2" ]; then echo "$message"; fi
-    done | sed -n 1p | grep .
+        if [ "$(date -d "$began" +%s)" -ge "$2" ]; then echo "$message"; fi
+    done
 }
 cloud_terminate() { # GROUP INSTANCE: shrinks the group too, so that it is not replaced; at the minimum size it is replaced
     local said end=(aws autoscaling terminate-instance-in-auto-scaling-group --region "$REGION" --instance-id "$2")

@@ -38,7 +38,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 LOCAL_MOUNT=''
 LOGINS='administrators'
-DIGEST=d0205a17e488a0c524c4d142f8630d0c294b244a1b044b8329962e298856b2c7
+DIGEST=9e140b1fcf0cb3b29d40b8207ec6f6535cf7cc844f8f93c994616f96acd8dc8a
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
@@ -120,13 +120,15 @@ cloud_domains() { # machines of an UltraServer share a CapacityBlockId (EC2 API,
     xargs -n 100 aws ec2 describe-instance-topology --region "$REGION" --output text \
         --query 'Instances[?CapacityBlockId].[InstanceId,CapacityBlockId]' --instance-ids <<<"$ids" | tr '\t' ' '
 }
-cloud_refused() { # GROUP SINCE
+cloud_refused() { cloud_failures "$@" | grep -E '[Cc]apacity|LimitExceeded|Unsupported' | sed -n 1p | grep .; }
+cloud_failed() { cloud_failures "$@" | sed -n 1p | grep .; }
+cloud_failures() { # GROUP SINCE
     local name
     name=$(cloud_group "$1" AutoScalingGroupName) && [ -n "$name" ] || return 1
     aws autoscaling describe-scaling-activities --region "$REGION" --auto-scaling-group-name "$name" --max-items 20 --output text \
         --query "Activities[?StatusCode=='Failed'].[StartTime,StatusMessage]" | while IFS=$'\t' read -r began message; do
-        if [[ $message =~ [Cc]apacity|LimitExceeded|Unsupported ]] && [ "$(date -d "$began" +%s)" -ge "$2" ]; then echo "$message"; fi
-    done | sed -n 1p | grep .
+        if [ "$(date -d "$began" +%s)" -ge "$2" ]; then echo "$message"; fi
+    done
 }
 cloud_terminate() { # GROUP INSTANCE: shrinks the group too, so that it is not replaced; at the minimum size it is replaced
     local said end=(aws autoscaling terminate-instance-in-auto-scaling-group --region "$REGION" --instance-id "$2")
