@@ -99,7 +99,7 @@ def test_settings_match_the_plan(tmp_path: Path) -> None:
 
 def test_a_name_of_a_spec_is_quoted_in_the_settings() -> None:
     text = render(replace(build_plan(), name='a"b\\'), "settings")["scale.json"]
-    assert json.loads(text)["comment"].endswith('from the spec a"b\\; edits are lost')
+    assert json.loads(text)["comment"].endswith('from the spec a"b\\; do not edit')
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"groups": [{"key": "a"}]}', '{"groups": []}', "\xff"])

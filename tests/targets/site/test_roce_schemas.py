@@ -194,7 +194,7 @@ def test_nvue_files_use_the_keys_of_their_release() -> None:
     used = [old for old, new in RENAMED.items() if any(uses(command, new) for command in commands)]
     assert len(used) == 12, "every word of routing"
     assert {text.splitlines()[0].partition(" for ")[2] for path, text in bundle.items() if path.endswith(".yaml")} == {
-        "NVIDIA Cumulus Linux with NVUE, release 5.15 or later; edits are lost"
+        "NVIDIA Cumulus Linux with NVUE, release 5.15 or later; do not edit"
     }
     (profile,) = [
         command for command in commands if uses(command, "vrf default router bgp peer-group FABRIC bfd profile *")

@@ -79,7 +79,7 @@ def test_known_mistakes_are_not_rendered(rendered: tuple[str, Bundle]) -> None:
     assert "StoragePass" not in bundle.get("slurmdbd.conf", "")
     for path, content in bundle.items():
         head = content.splitlines()[1 if path.endswith(".sh") else 0]
-        assert "made by supercloud" in head and "edits are lost" in head, path
+        assert "made by supercloud" in head and "do not edit" in head, path
         assert "None" not in content, path
 
 

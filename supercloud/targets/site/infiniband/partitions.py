@@ -18,7 +18,7 @@ def render_partitions(plan: Plan, fabric: FabricPlan) -> str:
     if lacking:
         raise InputError(f"fabrics: {fabric.name}{lacking.path}: {lacking.problem}; {lacking.hint}")
     ports = PortGuids(plan, fabric)
-    lines = [f"# {plan.name}, {fabric.name}: made from the spec; edits are lost"]
+    lines = [f"# {plan.name}, {fabric.name}: made from the spec; do not edit"]
     for rule in build_partition_rules(plan, fabric):
         lines += _render_rule(rule, ports)
     return "\n".join(lines) + "\n"

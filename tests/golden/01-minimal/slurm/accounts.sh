@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from the spec minimal; edits are lost
+# made by supercloud VERSION from the spec minimal; do not edit
 #
 # accounts.sh: sets up priorities, tenants and users in the accounting database, and prints each change.
 #

@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from the spec minimal; edits are lost
+# made by supercloud VERSION from the spec minimal; do not edit
 #
 # epilog.sh: runs as root on every node of a job after its last process.
 #
@@ -20,15 +20,43 @@ in_a_job() {
     grep -qE '[:/]([^/]*_)?slurmstepd\.scope/job_[0-9]+(/|$)|:/(.*/)?slurm(_[^/]+)?/uid_[0-9]+/job_[0-9]+(/|$)' <<<"$groups"
 }
 
-# Processes of the user, as `pgrep -u` lists them; pgrep is in a separate package (procps) that some hosts lack.
-list_processes() { grep -slE "^Uid:[[:space:]]+[0-9]+[[:space:]]+$1[[:space:]]" /proc/[0-9]*/status | tr -dc '0-9\n'; }
+# The IDs of the user as FIRST-LAST: also the subordinate ones, which processes and files of rootless containers have.
+list_ids() {
+    local owner first count name
+    echo "$user-$user"
+    name=$(id -nu "$user" 2>/dev/null)
+    while IFS=: read -r owner first count; do
+        [ "$owner" = "$user" ] || [ "$owner" = "${name:-$user}" ] || continue
+        case "$first:$count" in *[!0-9:]* | :* | *:) continue ;; esac
+        [ "$first" -lt 1000 ] || echo "$first-$((first + count - 1))"   # never those of the system
+    done < <(cat "$root/etc/subuid" 2>/dev/null)
+}
+
+# Processes with these effective IDs, from /proc: pgrep is in a separate package (procps) that some hosts lack.
+list_processes() { # FIRST-LAST...
+    grep -sE '^Uid:' /proc/[0-9]*/status | awk -v ranges="$*" '
+        BEGIN { count = split(ranges, range, " ") }
+        {
+            for (i = 1; i <= count; i++) {
+                split(range[i], ends, "-")
+                if ($3 + 0 >= ends[1] + 0 && $3 + 0 <= ends[2] + 0) { split($1, path, "/"); print path[3]; next }
+            }
+        }'
+}
+
+# Network namespaces with a name, other than the own one: root creates them for other systems on this host. Those that a user
+# creates (unshare) have none.
+list_other_systems() { stat -Lc 'net:[%i]' /run/netns/* /run/docker/netns/* 2>/dev/null | grep -vxF "$(readlink /proc/self/ns/net)"; }
 
 # Processes of the user on this host that belong to no job. slurmstepd ends the processes of jobs.
 list_stray_processes() {
-    local process
-    for process in $(list_processes "$user"); do
+    local process others ids
+    mapfile -t ids < <(list_ids)
+    others=$(list_other_systems)
+    for process in $(list_processes "${ids[@]}"); do
         ! in_a_job "$process" || continue
-        [ "$(readlink "/proc/$process/ns/net")" = "$(readlink /proc/self/ns/net)" ] && echo "$process"
+        ! grep -qxF "$(readlink "/proc/$process/ns/net")" <<<"$others" || continue
+        echo "$process"
     done
 }
 
@@ -59,11 +87,13 @@ end_stray_processes() {
 # Internal disks of a node of a cloud; the boot lists their place. Jobs that are ending at the same time do not count: each would
 # leave it to the other. Only what belongs to the user is deleted, also in directories of others.
 clean_disks() {
-    local place
+    local place first last
     place=$(sed -n '1{s/ .*//;s,/$,,;p}' "$root/etc/supercloud/places-disks" 2>/dev/null)
     [ -n "$place" ] && awk -v place="$place" '$2 == place { found = 1 } END { exit !found }' "$root/proc/mounts" || return 0
     ! other_jobs -t RUNNING,SUSPENDED,CONFIGURING,STOPPED || return 0
-    find "${root}$place" -xdev -mindepth 1 -uid "$user" -delete 2>/dev/null
+    while IFS=- read -r first last; do
+        find "${root}$place" -xdev -mindepth 1 -uid "+$((first - 1))" -uid "-$((last + 1))" -delete 2>/dev/null
+    done < <(list_ids)
 }
 
 case $job in

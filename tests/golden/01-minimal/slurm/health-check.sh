@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from the spec minimal; edits are lost
+# made by supercloud VERSION from the spec minimal; do not edit
 #
 # health-check.sh [quick]: checks this node, and drains it with a reason if hardware is missing or faulty.
 #
@@ -114,8 +114,14 @@ check_imex() {
 }
 
 # Processes of slurmstepd are named after their step; the one of slurmd's scope, "slurmstepd infinity", has no job.
-# Read from /proc: pgrep is in a separate package (procps) that some hosts lack.
-runs_jobs() { grep -qsa '^slurmstepd: \[' "$root"/proc/[0-9]*/cmdline; }
+# Read from /proc: pgrep is in a separate package (procps) that some hosts lack. Users can give their processes this name.
+runs_jobs() {
+    local file
+    while read -r file; do
+        ! grep -qsE '^Uid:[[:space:]]+0[[:space:]]+0[[:space:]]' "${file%/*}/status" || return 0
+    done < <(grep -lsa '^slurmstepd: \[' "$root"/proc/[0-9]*/cmdline)
+    return 1
+}
 
 # Skipped while a job runs, which may fill a disk temporarily.
 check_disks() {

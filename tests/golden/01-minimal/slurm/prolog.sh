@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from the spec minimal; edits are lost
+# made by supercloud VERSION from the spec minimal; do not edit
 #
 # prolog.sh: runs as root on every node of a job before its first process.
 #

@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from the spec nvl72; edits are lost
+# made by supercloud VERSION from the spec nvl72; do not edit
 #
 # nodes_config.cfg of the IMEX service: the addresses of all nodes of this node's NVLink domain, in the same order on each.
 #   imex-config.sh show [HOST]   print it

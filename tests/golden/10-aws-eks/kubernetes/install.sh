@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# made by supercloud VERSION from the spec block; edits are lost
+# made by supercloud VERSION from the spec block; do not edit
 # Installs the locked charts, then applies the objects, folder by folder. It is idempotent.
 # Requires helm 3.8 or later and kubectl with administrator permissions on the cluster.
 set -euo pipefail

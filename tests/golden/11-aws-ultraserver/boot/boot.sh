@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from the spec ultra; edits are lost
+# made by supercloud VERSION from the spec ultra; do not edit
 #
 # boot.sh [STEP...]: configures an instance as a machine of the cluster, at its first and at every later start; runs only the
 # given steps if there are any ("boot.sh apply" applies a configuration that was published again).

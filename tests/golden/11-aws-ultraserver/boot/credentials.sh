@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from the spec ultra; edits are lost
+# made by supercloud VERSION from the spec ultra; do not edit
 #
 # credentials.sh [TENANT]: cloud credentials for the user who calls it through sudo, as a member of TENANT or of the user's
 # default tenant. Users cannot reach the metadata service, so that they cannot use the machine's role. The credentials allow

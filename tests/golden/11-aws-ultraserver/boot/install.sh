@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# made by supercloud VERSION from the spec ultra; edits are lost
+# made by supercloud VERSION from the spec ultra; do not edit
 #
 # Storage servers: run the program that installs software which only its vendor distributes. Sourced by boot.sh.
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# made by supercloud VERSION from the spec ultra; edits are lost
+# made by supercloud VERSION from the spec ultra; do not edit
 
 """keys.py PORT KEY GIVEN: gives every machine of the cluster the daemons' shared key, once, when it joins.
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from the spec ultra; edits are lost
+# made by supercloud VERSION from the spec ultra; do not edit
 #
 # metadata.sh [install]: blocks the cloud's metadata service for all users except root and, on the controller, the scaler's
 # user: access to it grants the permissions of the machine's role. "install" applies this at every start, before user sessions

@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from the spec ultra; edits are lost
+# made by supercloud VERSION from the spec ultra; do not edit
 #
 # slurmd.sh: slurmd as a dynamic node, with the node name and configuration line that boot.sh stored.
 set -euo pipefail

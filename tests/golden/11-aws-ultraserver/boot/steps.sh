@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# made by supercloud VERSION from the spec ultra; edits are lost
+# made by supercloud VERSION from the spec ultra; do not edit
 #
 # The steps of boot.sh, each an idempotent function. Sourced by boot.sh, after the environment and the provider's functions.
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from the spec ultra; edits are lost
+# made by supercloud VERSION from the spec ultra; do not edit
 #
 # update.sh: applies the published configuration (settings and Slurm) if it is not the one that was applied last. A timer calls
 # it. If it cannot be applied, the previous one is restored, and the published one is tried again after half an hour or when

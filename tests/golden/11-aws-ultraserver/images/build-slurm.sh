@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from the spec ultra; edits are lost
+# made by supercloud VERSION from the spec ultra; do not edit
 #
 # build-slurm.sh SOURCE SHA256 [FOLDER]: builds Debian packages of Slurm 25.11 as root, as slurm.schedmd.com/quickstart_admin.html
 # describes (Building Debian packages), and writes FOLDER/packages.tar.gz (default: the current folder): the file that install.sh

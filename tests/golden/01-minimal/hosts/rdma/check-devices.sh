@@ -1,5 +1,5 @@
 #!/bin/bash
-# minimal: made from the spec; edits are lost
+# minimal: made from the spec; do not edit
 # check-devices.sh [HOST]: checks that this host has the RDMA devices that the files of this cluster name. Exit status 0: it has
 # all of them; 1: some are missing; 2: the host is not in the plan.
 set -euo pipefail

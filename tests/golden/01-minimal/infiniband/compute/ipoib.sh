@@ -1,5 +1,5 @@
 #!/bin/bash
-# minimal, compute: made from the spec; edits are lost
+# minimal, compute: made from the spec; do not edit
 # Names and addresses of this host's interfaces on compute (IPoIB): file systems are addressed by them.
 #   ipoib.sh show [HOST]   print them
 #   ipoib.sh networkd      at boot, as root: name the interfaces, write their files for systemd-networkd, and reload

@@ -1,5 +1,5 @@
 #!/bin/bash
-# minimal, compute: made from the spec; edits are lost
+# minimal, compute: made from the spec; do not edit
 # Starts the subnet manager of compute on this host's port on compute. OpenSM binds to one port; without a GUID to
 # the first active one, which may be on another fabric: that one would then have two managers, and this one none.
 # /etc/default/opensm-compute may set what is not in the plan:

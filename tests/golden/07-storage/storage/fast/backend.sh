@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from storage; edits are lost
+# made by supercloud VERSION from storage; do not edit
 # backend.sh: run on each of the 8 backends, with WEKA installed and resources_generator.py of weka/tools in the same folder.
 # 24 cores for drives, 1 for the front end, 38 to compute, core 0 left to the system; 121 GiB of huge pages.
 set -euo pipefail

@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from storage; edits are lost
+# made by supercloud VERSION from storage; do not edit
 # client-fstab.sh: prints the line of fast for /etc/fstab of this node. The client uses 2 cores: those that Slurm
 # reserves first (CoreSpecCount), the last core of the last socket, then of the sockets before it, then the next to last ones.
 set -euo pipefail

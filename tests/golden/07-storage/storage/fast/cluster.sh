@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from storage; edits are lost
+# made by supercloud VERSION from storage; do not edit
 # cluster.sh: run once, on the first backend: 5 + 2 stripes over 8 failure domains, 1 of them spares.
 set -euo pipefail
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from storage; edits are lost
+# made by supercloud VERSION from storage; do not edit
 # clients.sh: run once, on the first server: adds the nodes as clients, by their names on storage, like the servers:
 # a node is identified by the name of its daemon's address. Initial values, not measured.
 set -euo pipefail

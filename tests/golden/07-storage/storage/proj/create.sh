@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from storage; edits are lost
+# made by supercloud VERSION from storage; do not edit
 # create.sh: run once, on the first server, with Storage Scale installed on all servers and ssh between them.
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from storage; edits are lost
+# made by supercloud VERSION from storage; do not edit
 # client-tuning.sh: run after the mount, on every client. Initial values, not measured: adjust them to your measurements.
 set -uo pipefail
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from storage; edits are lost
+# made by supercloud VERSION from storage; do not edit
 # format.sh: formats the targets of this server of scratch; run it once on each. A device that holds a target is left unchanged.
 # Device names: /dev/mapper/scratch-mgt, -mdt0000, -ost0000 (multipath aliases or volumes),
 # seen by both servers of a pair.

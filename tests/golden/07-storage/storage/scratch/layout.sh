@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from storage; edits are lost
+# made by supercloud VERSION from storage; do not edit
 # layout.sh: run once, on one client. Small files on one target, large ones on all of them (progressive file layout).
 set -euo pipefail
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from storage; edits are lost
+# made by supercloud VERSION from storage; do not edit
 # mount-targets.sh: mounts the targets of this server, which starts their services; managers first, then metadata, then objects.
 set -euo pipefail
 

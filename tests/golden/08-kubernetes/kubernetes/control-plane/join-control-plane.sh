@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# made by supercloud VERSION from the spec k8s; edits are lost
+# made by supercloud VERSION from the spec k8s; do not edit
 # Joins a further host to the control plane; reads the certificate key from standard input. kubeadm refuses
 # --certificate-key together with --config, so that the key must be in its configuration, and the bundle has no secrets.
 set -euo pipefail

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# made by supercloud VERSION from the spec k8s; edits are lost
+# made by supercloud VERSION from the spec k8s; do not edit
 # Names the interfaces of a node's compute adapters by their rails: the device plugins identify the rails by these names.
 # It writes udev rules by PCI address, which also apply whenever the driver is loaded again, and renames the present
 # interfaces. Run it as root before the node joins, and again if an adapter was missing or moved to another slot.

@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from the spec ultra; edits are lost
+# made by supercloud VERSION from the spec ultra; do not edit
 #
 # First program at every start of a machine: blocks the metadata service for users, fetches boot/ from the bucket unless this
 # version is present, verifies the digest below, and executes boot.sh. "guard": only the first of these, before
@@ -38,11 +38,11 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 LOCAL_MOUNT=''
 LOGINS='administrators'
-DIGEST=9e140b1fcf0cb3b29d40b8207ec6f6535cf7cc844f8f93c994616f96acd8dc8a
+DIGEST=c2664817f0f816c933c594306e458e02c930fe4e922f3ea786c9942ca33db33f
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
-# made by supercloud VERSION from the spec ultra; edits are lost
+# made by supercloud VERSION from the spec ultra; do not edit
 # Functions for Amazon Web Services.
 # docs.aws.amazon.com: EC2 user guide (instance metadata, instance topology), Auto Scaling and Secrets Manager references.
 PATH=$PATH:/snap/bin
@@ -149,7 +149,7 @@ cloud_users() { # PROGRAM: configuration of users' SDKs and AWS CLI, unless they
 CLOUD
 cat >"$root/opt/supercloud/metadata.sh" <<'METADATA'
 #!/bin/bash
-# made by supercloud VERSION from the spec ultra; edits are lost
+# made by supercloud VERSION from the spec ultra; do not edit
 #
 # metadata.sh [install]: blocks the cloud's metadata service for all users except root and, on the controller, the scaler's
 # user: access to it grants the permissions of the machine's role. "install" applies this at every start, before user sessions

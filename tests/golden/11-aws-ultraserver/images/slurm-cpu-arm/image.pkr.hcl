@@ -1,4 +1,4 @@
-# made by supercloud VERSION from the spec ultra; edits are lost
+# made by supercloud VERSION from the spec ultra; do not edit
 # In this folder: packer init . && packer build -var slurm_packages=FILE .
 # The image is then "slurm-cpu-arm: {id: ami-…}" in site.images of the spec.
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# made by supercloud VERSION from the spec ultra; edits are lost
+# made by supercloud VERSION from the spec ultra; do not edit
 #
 # install.sh [check]: installs the software of the machine image slurm-cpu-arm, as root on a machine that was started from the
 # published image; with "check" it only verifies what is installed. Packer and the provider's image service run it.

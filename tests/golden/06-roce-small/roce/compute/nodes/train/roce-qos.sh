@@ -1,5 +1,5 @@
 #!/bin/bash
-# compute on train: made by supercloud VERSION; edits are lost
+# compute on train: made by supercloud VERSION; do not edit
 # QoS settings that match those of the switches: DSCP 26 on priority 3, paused by PFC; DSCP 48 on priority 6 for
 # congestion notifications. Needs mlnx_qos and cma_roce_mode of DOCA-OFED (profile doca-ofed of DOCA-Host).
 set -euo pipefail

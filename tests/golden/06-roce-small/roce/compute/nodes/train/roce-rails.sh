@@ -1,5 +1,5 @@
 #!/bin/bash
-# compute on train: made by supercloud VERSION; edits are lost
+# compute on train: made by supercloud VERSION; do not edit
 # Addresses and routes of this node's links to compute, computed from its number.
 #   roce-rails.sh show       print them
 #   roce-rails.sh networkd   write them for systemd-networkd and reload

@@ -1,5 +1,5 @@
 #!/bin/bash
-# in-band on data-object: made by supercloud VERSION; edits are lost
+# in-band on data-object: made by supercloud VERSION; do not edit
 # 2 links to in-band as one (active-backup).
 # The address comes from DHCP, as with a single link.
 #   bond.sh show       print it
