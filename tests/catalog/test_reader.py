@@ -8,7 +8,7 @@ import pytest
 
 from supercloud.catalog import Accelerator, Catalog, Machine, Rack, Switch
 from supercloud.catalog.reader import OVERLAY_VARIABLE
-from supercloud.errors import CatalogError, UnknownNameError, suggest_nearest
+from supercloud.errors import CatalogError, SpecError, UnknownNameError, suggest_nearest
 from supercloud.primitives.quantity import Power, Size
 
 RACK = "name: mine\ntitle: My rack\nsource: [measured in our hall]\nunits: 50\n"
@@ -45,6 +45,12 @@ def test_values_of_an_overlay_have_its_sources_or_are_unverified(tmp_path: Path)
         Machine, "dgx-h100"
     )
     assert plain.source == shipped.source and plain.unverified == (*shipped.unverified, "power")
+
+
+def test_a_key_that_an_overlay_has_twice_is_an_error(tmp_path: Path) -> None:
+    overlay = write_overlay(tmp_path, "machines", "dgx-h100", "power: 11.3 kW\npower: 12 kW\n")
+    with pytest.raises(SpecError, match="duplicate key 'power'"):
+        Catalog([overlay]).get(Machine, "dgx-h100")
 
 
 def test_an_overlay_removes_a_field_with_null(tmp_path: Path) -> None:

@@ -22,15 +22,15 @@ MKFS = {"--mgs", "--mdt", "--ost", "--fsname", "--index", "--mgsnode", "--servic
 NID = r"[\w.-]+@(?:o2ib|tcp)\d*"
 
 
-def run_format(bundle: Bundle, tmp_path: Path, host: str) -> list[list[str]]:
+def run_format(bundle: Bundle, tmp_path: Path, host: str, tunefs: str = "exit 1") -> list[list[str]]:
     """The mkfs.lustre commands that format.sh runs on a host, with the tools it calls replaced by echoes."""
     tools = tmp_path / "tools"
     tools.mkdir(exist_ok=True)
     log = tmp_path / "log"
-    log.unlink(missing_ok=True)
+    log.write_text("")
     for name, body in (
         ("hostname", f"echo {host}"),
-        ("tunefs.lustre", "exit 1"),
+        ("tunefs.lustre", tunefs),
         ("mkfs.lustre", f'echo "$@" >>{log}'),
     ):
         (tools / name).write_text(f"#!/bin/sh\n{body}\n")
@@ -40,6 +40,12 @@ def run_format(bundle: Bundle, tmp_path: Path, host: str) -> list[list[str]]:
     done = subprocess.run(["bash", script], env={"PATH": f"{tools}:/usr/bin:/bin"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return [line.split() for line in log.read_text().splitlines()]
+
+
+def test_a_formatted_device_is_left_unchanged(catalog: Catalog, tmp_path: Path) -> None:
+    plan = build_plan(catalog, {"capacity": "1 PiB", "tier": "good"})
+    made, host = render(plan, "storage"), next(iter(plan.storage[0].servers[-1].hosts))
+    assert run_format(made, tmp_path, host) and run_format(made, tmp_path, host, tunefs="exit 0") == []
 
 
 @pytest.mark.slow
