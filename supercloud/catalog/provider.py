@@ -141,6 +141,18 @@ class ProviderDefaults(CatalogModel):
     """Storage service -> machine of its servers, if the cluster runs them."""
 
 
+class ControllerMemory(CatalogModel):
+    """Memory of a controller by the number of nodes of its cluster, as the provider recommends."""
+
+    base: Size
+    per_node: Size
+    maximum: Size
+
+    def compute(self, nodes: int) -> Size:
+        """The recommended memory for a number of nodes."""
+        return Size.from_base(min(self.base.base + nodes * self.per_node.base, self.maximum.base))
+
+
 class ChangeImpact(CatalogModel):
     """A change that cannot be made in place."""
 
@@ -223,6 +235,8 @@ class Provider(CatalogEntry):
     network: NetworkRule
     images: tuple[MachineImage, ...]
     defaults: ProviderDefaults
+    controller_memory: ControllerMemory | None = None
+    """Absent if the provider recommends none."""
     database: ManagedDatabase | None = None
     partitions: tuple[CloudPartition, ...] = ()
     """Partitions; the first whose regions match applies."""

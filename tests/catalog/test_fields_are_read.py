@@ -20,7 +20,6 @@ _USES = re.compile(r"""\.([a-z]\w*)|["'.]([a-z]\w*)["'.]""")
 # Descriptions for users of ``supercloud catalog``; no decision depends on them.
 DESCRIPTIVE = {
     "Accelerator": {"memory_bandwidth", "dense", "form_factor"},
-    "CatalogEntry": {"unverified"},
     "Chassis": {"depth"},
     "Location": {"country"},
     "Rack": {"depth"},

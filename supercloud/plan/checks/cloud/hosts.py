@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from ....catalog import Catalog, Prices
 from ....errors import Finding
 from ....primitives.counts import format_count
-from ....primitives.quantity import Size
 from ...build.cloud.cost import HOURS_PER_MONTH
 from ...model.plan import Plan
 from .facts import iter_cloud_facts, iter_pools
@@ -48,9 +47,11 @@ def cloud_arch(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def cloud_controller_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A controller with less memory than ParallelCluster 3.15.1 recommends: nodes / 25 + 0.6 GB, 16 GB at most."""
-    for cloud, _, _ in iter_cloud_facts(plan, catalog):
-        need = Size(min(plan.nodes / 25 + 0.6, 16.0), "GB")
+    """A controller with less memory than the provider recommends for the number of nodes."""
+    for cloud, provider, _ in iter_cloud_facts(plan, catalog):
+        if provider.controller_memory is None:
+            continue
+        need = provider.controller_memory.compute(plan.nodes)
         for host in cloud.list_hosts("controller"):
             if host.machine.memory and host.machine.memory < need:
                 yield Finding(
