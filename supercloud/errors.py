@@ -34,6 +34,7 @@ __all__ = [
     "InputError",
     "JobFailedError",
     "Level",
+    "MAX_SHOWN",
     "OutputError",
     "QuantityError",
     "SpecError",
@@ -48,6 +49,8 @@ __all__ = [
 ]
 
 Level = Literal["error", "warning", "note"]
+MAX_SHOWN = 200
+"""Maximum number of problems of one document, or findings of one plan, that are listed for a reader."""
 
 
 @dataclass(frozen=True, slots=True)

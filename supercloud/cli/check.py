@@ -8,7 +8,7 @@ import typer
 
 from ..primitives.counts import format_count
 from .options import JsonOption, SpecFile, load_plan
-from .output import print_findings, print_json, print_note
+from .output import print_json, print_note, print_plan_findings
 
 EPILOG = "Example: supercloud check cluster.yaml && git commit · next: supercloud plan cluster.yaml"
 
@@ -19,7 +19,7 @@ def check(spec: SpecFile, as_json: JsonOption = False) -> None:
     if as_json:
         print_json([asdict(finding) for finding in decided.findings])
     else:
-        print_findings(decided.findings)
+        print_plan_findings(decided.findings)
         errors, others = len(decided.errors), len(decided.findings) - len(decided.errors)
         print_note(f"{format_count(errors, 'error')}, {format_count(others, 'other finding')}")
     raise typer.Exit(2 if decided.errors else 0)

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..errors import Finding, InputError, SupercloudError
+from ..errors import MAX_SHOWN, Finding, InputError, SpecError, SupercloudError
+from ..primitives.counts import format_count
 
 __all__ = [
     "format_columns",
@@ -21,6 +22,7 @@ __all__ = [
     "report_error",
     "report_system_error",
     "print_findings",
+    "print_plan_findings",
     "print_note",
     "escape_controls",
     "escape_json_controls",
@@ -151,6 +153,18 @@ def format_columns(rows: Iterable[Sequence[str]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
 
 
+def print_plan_findings(findings: Sequence[Finding], stream: Any = None) -> None:
+    """Print findings of a plan, which has errors first: of very many the first, and the number of the others."""
+    print_findings(findings[:MAX_SHOWN], stream)
+    if hidden := findings[MAX_SHOWN:]:
+        errors = format_count(sum(finding.level == "error" for finding in hidden), "error")
+        print(
+            f"{format_count(len(hidden), 'more finding')}, {errors} among them: fix these first, or list all with "
+            "supercloud check --json",
+            file=stream or sys.stdout,
+        )
+
+
 def print_findings(items: Iterable[Finding], stream: Any = None) -> None:
     """Print findings, colored on a terminal."""
     out = stream or sys.stdout
@@ -166,7 +180,8 @@ def report_error(error: SupercloudError) -> int:
     """Print an error to stderr and return its exit code."""
     if isinstance(error, InputError) and error.findings:
         _print_message(f"supercloud: {error.args[0]}")
-        print_findings(error.findings, sys.stderr)
+        # problems of a document are bounded where they are found
+        (print_findings if isinstance(error, SpecError) else print_plan_findings)(error.findings, sys.stderr)
     else:
         _print_message(f"supercloud: {error}")
     return error.exit_code

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ..errors import MAX_SHOWN
 from ..primitives.counts import format_count
 from .options import JsonOption, SpecFile, load_plan
-from .output import escape_json_controls, format_columns, print_findings, print_note, print_result
+from .output import escape_json_controls, format_columns, print_note, print_plan_findings, print_result
 
 if TYPE_CHECKING:
     from ..plan.model.plan import Plan
@@ -29,11 +30,13 @@ def plan(spec: SpecFile, as_json: JsonOption = False) -> None:
 
         for line in format_columns(build_rows(decided)):
             print_result(line)
-        print_findings(decided.findings)
-        for item in decided.suppressed:
+        print_plan_findings(decided.findings)
+        for item in decided.suppressed[:MAX_SHOWN]:
             print_result(
                 f"suppressed: {item.finding.path}: {item.finding.problem} [{item.finding.check}]; reason: {item.reason}"
             )
+        if more := decided.suppressed[MAX_SHOWN:]:
+            print_result(f"{format_count(len(more), 'more suppressed finding')}: list all with supercloud plan --json")
         _print_next_step(spec.name, str(spec), decided)
     raise typer.Exit(2 if decided.errors else 0)
 

@@ -172,13 +172,35 @@ class IntegerRange:
 
 
 Count = Annotated[int, IntegerRange(1, 10_000_000)]
-NodeCount = Annotated[int, IntegerRange(1, 131_072)]
 Natural = Annotated[int, IntegerRange(0, 10_000_000)]
-# Bounds of counts: more than any site has, and few enough to be planned in seconds.
+# Bounds of counts: more than any site has, and few enough to be planned in seconds. Every list and every mapping with
+# free keys has one (tests/spec/test_schema_bounds.py).
 MAX_LISTED = 1_000
 """Entries of a list that is written by hand: with more, the file is a mistake, and an answer would take minutes."""
+MAX_FABRICS = 64
+"""Networks between machines, and so also of one machine."""
+MAX_ZONES = 64
+"""Availability zones of one cluster: no region has so many."""
+MAX_RANGES = 256
+"""Ranges of addresses, or subnets, of one kind in a network: more than clouds permit in one."""
+MAX_TENANTS = 4096
+"""Tenants of a cluster or a fleet, and so also those that a partition admits."""
+MAX_USERS = 10_000
+"""People with an account on a cluster, and so also those of a tenant."""
+MAX_CHOICES = 16
+"""Items of which few kinds exist: media of cables, levels of locality, weights of placement."""
+MAX_ARGUMENTS = 32_768
+"""Arguments of a program, or variables of its environment: with 64 bytes each, which includes the pointer, they fill
+ARG_MAX of Linux, 2 MiB with the default limit of the stack; the kernel refuses to start a program with more."""
+MAX_DEPENDENCIES = 10_000
+"""Jobs that one job waits for."""
+MAX_EXIT_CODES = 256
+"""Exit codes that a process can have."""
+MAX_NODES = 131_072
+"""Nodes of a pool, and so also those that one job names."""
 MAX_MACHINES = 65_536
 """Of one group of equal machines that are not nodes: servers of a file system, service machines."""
+NodeCount = Annotated[int, IntegerRange(1, MAX_NODES)]
 MachineCount = Annotated[int, IntegerRange(1, MAX_MACHINES)]
 Links = Annotated[int, IntegerRange(0, 65_536)]
 """Links of one kind in a whole network."""

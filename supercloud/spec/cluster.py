@@ -7,7 +7,19 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from ..primitives.quantity import Money
-from .base import MAX_LISTED, DuplicateNameError, Flag, IntegerRange, Model, Name, Text, find_duplicates
+from .base import (
+    MAX_FABRICS,
+    MAX_LISTED,
+    MAX_RANGES,
+    MAX_TENANTS,
+    DuplicateNameError,
+    Flag,
+    IntegerRange,
+    Model,
+    Name,
+    Text,
+    find_duplicates,
+)
 from .constructed import DocumentModel
 from .fabric import Cidr, Fabric
 from .facility import Facility
@@ -41,12 +53,12 @@ class ExistingSubnet(Model):
 class SubnetRanges(Model):
     """Ranges of subnets, one per zone in the order of the zones."""
 
-    public: tuple[Cidr, ...] = ()
+    public: Annotated[tuple[Cidr, ...], Field(max_length=MAX_RANGES)] = ()
     """Ranges of subnets with a route to the internet; empty means that they are computed. Example:
     ``[10.8.0.0/24]``."""
-    private: tuple[Cidr, ...] = ()
+    private: Annotated[tuple[Cidr, ...], Field(max_length=MAX_RANGES)] = ()
     """Ranges of subnets for nodes; empty means that they are computed. Example: ``[10.8.16.0/20]``."""
-    control: tuple[Cidr, ...] = ()
+    control: Annotated[tuple[Cidr, ...], Field(max_length=MAX_RANGES)] = ()
     """Ranges of the subnets of a managed Kubernetes control plane; empty means that they are computed. Example:
     ``[10.8.1.0/28]``."""
 
@@ -66,14 +78,14 @@ class Network(Model):
     macs: Text | None = None
     """On-prem only: a CSV file of host,network,mac (network is in-band, bmc or switch), relative to the spec's file;
     empty means that no reservations for DHCP are rendered. Example: ``macs.csv``."""
-    vlans: dict[Text, Annotated[int, IntegerRange(1, 4093)]] = {}
+    vlans: Annotated[dict[Text, Annotated[int, IntegerRange(1, 4093)]], Field(max_length=MAX_LISTED)] = {}
     """On-prem only: VLANs of bridged subnets of the plan, such as ``{service: 10}``; the others are numbered. Empty
     means that all are numbered. Example: ``{service: 10}``."""
     id: Text | None = None
     """Clouds only: an existing network to use; empty means that a network is created. Example: ``vpc-0a1b2c3d``."""
-    subnets: tuple[Text | ExistingSubnet, ...] = ()
+    subnets: Annotated[tuple[Text | ExistingSubnet, ...], Field(max_length=MAX_RANGES)] = ()
     """Clouds only: existing subnets to use; empty means that subnets are created. Example: ``[subnet-0a1b2c3d]``."""
-    cidrs: tuple[Cidr, ...] = ()
+    cidrs: Annotated[tuple[Cidr, ...], Field(max_length=MAX_RANGES)] = ()
     """Clouds only: additional ranges of the network besides ``cidr``; empty means as many as the nodes need. Example:
     ``[10.12.0.0/16]``."""
     blocks: SubnetRanges = SubnetRanges()
@@ -113,7 +125,7 @@ class ClusterSpec(DocumentModel):
     pools: Annotated[tuple[Pool, ...], Field(min_length=1, max_length=MAX_LISTED)]
     """Groups of equal machines; at least one. Example: ``[{name: train, machine: dgx-h100, nodes: 64, fabrics:
     [compute]}]``."""
-    fabrics: Annotated[tuple[Fabric, ...], Field(max_length=64)] = ()
+    fabrics: Annotated[tuple[Fabric, ...], Field(max_length=MAX_FABRICS)] = ()
     """Networks between machines: compute, storage, in-band, management; empty means that no fabric is planned, and
     nodes use the in-band network only. Example: ``[{name: compute, kind: infiniband, switch: nvidia-qm9700}]``."""
     storage: Annotated[tuple[Storage, ...], Field(max_length=256)] = ()
@@ -122,7 +134,7 @@ class ClusterSpec(DocumentModel):
     facility: Facility | None = None
     """On-prem only: racks, power, cooling and energy. Empty means that the hall is not planned. Example: ``{rack:
     {type: eia-48u}, power: {budget: 1.2 MW}}``."""
-    tenants: Annotated[tuple[Tenant, ...], Field(max_length=4096)] = ()
+    tenants: Annotated[tuple[Tenant, ...], Field(max_length=MAX_TENANTS)] = ()
     """Groups of users with shares, priorities and limits; empty means that all users are equal. Example: ``[{name:
     research, share: 3}, {name: product, share: 1}]``."""
     users: Users = ()
@@ -136,7 +148,7 @@ class ClusterSpec(DocumentModel):
     catalog: Text | None = None
     """Directory with additions to the catalog, or overrides, relative to the spec's file; empty means the catalog of
     the package only. Example: ``overlay``."""
-    tags: dict[Text, Text] = {}
+    tags: Annotated[dict[Text, Text], Field(max_length=MAX_LISTED)] = {}
     """Tags of all cloud resources that support tags; empty means none besides those of the project. Example:
     ``{cost-center: "4711"}``."""
     budget: Money | None = None

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import yaml
 
-from ..errors import Finding, SpecError
+from ..errors import MAX_SHOWN, Finding, SpecError
 from ..primitives.counts import format_count
 from ..primitives.files import FileReadError, read_text
 
@@ -78,8 +78,6 @@ def format_path(path: DocumentPath) -> str:
     return text
 
 
-MAX_SHOWN = 200
-"""Maximum number of problems of one document that are listed."""
 FIELD_NAME_PATTERN = re.compile(r"[A-Za-z_][\w-]{0,40}")
 """A key that looks like a field name: only such keys are shown of a file that may not be a spec."""
 
@@ -121,8 +119,11 @@ def parse_yaml(text: str, file: str = "") -> Document:
         raise SpecError(f"{file or 'the text'} cannot be read: {first}") from None
     reader = _NodeReader(file)
     data = reader.read_value(node, (), 0) if node is not None else None
-    if reader.findings:
-        raise SpecError(f"{file or 'the text'}: {format_count(len(reader.findings), 'problem')}", reader.findings)
+    if found := reader.findings:
+        if (hidden := len(found) - MAX_SHOWN) > 0:
+            more = f"{format_count(hidden, 'more problem')}"
+            found = [*found[:MAX_SHOWN], Finding("yaml", "error", "", more, "fix these first", file, 1)]
+        raise SpecError(f"{file or 'the text'}: {format_count(len(reader.findings), 'problem')}", found)
     return Document(file, data, reader.lines, tuple(reader.duplicates[:MAX_SHOWN]))
 
 
@@ -240,9 +241,9 @@ class _NodeReader:
 
     def read_value(self, node: _Node, path: DocumentPath, depth: int) -> Any:
         """The value of a node; raises :class:`SpecError` if it is nested too deeply or too large."""
-        self.count += 1  # aliases count each time they are used: this stops a "billion laughs" attack
-        if depth > _MAX_DEPTH or self.count > _MAX_VALUES:
+        if depth > _MAX_DEPTH:
             raise _build_size_error(f"{self.file or 'the text'}:{node.line}", self.count)
+        self.count_values(1, node)  # aliases count each time they are used: this stops a "billion laughs" attack
         self.lines[path] = node.line
         if node.kind == "scalar":
             return self.read_scalar(node, path)
@@ -250,16 +251,23 @@ class _NodeReader:
             return [self.read_value(item, (*path, index), depth + 1) for index, item in enumerate(node.inner)]
         return self.read_mapping(node, path, depth)
 
+    def count_values(self, count: int, node: _Node) -> None:
+        """Count values; raises :class:`SpecError` at the line of a node if the file has too many."""
+        self.count += count
+        if self.count > _MAX_VALUES:
+            raise _build_size_error(f"{self.file or 'the text'}:{node.line}", self.count)
+
     def read_mapping(self, node: _Node, path: DocumentPath, depth: int) -> dict[str, Any]:
         """A mapping with the keys of its merged mappings; a duplicate key is a problem, its last value is used."""
         result: dict[str, Any] = {}
-        merged: dict[str, Any] = {}
+        sources: list[dict[str, Any]] = []
         for key_node, value_node in zip(node.inner[::2], node.inner[1::2], strict=True):
             if key_node.kind == "scalar" and key_node.text == "<<":
                 for source in value_node.inner if value_node.kind == "sequence" else [value_node]:
                     value = self.read_value(source, path, depth + 1)
                     if isinstance(value, dict):
-                        merged = value | merged
+                        self.count_values(len(value), source)  # they are copied into this mapping
+                        sources.append(value)
                     else:
                         self.findings.append(
                             self.build_finding(
@@ -278,6 +286,9 @@ class _NodeReader:
                 )
             result[key] = self.read_value(value_node, (*path, key), depth + 1)
             self.lines[(*path, key)] = key_node.line
+        merged: dict[str, Any] = {}
+        for source_value in reversed(sources):  # of equal keys the first source has priority
+            merged.update(source_value)
         return merged | result
 
     def read_scalar(self, node: _Node, path: DocumentPath) -> Any:

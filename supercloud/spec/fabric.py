@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from .base import (
+    MAX_CHOICES,
     Count,
     DataRate,
     DuplicateNameError,
@@ -218,7 +219,7 @@ class Partition(Model):
 class Cabling(Model):
     """Allowed cables."""
 
-    media: tuple[Literal["dac", "acc", "copper", "aoc", "fiber"], ...] = ()
+    media: Annotated[tuple[Literal["dac", "acc", "copper", "aoc", "fiber"], ...], Field(max_length=MAX_CHOICES)] = ()
     """Allowed kinds of cable; empty means any that is long enough, the simplest first. Example: ``[dac, fiber]``."""
     nodes: Text | None = None
     """Cable of the catalog for links of nodes, independent of ``media``; empty means those of `media`. Example:

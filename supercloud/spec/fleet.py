@@ -9,6 +9,9 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from ..primitives.quantity import Duration, Money, Price
 from .base import (
+    MAX_CHOICES,
+    MAX_LISTED,
+    MAX_TENANTS,
     DataRate,
     DuplicateNameError,
     Flag,
@@ -79,7 +82,7 @@ class FleetMember(Model):
     connect: Connection | None = None
     """Connection; empty means that the cluster is planned only. Example: ``{engine: slurm, via:
     "ssh:login.pod1.example.com"}``."""
-    prices: dict[Name, Price] = {}
+    prices: Annotated[dict[Name, Price], Field(max_length=MAX_LISTED)] = {}
     """Price of one node of each pool. Empty means the list price of a cloud that ``supercloud plan`` shows, else the
     cost of its energy, if known. Example: ``{train: 25 USD/h}``."""
     egress: Money | None = None
@@ -99,7 +102,9 @@ class FleetPolicy(Model):
 
     minimize: Literal["cost", "carbon", "wait"] = "cost"
     """Default objective of placement, for jobs without ``place.minimize``."""
-    weights: dict[Literal["cost", "carbon", "wait", "topology", "fragmentation"], Ratio] = {}
+    weights: Annotated[
+        dict[Literal["cost", "carbon", "wait", "topology", "fragmentation"], Ratio], Field(max_length=MAX_CHOICES)
+    ] = {}
     """Weights of the terms of the placement objective; empty means the defaults. Example: ``{cost: 0.7, carbon:
     0.3}``."""
     max_wait: Duration | None = None
@@ -130,7 +135,10 @@ class DataSet(Model):
     """Name that jobs use. Example: ``tokens``."""
     size: StoredSize
     """Size of a transfer. Example: ``40 TB``."""
-    at: Annotated[tuple[Annotated[str, Field(pattern=r"^[a-z][-a-z0-9]*/[a-z][-a-z0-9]*$")], ...], Field(min_length=1)]
+    at: Annotated[
+        tuple[Annotated[str, Field(pattern=r"^[a-z][-a-z0-9]*/[a-z][-a-z0-9]*$")], ...],
+        Field(min_length=1, max_length=MAX_LISTED),
+    ]
     """Locations of copies, each as cluster/storage. Example: ``[pod1/scratch]``."""
     stays: Flag = False
     """Whether it must stay in the clusters that hold it."""
@@ -141,32 +149,32 @@ class FleetSpec(DocumentModel):
 
     name: Name
     """Name of the fleet. Example: ``all``."""
-    clusters: Annotated[tuple[FleetMember, ...], Field(min_length=1)]
+    clusters: Annotated[tuple[FleetMember, ...], Field(min_length=1, max_length=MAX_LISTED)]
     """The member clusters. Example: ``[{spec: pod1/cluster.yaml, connect: {engine: slurm, via:
     "ssh:login.pod1.example.com"}}]``."""
     policy: FleetPolicy = FleetPolicy()
     """Preferences over the whole fleet. Example: ``{minimize: carbon, max_wait: 4 h}``."""
-    tenants: tuple[FleetTenant, ...] = ()
+    tenants: Annotated[tuple[FleetTenant, ...], Field(max_length=MAX_TENANTS)] = ()
     """Shares and limits over all clusters; empty means the shares and limits of each cluster. Example: ``[{name:
     research, share: 3}]``."""
-    budgets: tuple[Budget, ...] = ()
+    budgets: Annotated[tuple[Budget, ...], Field(max_length=MAX_TENANTS)] = ()
     """Budgets of tenants per period; empty means no limit. Example: ``[{tenant: research, limit: 50000 USD}]``."""
-    data: tuple[DataSet, ...] = ()
+    data: Annotated[tuple[DataSet, ...], Field(max_length=MAX_LISTED)] = ()
     """Data sets that jobs may list in ``place.data``; empty means none. Example: ``[{name: tokens, size: 40 TB, at:
     [pod1/scratch]}]``."""
 
     @model_validator(mode="after")
     def _check_unique_members(self) -> FleetSpec:
-        specs = [member.spec for member in self.clusters]
+        first: dict[str, int] = {}
         problems = [
             LocatedProblem(
                 ("clusters", index, "spec"),
-                ("clusters", specs.index(spec), "spec"),
-                f"duplicate spec {spec!r}, first in clusters[{specs.index(spec)}]",
+                ("clusters", before, "spec"),
+                f"duplicate spec {member.spec!r}, first in clusters[{before}]",
                 "remove one of them, or set another spec",
             )
-            for index, spec in enumerate(specs)
-            if specs.index(spec) < index
+            for index, member in enumerate(self.clusters)
+            if (before := first.setdefault(member.spec, index)) < index
         ]
         for index, member in enumerate(self.clusters):
             for option, problem, hint in find_unused_options(member.connect) if member.connect else ():

@@ -8,6 +8,12 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, model_va
 
 from ..primitives.quantity import Money, Price, Quantity
 from .base import (
+    MAX_ARGUMENTS,
+    MAX_CHOICES,
+    MAX_DEPENDENCIES,
+    MAX_EXIT_CODES,
+    MAX_LISTED,
+    MAX_NODES,
     MIG_PROFILE,
     Count,
     Flag,
@@ -36,6 +42,7 @@ _VARIABLE_PATTERN = register_pattern(
 EnvName = Annotated[str, Field(pattern=_VARIABLE_PATTERN, max_length=128)]
 Argument = Annotated[str, Field(max_length=131_072, pattern=r"^[^\x00]*$")]
 LicenseName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*(@[A-Za-z0-9_.-]+)?$", max_length=128)]
+TypeList = Annotated[tuple[Text, ...], Field(max_length=MAX_LISTED)]
 
 
 _Q = TypeVar("_Q", bound=Quantity)
@@ -57,7 +64,7 @@ def _to_tuple(value: object) -> object:
 class Accelerators(Model):
     """Number and types of accelerators."""
 
-    type: Annotated[tuple[Text, ...], BeforeValidator(_to_tuple, json_schema_input_type=Text | tuple[Text, ...])] = ()
+    type: Annotated[TypeList, BeforeValidator(_to_tuple, json_schema_input_type=Text | TypeList)] = ()
     """A type (``h100``), a lower bound (``>=h100``), or several in order of preference; empty means any. Example:
     ``[h200, h100]``."""
     count: Natural = 0
@@ -117,7 +124,7 @@ class Checkpoint(Model):
 class RetryRule(Model):
     """Action if a job ends with one of these exit codes."""
 
-    exit_codes: tuple[Annotated[StrictInt, Field(ge=0, le=255)], ...]
+    exit_codes: Annotated[tuple[Annotated[StrictInt, Field(ge=0, le=255)], ...], Field(max_length=MAX_EXIT_CODES)]
     """Exit codes of the job, 0 to 255. Example: ``[75]``."""
     action: Literal["retry", "fail"]
     """Retry the job while retries are left, or let it fail immediately. Example: ``retry``."""
@@ -137,20 +144,20 @@ class PlacementSpec(Model):
 
     minimize: Literal["cost", "carbon", "wait"] | None = None
     """Objective of placement; empty means that of the fleet's policy (``policy.minimize``). Example: ``carbon``."""
-    clusters: Literal["any"] | tuple[Name, ...] = "any"
+    clusters: Literal["any"] | Annotated[tuple[Name, ...], Field(max_length=MAX_LISTED)] = "any"
     """Allowed clusters of the fleet. Example: ``[pod1]``."""
-    pools: tuple[Name, ...] = ()
+    pools: Annotated[tuple[Name, ...], Field(max_length=MAX_LISTED)] = ()
     """Allowed pools; empty means any. Example: ``[train]``."""
-    nodes: tuple[Text, ...] = ()
+    nodes: Annotated[tuple[Text, ...], Field(max_length=MAX_NODES)] = ()
     """Required nodes by name; empty means any. Example: ``[train-0001, train-0002]``."""
     max_price: Annotated[Price, AfterValidator(_require_not_negative)] | None = None
     """Maximum price of one node; empty means no limit. Example: ``60 USD/h``."""
     carbon: Literal["ignore", "prefer-low"] = "ignore"
     """Carbon preference; prefer-low adds carbon to the objective."""
-    data: tuple[Name, ...] = ()
+    data: Annotated[tuple[Name, ...], Field(max_length=MAX_LISTED)] = ()
     """Data sets or file systems that it reads; transfers are included in the cost. Empty means none. Example:
     ``[tokens]``."""
-    regions: tuple[Text, ...] = ()
+    regions: Annotated[tuple[Text, ...], Field(max_length=MAX_LISTED)] = ()
     """Locations or regions it must run in; empty means any. Example: ``[stockholm]``."""
     near: Literal["any", "scale-up", "leaf", "pod", "fabric"] | None = None
     """Smallest domain that must contain the whole job; empty means derived from ``parallelism``. Example: ``leaf``."""
@@ -161,7 +168,7 @@ class JobSpec(DocumentModel):
 
     name: Name
     """Name shown in lists and passed to the scheduler. Example: ``pretrain``."""
-    command: Annotated[tuple[Argument, ...], Field(min_length=1)] | None = None
+    command: Annotated[tuple[Argument, ...], Field(min_length=1, max_length=MAX_ARGUMENTS)] | None = None
     """The program and its arguments, executed without a shell; empty means that a `script` is required. Example:
     ``[python, train.py]``."""
     script: Annotated[str, Field(min_length=1, max_length=1_048_576)] | None = None
@@ -183,7 +190,7 @@ class JobSpec(DocumentModel):
     model: ModelShape | None = None
     """Model that it trains, used to check that it fits into memory. Empty means unknown: memory is not checked.
     Example: ``{parameters: 70B, layers: 80, hidden: 8192, heads: 64, sequence: 8192}``."""
-    licenses: dict[LicenseName, Count] = {}
+    licenses: Annotated[dict[LicenseName, Count], Field(max_length=MAX_LISTED)] = {}
     """Number of each license it uses while it runs: ``{solver: 2}``, or ``solver@server`` of a license server; empty
     means none. Example: ``{solver: 2}``."""
     time_limit: PositiveDuration | None = None
@@ -200,25 +207,27 @@ class JobSpec(DocumentModel):
     /scratch/run1}``."""
     retries: Annotated[int, IntegerRange(0, 1000)] = 0
     """Maximum number of restarts after node failures and after the exit codes in ``retry_rules``. Example: ``3``."""
-    retry_rules: tuple[RetryRule, ...] = ()
+    retry_rules: Annotated[tuple[RetryRule, ...], Field(max_length=MAX_EXIT_CODES)] = ()
     """Which exit codes are retried; the first matching rule applies. Other exit codes end the job. Empty means that no
     exit code is retried. Example: ``[{exit_codes: [75], action: retry}]``."""
-    env: dict[EnvName, Argument] = {}
+    env: Annotated[dict[EnvName, Argument], Field(max_length=MAX_ARGUMENTS)] = {}
     """Environment variables; empty means none. Example: ``{OMP_NUM_THREADS: "8"}``."""
-    secrets: tuple[Secret, ...] = ()
+    secrets: Annotated[tuple[Secret, ...], Field(max_length=MAX_LISTED)] = ()
     """Secrets of the engine's store, passed as environment variables; empty means none. Example: ``[{env: HF_TOKEN,
     name: hugging-face}]``."""
     workdir: Mount | None = None
     """Working directory on the node; empty means the engine's default. Example: ``/scratch/run1``."""
     array: Annotated[int, IntegerRange(0, 1_000_000)] | None = None
     """Number of array tasks, with SUPERCLOUD_ARRAY_INDEX 0, 1 …; empty means a single job. Example: ``100``."""
-    after: tuple[Text, ...] = ()
+    after: Annotated[tuple[Text, ...], Field(max_length=MAX_DEPENDENCIES)] = ()
     """Jobs that must be completed first; empty means none. Example: ``["41"]``."""
     deadline: PositiveDuration | None = None
     """Latest end, counted from the submission; empty means none. Example: ``3 d``."""
     budget: Annotated[Money, AfterValidator(_require_not_negative)] | None = None
     """Maximum cost until its time limit; empty means no limit. Example: ``5000 USD``."""
-    weights: dict[Literal["cost", "carbon", "wait", "topology", "fragmentation"], Ratio] = {}
+    weights: Annotated[
+        dict[Literal["cost", "carbon", "wait", "topology", "fragmentation"], Ratio], Field(max_length=MAX_CHOICES)
+    ] = {}
     """Weights of the terms of the placement objective; they override the fleet's. Empty means the fleet's. Example:
     ``{cost: 0.7, wait: 0.3}``."""
     place: PlacementSpec = PlacementSpec()

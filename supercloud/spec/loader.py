@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
-from ..errors import Finding, SpecError, require_type
+from ..errors import MAX_SHOWN, Finding, SpecError, require_type
 from ..primitives.counts import format_count
 from .base import Model
 from .cluster import ClusterSpec
@@ -160,7 +161,7 @@ def _validate_document(document: Document, model: type[M], document_kind: str) -
         raise SpecError(f"{name} is {other}, not {document_kind}; {_suggest_other_file(document.data, model)}")
     problems = [
         replace(finding, path=format_path(place)).with_location(document.file, document.find_line(place))
-        for place, finding in find_duplicate_names(document.data, model)
+        for place, finding in islice(find_duplicate_names(document.data, model), MAX_SHOWN)
     ]
     try:
         valid = model.model_validate(document.data)

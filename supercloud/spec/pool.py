@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from ..primitives.quantity import Duration, Price
 from .base import (
+    MAX_FABRICS,
+    MAX_LISTED,
+    MAX_ZONES,
     MIG_PROFILE,
     Count,
     Flag,
@@ -101,7 +105,9 @@ Capacity = Annotated[
 class Slicing(Model):
     """Accelerators divided among jobs: MIG instances, shards, or MPS."""
 
-    mig: dict[Annotated[str, Field(pattern=MIG_PROFILE, max_length=32)], Count] = {}
+    mig: Annotated[
+        dict[Annotated[str, Field(pattern=MIG_PROFILE, max_length=32)], Count], Field(max_length=MAX_LISTED)
+    ] = {}
     """Instances per accelerator by profile, such as ``{1g.10gb: 7}``; empty means none; `shards` is then required.
     Example: ``{1g.10gb: 7}``."""
     shards: Count | None = None
@@ -137,10 +143,10 @@ class Pool(Model):
     """Number of machines, including spares. Example: ``64``."""
     spares: Natural = 0
     """Number of ``nodes`` reserved to replace failed ones. Example: ``2``."""
-    fabrics: tuple[Name, ...] = ()
+    fabrics: Annotated[tuple[Name, ...], Field(max_length=MAX_FABRICS)] = ()
     """Fabrics whose adapters the machines use; empty means the in-band network only. Example: ``[compute,
     storage]``."""
-    capacity: tuple[Capacity, ...] = ()
+    capacity: Annotated[tuple[Capacity, ...], Field(max_length=MAX_LISTED)] = ()
     """Clouds only: capacity types in order; the first that works is used. Empty means on-demand. Example: ``[{kind:
     reservation, id: cr-0a1b2c3d4e5f60718}, {kind: on-demand}]``."""
     slicing: Slicing | None = None
@@ -150,7 +156,9 @@ class Pool(Model):
     domain."""
     reserve: SystemReserve = SystemReserve()
     """Cores and memory reserved for the system on each node. Example: ``{cores: 4, memory: 64 GiB}``."""
-    features: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=64)], ...] = ()
+    features: Annotated[
+        tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=64)], ...], Field(max_length=MAX_LISTED)
+    ] = ()
     """Additional node features (Slurm) or labels (Kubernetes); empty means none. Example: ``[nvme]``."""
     hostname: Name | None = None
     """Prefix of host names; empty means the pool's name. Example: ``gpu``."""
@@ -159,7 +167,7 @@ class Pool(Model):
     eia-52u, nodes: 4}``."""
     disk: StoredSize | None = None
     """Clouds only: size of the root disk; empty means the provider's default. Example: ``500 GB``."""
-    zones: tuple[Text, ...] = ()
+    zones: Annotated[tuple[Text, ...], Field(max_length=MAX_ZONES)] = ()
     """Clouds only: allowed zones of the machines; empty means the site's, or the first of those if they have a fabric,
     which never spans zones. Example: ``[us-east-1a]``."""
     min: Annotated[int, IntegerRange(0, 131_072)] | None = None
@@ -186,7 +194,7 @@ class Pool(Model):
                 raise ValueError(f"{what!r} is {count}, but the pool has {self.nodes} nodes")
         if self.min is not None and self.initial is not None and self.initial < self.min:
             raise ValueError(f"'initial' is {self.initial}, less than 'min', {self.min}")
-        for twice in {fabric for fabric in self.fabrics if self.fabrics.count(fabric) > 1}:
+        for twice in sorted(name for name, count in Counter(self.fabrics).items() if count > 1):
             raise ValueError(f"duplicate fabric {twice!r}")
         return self
 
@@ -194,4 +202,4 @@ class Pool(Model):
 def find_shared_prefixes(pools: tuple[Pool, ...]) -> list[str]:
     """Host-name prefixes shared by two pools."""
     prefixes = [pool.hostname or pool.name for pool in pools]
-    return sorted({prefix for prefix in prefixes if prefixes.count(prefix) > 1}) or find_duplicates(pools)
+    return sorted(prefix for prefix, count in Counter(prefixes).items() if count > 1) or find_duplicates(pools)

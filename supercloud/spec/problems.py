@@ -8,9 +8,9 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from ..errors import Finding
+from ..errors import MAX_SHOWN, Finding
 from .base import NAME_PATTERN, DuplicateNameError, LocatedProblemsError
-from .document import FIELD_NAME_PATTERN, MAX_SHOWN, DocumentPath, format_path
+from .document import FIELD_NAME_PATTERN, DocumentPath, format_path
 from .explanations import Problem, explain_problem, format_value
 from .hints import list_models
 
@@ -74,9 +74,14 @@ def _describe_problems(
     place, several = problem.path, problem.context.get("error")
     if isinstance(several, LocatedProblemsError):
         outer = partial(_find_line_below, find_line, place)
-        for each in several.problems:
+        for each in several.problems[:MAX_SHOWN]:
             below = (*place, *each.path)
             yield below, Finding(check, "error", format_path(below), each.describe(outer), each.hint)
+        if (more := len(several.problems) - MAX_SHOWN) > 0:
+            yield (
+                place,
+                Finding(check, "error", format_path(place), f"{more} more problems of this kind", "fix these first"),
+            )
     else:
         yield place, Finding(check, "error", format_path(place), *explain_problem(problem))
 

@@ -12,6 +12,9 @@ from pydantic import Field, model_validator
 
 from ..primitives.quantity import Duration
 from .base import (
+    MAX_CHOICES,
+    MAX_LISTED,
+    MAX_TENANTS,
     Count,
     DuplicateNameError,
     Flag,
@@ -56,7 +59,7 @@ class Partition(Model):
 
     name: Name
     """Name of the partition. Example: ``batch``."""
-    pools: tuple[Name, ...] = Field(min_length=1)
+    pools: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MAX_LISTED)]
     """Pools whose nodes are in it. Example: ``[train]``."""
     default: Flag = False
     """Whether it is the default partition."""
@@ -70,7 +73,7 @@ class Partition(Model):
     """Priority tier: partitions of a higher one are scheduled first. Example: ``10``."""
     topology: TopologyKind | None = None
     """Topology to use, of the rendered ones (Slurm 25.05 and later); empty means the cluster's. Example: ``block``."""
-    accounts: tuple[Name, ...] = ()
+    accounts: Annotated[tuple[Name, ...], Field(max_length=MAX_TENANTS)] = ()
     """Tenants that may use it; empty means all. Example: ``[research]``."""
     exclusive: Flag = False
     """Whether jobs are allocated whole nodes."""
@@ -108,7 +111,7 @@ class SlurmScheduler(Model):
     """Authentication of daemons; empty means munge, which every release has. Example: ``slurm``."""
     topology: TopologyKind | None = None
     """The cluster's default topology; empty means the one that fits the fabric and the release."""
-    partitions: tuple[Partition, ...] = ()
+    partitions: Annotated[tuple[Partition, ...], Field(max_length=MAX_LISTED)] = ()
     """Partitions of the cluster; empty means one for each pool. Example: ``[{name: batch, pools: [train], max_time: 2
     d}]``."""
     max_time: Duration = Duration("7 d")
@@ -134,7 +137,10 @@ class SlurmScheduler(Model):
     """Clouds only: login machines; empty means one. Example: ``{machine: m7g.xlarge, count: 2}``."""
     managed_database: Flag = False
     """Clouds only: whether accounting uses a database managed by the cloud."""
-    options: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$", max_length=64)], Text] = {}
+    options: Annotated[
+        dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$", max_length=64)], Text],
+        Field(max_length=MAX_LISTED),
+    ] = {}
     """Additional keys of slurm.conf; they override rendered keys. Items of list-valued keys, such as
     SlurmctldParameters, SchedulerParameters, PrologFlags or PrivateData, are added to the rendered items; an item of
     the same name (``bf_window=…``) is replaced. A key that the release does not support, or that other rendered files
@@ -198,7 +204,7 @@ class KubernetesScheduler(Model):
     """On-prem only: machine of the controllers, which become service machines of this type with numbered names (cp-01);
     empty means that they have no rack, no power and no port in the plan, unless `facility.machines` has their names.
     Example: ``management-server``."""
-    levels: tuple[Text, ...] = ()
+    levels: Annotated[tuple[Text, ...], Field(max_length=MAX_CHOICES)] = ()
     """Levels of locality for the queue, in any order; empty means all. Example: ``[pod, leaf]``."""
     controllers: Annotated[tuple[Host, ...], Field(min_length=1, max_length=9)] = (
         Host(name="cp1"),

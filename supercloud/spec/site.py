@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field
 
-from .base import MAX_LISTED, IntegerRange, Model, Name, OptionValue, Text
+from .base import MAX_LISTED, MAX_ZONES, IntegerRange, Model, Name, OptionValue, Text
 
 __all__ = [
     "SITE_KINDS",
@@ -50,10 +50,10 @@ class CloudSite(Model):
 
     region: Text
     """Region of the provider, such as us-east-1. Example: ``us-east-1``."""
-    zones: Annotated[tuple[Text, ...], Field(max_length=MAX_LISTED)] = ()
+    zones: Annotated[tuple[Text, ...], Field(max_length=MAX_ZONES)] = ()
     """Availability zones to use, in order; empty means those of the declared capacity, otherwise the region's first.
     Example: ``[us-east-1a]``."""
-    images: dict[Name, Text | OwnImage] = {}
+    images: Annotated[dict[Name, Text | OwnImage], Field(max_length=MAX_LISTED)] = {}
     """Custom images by key (``slurm-nvidia-x86``), instead of the ones the provider publishes: the identifier, or also
     the root device; empty means those that the provider publishes. Example: ``{slurm-nvidia-x86: {id:
     ami-0a1b2c3d4e5f60718, root: /dev/xvda, user: admin}}``."""

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from .base import (
+    MAX_LISTED,
     Count,
     DataRate,
     Flag,
@@ -106,7 +107,7 @@ class Storage(Model):
     deployment: Text | None = None
     """Clouds only: deployment type of the product, in the provider's terms (``PERSISTENT_2``); empty means one that the
     plan selects. Example: ``PERSISTENT_2``."""
-    options: dict[Name, OptionValue] = {}
+    options: Annotated[dict[Name, OptionValue], Field(max_length=MAX_LISTED)] = {}
     """Clouds only: additional options of the product, in the provider's terms (``compression: LZ4``); empty means the
     product's defaults. Example: ``{compression: LZ4}``."""
     capacity: StoredSize | None = None

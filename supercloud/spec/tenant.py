@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ..primitives.quantity import Duration, Money
-from .base import Flag, Model, Name, Natural
+from .base import MAX_USERS, Flag, Model, Name, Natural
 
 __all__ = ["Budget", "TenantLimits", "Priority", "Tenant"]
 
@@ -39,7 +39,7 @@ class Tenant(Model):
     """Weight among all tenants. Example: ``3``."""
     priority: Priority = "normal"
     """Highest priority of its jobs. Example: ``high``."""
-    users: tuple[UserName, ...] = ()
+    users: Annotated[tuple[UserName, ...], Field(max_length=MAX_USERS)] = ()
     """Its users, by their login names; empty means none. Example: ``[alice, bob]``."""
     limits: TenantLimits = TenantLimits()
     """Limits of concurrent use; empty means no limit. Example: ``{accelerators: 256, jobs: 100}``."""

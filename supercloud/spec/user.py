@@ -9,7 +9,7 @@ from pydantic import Discriminator, Field, Tag, ValidationError
 
 from ..errors import SpecError
 from ..primitives.counts import format_count
-from .base import Flag, IntegerRange, Model, Text
+from .base import MAX_USERS, Flag, IntegerRange, Model, Text
 from .document import Document, read_document
 from .problems import build_findings
 
@@ -19,7 +19,6 @@ _MAX_ID = 2**32 - 2
 """Linux: the last number of 32 bits means "no user"."""
 LoginName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_.-]*$", max_length=32)]
 UserId = Annotated[int, IntegerRange(0, _MAX_ID)]
-MAX_USERS = 10_000
 
 
 class User(Model):

@@ -14,7 +14,8 @@ from supercloud.errors import SpecError
 from supercloud.plan.resolve import resolve
 from supercloud.spec import ClusterSpec, Fabric, Storage
 from supercloud.spec.document import parse_yaml
-from supercloud.spec.fleet import Connection
+from supercloud.spec.fleet import Connection, FleetMember, FleetSpec
+from supercloud.spec.job import JobSpec
 from supercloud.spec.loader import loads
 from supercloud.spec.problems import build_findings
 
@@ -69,6 +70,16 @@ LARGE_SPECS: dict[str, tuple[str, dict[str, Any]]] = {
     "pools": ("pools", {"pools": [{"name": f"p{at}", "machine": "dgx-h100", "nodes": 1} for at in range(1001)]}),
     "suppressions": ("suppress", {"suppress": [{"check": "x", "reason": "y"}] * 60_000}),
     "ranges of addresses": ("network.access", {"network": {"access": ["192.0.2.0/24"] * 60_000}}),
+    "fabrics of a pool": (
+        "pools[0].fabrics",
+        {"pools": [{"name": "train", "machine": "dgx-h100", "nodes": 1, "fabrics": [f"f{at}" for at in range(65)]}]},
+    ),
+    "zones of a pool": (
+        "pools[0].zones",
+        {"pools": [{"name": "train", "machine": "dgx-h100", "nodes": 1, "zones": [f"z{at}" for at in range(65)]}]},
+    ),
+    "ranges of subnets": ("network.blocks.private", {"network": {"blocks": {"private": ["10.0.0.0/24"] * 257}}}),
+    "VLANs": ("network.vlans", {"network": {"vlans": {f"v{at}": 10 for at in range(1001)}}}),
     "peer links": ("fabrics[0].peer_links", {"fabrics": [{"name": "a", "kind": "roce", "peer_links": 10_000_000}]}),
     "appliances": (
         "facility.machines[0].count",
@@ -176,3 +187,51 @@ def test_a_divisor_of_power_cannot_be_nearly_zero(field: str) -> None:
     text = yaml.safe_dump(yaml.safe_load(GOOD) | {"facility": {"power": {field: 5e-324}}})
     with pytest.raises(SpecError, match=rf"facility\.power\.{field}: "):
         loads(text)
+
+
+def test_a_program_has_no_more_arguments_and_variables_than_linux_starts() -> None:
+    """The kernel uses 64 bytes of 2 MiB for each on average."""
+    for field, value in (("command", ["x"] * 32_769), ("env", {f"V{number}": "" for number in range(32_769)})):
+        with pytest.raises(SpecError) as caught:
+            JobSpec(**{"name": "a", "command": ["true"], field: value})
+        assert [(finding.path, "32768" in str(finding)) for finding in caught.value.findings] == [(field, True)]
+
+
+def test_values_of_merged_mappings_count_wherever_they_are_copied() -> None:
+    keys = ", ".join(f"k{number}: 1" for number in range(1000))
+    text = f"base: &base {{{keys}}}\nall: {{<<: [{', '.join(['*base'] * 250)}]}}\n"
+    with pytest.raises(SpecError, match=":1: the file has more than 400,000 values"):
+        parse_yaml(text, "x.yaml")
+
+
+@pytest.mark.slow
+def test_a_merge_of_many_mappings_is_read_once() -> None:
+    """If every source were merged into a copy of all before, this would take minutes."""
+    keys = ", ".join(f"k{number}: 1" for number in range(60_000))
+    assert len(parse_yaml(f"<<: [{{{keys}}}{', {x: 1}' * 60_000}]").data) == 60_001
+
+
+def test_the_first_source_of_a_merge_has_priority() -> None:
+    data = parse_yaml("a: &a {x: 1, y: 1}\nb: &b {y: 2, z: 2}\nc: {<<: [*a, *b], z: 3}").data
+    assert data["c"] == {"x": 1, "y": 1, "z": 3}
+
+
+def test_problems_of_merges_are_bounded() -> None:
+    with pytest.raises(SpecError) as caught:
+        parse_yaml(f"<<: [{', '.join(['1'] * 1000)}]")
+    assert len(caught.value.findings) == 201
+    assert caught.value.findings[-1].problem == "800 more problems"
+
+
+def test_the_reported_duplicate_names_are_bounded() -> None:
+    pool = "{name: train, machine: dgx-h100, nodes: 1}"
+    with pytest.raises(SpecError) as caught:
+        loads(f"name: a\npools: [{', '.join([pool] * 1000)}]\n", "x.yaml")
+    assert sum("duplicate name" in finding.problem for finding in caught.value.findings) == 200
+
+
+def test_the_reported_duplicate_members_of_a_fleet_are_bounded() -> None:
+    with pytest.raises(SpecError) as caught:
+        FleetSpec(name="all", clusters=tuple(FleetMember(spec="a.yaml") for _ in range(1000)))
+    assert len(caught.value.findings) == 201 and "799 more" in caught.value.findings[-1].problem
+    assert "first in clusters[0]" in caught.value.findings[0].problem

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ...catalog import Catalog, SlurmRelease
 from ...catalog.slurm_packages import SlurmPackages
-from ...errors import UnknownNameError
+from ...errors import MAX_SHOWN, UnknownNameError
+from ...primitives.counts import format_count
 from ...spec import ClusterSpec, SlurmScheduler
 from ...spec.scheduler import Host, Partition
 from ..model.plan import HostPlan, NetworkPlan, PoolPlan, SchedulerPlan, TenantPlan
@@ -94,19 +95,24 @@ def _build_partitions(
 
 
 def _check_partition_names(spec: ClusterSpec, slurm: SlurmScheduler, problems: Problems) -> None:
-    """Check that the pools and tenants of partitions exist."""
-    names = {pool.name for pool in spec.pools}
-    tenants = {tenant.name for tenant in spec.tenants}
-    for index, partition in enumerate(slurm.partitions):
-        for position, pool in enumerate(partition.pools):
-            if pool not in names:
-                problems.add_unknown_name(
-                    f"scheduler.partitions[{index}].pools[{position}]", UnknownNameError("pool", pool, names)
-                )
-        for position, account in enumerate(partition.accounts):
-            if account not in tenants:
-                where = f"scheduler.partitions[{index}].accounts[{position}]"
-                problems.add_unknown_name(where, UnknownNameError("tenant", account, tenants))
+    """Check that the pools and tenants of partitions exist; of very many unknown names, the first are reported."""
+    known = {"pool": {pool.name for pool in spec.pools}, "tenant": {tenant.name for tenant in spec.tenants}}
+    unknown = [
+        (kind, f"scheduler.partitions[{index}].{field}[{position}]", name)
+        for index, partition in enumerate(slurm.partitions)
+        for kind, field, names in (("pool", "pools", partition.pools), ("tenant", "accounts", partition.accounts))
+        for position, name in enumerate(names)
+        if name not in known[kind]
+    ]
+    for kind, path, name in unknown[:MAX_SHOWN]:
+        problems.add_unknown_name(path, UnknownNameError(kind, name, known[kind]))
+    if (more := len(unknown) - MAX_SHOWN) > 0:
+        problems.add_error(
+            "unknown-name",
+            "scheduler.partitions",
+            f"{format_count(more, 'more unknown name')} of pools and tenants",
+            "fix the others first",
+        )
 
 
 def build_tenants(spec: ClusterSpec, problems: Problems) -> tuple[TenantPlan, ...]:

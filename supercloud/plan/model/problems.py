@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import Finding, UnknownNameError
+from ...errors import MAX_SHOWN, Finding, UnknownNameError
 
 __all__ = ["Problems"]
 
@@ -12,6 +12,7 @@ class Problems:
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
+        self._hinted = 0
 
     def add_error(self, check: str, path: str, problem: str, hint: str = "") -> None:
         """Report a problem that prevents rendering."""
@@ -19,4 +20,7 @@ class Problems:
 
     def add_unknown_name(self, path: str, error: UnknownNameError) -> None:
         """Report a name that the catalog does not contain."""
-        self.findings.append(Finding("unknown-name", "error", path, str(error.args[0]), error.hint))
+        # the nearest of many names take a millisecond each: none for more findings than are listed
+        hint = error.hint if self._hinted < MAX_SHOWN else ""
+        self._hinted += 1
+        self.findings.append(Finding("unknown-name", "error", path, str(error.args[0]), hint))

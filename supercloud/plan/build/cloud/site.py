@@ -100,11 +100,17 @@ def _compute_address_needs(
 ) -> dict[str, int]:
     """Required addresses per zone. Capacity sources of one pool are alternatives: the largest in a zone counts."""
     needs = dict.fromkeys(zones, SERVICE_ADDRESSES)
+    own: dict[str, list[NodeGroup]] = {}
+    for group in groups:
+        own.setdefault(group.pool, []).append(group)
     for pool in inputs.pools:
-        own = [group for group in groups if group.pool == pool.name]
-        for zone in zones:
-            taken = [group.max_nodes * group.addresses_per_node for group in own if zone in group.zones]
-            needs[zone] += max(taken, default=0)
+        largest: dict[str, int] = {}
+        for group in own.get(pool.name, ()):
+            for zone in group.zones:
+                largest[zone] = max(largest.get(zone, 0), group.max_nodes * group.addresses_per_node)
+        for zone, count in largest.items():
+            if zone in needs:
+                needs[zone] += count
     return needs
 
 

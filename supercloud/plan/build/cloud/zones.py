@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ....spec import KubernetesScheduler, SlurmScheduler
+from ....spec.base import MAX_ZONES
 from ....spec.cluster import ExistingSubnet
 from ....spec.pool import Capacity
 from ...model.plan import PoolPlan
@@ -24,6 +25,15 @@ def select_zones(inputs: CloudInputs, zone_count: int) -> tuple[str, ...]:
     them.
     """
     zones = _list_named_zones(inputs)
+    if len(zones) > MAX_ZONES:
+        inputs.problems.add_error(
+            "cloud-zones",
+            "site.zones",
+            f"{len(zones)} zones are specified in site.zones, pools and their capacity: a cluster uses at most "
+            f"{MAX_ZONES}, and no region has more",
+            "specify fewer zones",
+        )
+        return ()
     subnets = inputs.spec.network.subnets
     own = [item.zone for item in subnets if isinstance(item, ExistingSubnet) and item.zone]
     for zone in own or inputs.region.zones:

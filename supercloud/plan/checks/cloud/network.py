@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
-from itertools import combinations, product
+from itertools import product
 
 from ....catalog import Catalog
 from ....errors import Finding
@@ -85,13 +85,15 @@ def cloud_network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         found = list(_iter_ranges(plan))
         if cloud.network.cidrs and not plan.spec.network.cidr:  # the range that is used if none is set
             found.insert(0, ("network.cidr", Network(cloud.network.cidrs[0]), False))
-        for (path, net, inner), (other_path, other, other_inner) in combinations(found, 2):
-            if inner == other_inner and net.overlaps(other):
+        for index, (path, net, inner) in enumerate(found):
+            # one finding for each range: of many equal ranges, the pairs would be too many to read
+            before = (item for item in found[:index] if item[2] == inner and item[1].overlaps(net))
+            if first := next(before, None):
                 yield Finding(
                     "cloud-network-overlap",
                     "error",
-                    other_path,
-                    f"{other} overlaps with {net} ({path})",
+                    path,
+                    f"{net} overlaps with {first[1]} ({first[0]})",
                     "set separate ranges",
                 )
         subnets = [(path, net) for path, net, inner in found if inner]
