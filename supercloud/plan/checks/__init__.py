@@ -146,12 +146,13 @@ def run_checks(plan: Plan, catalog: Catalog) -> Plan:
 
 def _is_partial(plan: Plan) -> bool:
     """Whether the plan lacks what an error of resolution names: counts, power and hints would be wrong without it."""
-    declared = plan.spec
-    return any(finding.check == "unknown-name" for finding in plan.findings) or (
+    declared, errors = plan.spec, [finding for finding in plan.findings if finding.level == "error"]
+    is_missing = (
         len(plan.pools) < len(declared.pools)
         or len(plan.fabrics) < len(declared.fabrics)
         or len(plan.storage) < len(declared.storage)
     )
+    return any(finding.check == "unknown-name" or is_missing for finding in errors)
 
 
 def _build_unknown_check(path: str, name: str, names: Collection[str]) -> Finding:
