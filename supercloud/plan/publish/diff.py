@@ -101,18 +101,27 @@ def _collect_changes(path: str, old: Any, new: Any, changes: list[Change]) -> No
             if below not in _IGNORED_PATHS:
                 _collect_changes(below, old.get(key), new.get(key), changes)
     elif _has_keys(old) and _has_keys(new):
-        before, after = ({_get_item_key(item): item for item in items} for items in (old, new))
-        for name in dict.fromkeys([*before, *after]):
-            _collect_changes(f"{path}[{name}]", before.get(name), after.get(name), changes)
-        orders = [name for name in before if name in after], [name for name in after if name in before]
-        if orders[0] != orders[1]:
-            changes.append(Change(path, *orders, "changes", "the order"))
-    elif isinstance(old, dict) and new is None:
-        changes.append(Change(path, _get_item_key(old) or _PRESENT, None, "removes"))
-    elif isinstance(new, dict) and old is None:
-        changes.append(Change(path, None, _get_item_key(new) or _PRESENT, "adds"))
+        _collect_item_changes(path, old, new, changes)
     else:
-        changes.append(Change(path, old, new, classify_impact(path, old, new)))
+        changes.append(_describe_single(path, old, new))
+
+
+def _collect_item_changes(path: str, old: list[Any], new: list[Any], changes: list[Change]) -> None:
+    before, after = ({_get_item_key(item): item for item in items} for items in (old, new))
+    for name in dict.fromkeys([*before, *after]):
+        _collect_changes(f"{path}[{name}]", before.get(name), after.get(name), changes)
+    orders = [name for name in before if name in after], [name for name in after if name in before]
+    if orders[0] != orders[1]:
+        changes.append(Change(path, *orders, "changes", "the order"))
+
+
+def _describe_single(path: str, old: Any, new: Any) -> Change:
+    """The change of a value; an object that one of the two plans lacks is shown by its key."""
+    if isinstance(old, dict) and new is None:
+        return Change(path, _get_item_key(old) or _PRESENT, None, "removes")
+    if isinstance(new, dict) and old is None:
+        return Change(path, None, _get_item_key(new) or _PRESENT, "adds")
+    return Change(path, old, new, classify_impact(path, old, new))
 
 
 def _has_keys(items: Any) -> bool:

@@ -140,19 +140,28 @@ def classify_impact(path: str, old: Any, new: Any) -> Impact:
     """The impact of another value at a path; an empty value is one that its plan does not have."""
     plain = _KEY_PATTERN.sub("[*]", path)
     if _is_in(plain, MODELS):
-        return "removes" if not new else "adds" if not old else "replaces"
+        return _classify_model(old, new)
     if old is None or new is None:
         return "changes"
-    if _is_in(plain, HOST_LISTS):
-        change = _compare_lists(old, new)
-        return "changes" if change == "grows" else "removes" if change == "shrinks" else "replaces"
-    if _is_in(plain, ADDRESS_LISTS):
-        return "changes" if _compare_lists(old, new) else "replaces"
+    if _is_in(plain, HOST_LISTS) or _is_in(plain, ADDRESS_LISTS):
+        return _classify_list(_compare_lists(old, new), _is_in(plain, HOST_LISTS))
     if _is_in(plain, DEVICE_COUNTS) and isinstance(old, int):
         return "removes" if _is_less(new, old) else "changes"
     if _is_in(plain, GROWING):
         return "replaces" if _is_less(new, old) else "changes"
     return "replaces" if _is_in(plain, REPLACING) else "changes"
+
+
+def _classify_model(old: Any, new: Any) -> Impact:
+    """The impact of another product; an empty name is none."""
+    return "removes" if not new else "adds" if not old else "replaces"
+
+
+def _classify_list(change: str, has_hosts: bool) -> Impact:
+    """The impact of another list of hosts or of their addresses."""
+    if not change:
+        return "replaces"
+    return "removes" if has_hosts and change == "shrinks" else "changes"
 
 
 def find_release_impact(old: Plan, new: Plan) -> tuple[Impact, str] | None:
