@@ -110,6 +110,7 @@ def main() -> None:
     _end_by_signals()
     output.prepare_streams()
     output.prepare_logging()
+    output.request_json_errors(False)
     code: str | int | None = 0
     try:
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -12,7 +14,7 @@ import typer
 
 from ..primitives.counts import format_count
 from .options import JsonOption, load_plan
-from .output import format_columns, print_json, print_note, print_result
+from .output import format_columns, print_findings, print_json, print_note, print_result
 
 if TYPE_CHECKING:
     from ..plan.model.plan import Plan
@@ -40,14 +42,15 @@ def diff(
 ) -> None:
     """Show what changes between two specs: what is replaced or removed, which cables move, what is changed in place.
 
-    NEW must have no errors. Errors of OLD are shown, and its changes are those of the plan that could be made of it.
+    NEW must have no errors. Errors of OLD are printed; values that depend on them may be missing in the comparison.
     """
     from ..plan.publish.diff import diff_plans
 
     before, after = load_plan(old), load_plan(new)
     _refuse_errors(new, after)
     if before.errors:
-        print_note(f"{old} has errors, so that values may be missing in the comparison: {before.errors[0]}")
+        print_note(f"{old} has errors, so that values may be missing in the comparison:")
+        print_findings(before.errors, sys.stderr)
     changes = diff_plans(before, after)
     if (files or not changes) and not before.errors:
         changes += _list_changed_files(before, after)
@@ -67,12 +70,9 @@ def _refuse_errors(path: Path, plan: Plan) -> None:
 
 
 def _print_changes(changes: list[Change]) -> None:
-    for line in format_columns(
-        (change.impact, change.path, f"{_format_value(change.old)} -> {_format_value(change.new)}", change.why)
-        for change in changes
-    ):
+    for line in format_columns((change.impact, change.path, *_format_cells(change)) for change in changes):
         print_result(line)
-    print_note(_format_summary(changes) if changes else "no differences, also in no rendered file")
+    print_note(_format_summary(changes) if changes else "no differences: the plans and the rendered files are equal")
 
 
 def _format_summary(changes: list[Change]) -> str:
@@ -109,6 +109,17 @@ def _count_lines(text: str | None) -> str | None:
     return None if text is None else format_count(text.count("\n"), "line")
 
 
+def _format_cells(change: Change) -> tuple[str, str]:
+    """The values and the reason; without values the reason comes first."""
+    if change.old is None and change.new is None:
+        return change.why, ""
+    return f"{_format_value(change.old)} -> {_format_value(change.new)}", change.why
+
+
 def _format_value(value: object) -> str:
-    text = "(nothing)" if value is None else str(value)
+    """A value in the notation of JSON, which YAML reads too; names without quotes."""
+    if isinstance(value, str):
+        text = value
+    else:
+        text = "(nothing)" if value is None else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"

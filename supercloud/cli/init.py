@@ -65,6 +65,8 @@ def init(
     from ..catalog import Catalog
     from ..primitives.output import write_file
 
+    if file.suffix not in ("", ".yaml", ".yml"):
+        raise OutputError(f"{file}: the spec is written as YAML, not as {file.suffix}; use {file.with_suffix('.yaml')}")
     facts = Catalog.load_default()
     of = facts.get(Machine, machine)  # an unknown name raises with the nearest one
     where = of.provider

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .output import request_json_errors
+
 if TYPE_CHECKING:
     from ..plan.model.plan import Plan
 
@@ -22,7 +24,15 @@ __all__ = [
 ]
 
 SpecFile = Annotated[Path, typer.Argument(help="The cluster's spec, YAML or JSON.", metavar="SPEC")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def _accept_json(context: typer.Context, is_requested: bool) -> bool:
+    """Let errors of a spec, fleet or job be printed as JSON too, in the form that the findings of the command have."""
+    request_json_errors(is_requested, as_list=context.info_name == "check")
+    return is_requested
+
+
+JsonOption = Annotated[bool, typer.Option("--json", callback=_accept_json, help="Print JSON.")]
 
 
 def load_plan(spec: Path) -> Plan:

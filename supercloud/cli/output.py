@@ -10,9 +10,10 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
-from ..errors import MAX_SHOWN, Finding, InputError, SpecError, SupercloudError
+from ..errors import MAX_SHOWN, CatalogError, Finding, InputError, SpecError, SupercloudError
 from ..primitives.counts import format_count
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "discard_unwritable_messages",
     "report_error",
     "report_system_error",
+    "request_json_errors",
     "print_findings",
     "print_plan_findings",
     "print_note",
@@ -176,8 +178,31 @@ def print_findings(items: Iterable[Finding], stream: Any = None) -> None:
         print(f"{level}: {escape_controls(str(finding))}", file=out)
 
 
+class _JsonErrors:
+    """Whether the errors of a file are also printed as JSON, and in which form."""
+
+    is_requested = False
+    as_list = False
+
+
+def request_json_errors(is_requested: bool, as_list: bool = False) -> None:
+    """Let :func:`report_error` print the errors of a file on stdout too: as a list, else as ``{"findings": […]}``."""
+    _JsonErrors.is_requested, _JsonErrors.as_list = is_requested, as_list
+
+
+def _print_json_errors(error: SupercloudError) -> None:
+    """With ``--json`` a program reads stdout: print the findings of a file there, as those of a valid spec are."""
+    is_of_file = isinstance(error, SpecError | CatalogError) or isinstance(error, InputError) and error.findings
+    if not _JsonErrors.is_requested or not is_of_file or not isinstance(error, InputError):
+        return
+    findings = error.findings or (Finding("spec", "error", "", str(error.args[0])),)
+    found = [asdict(item) for item in findings]
+    print_json(found if _JsonErrors.as_list else {"findings": found})
+
+
 def report_error(error: SupercloudError) -> int:
-    """Print an error to stderr and return its exit code."""
+    """Print an error to stderr, with ``--json`` those of a file to stdout too, and return its exit code."""
+    _print_json_errors(error)
     if isinstance(error, InputError) and error.findings:
         _print_message(f"supercloud: {error.args[0]}")
         # problems of a document are bounded where they are found

@@ -19,7 +19,7 @@ EPILOG = "Example: supercloud plan cluster.yaml · next: supercloud render clust
 
 
 def plan(spec: SpecFile, as_json: JsonOption = False) -> None:
-    """Show the plan of a spec: machines, fabrics, storage, power, and all findings."""
+    """Show the plan of a spec: machines, fabrics, storage, power, and all findings. Exits 2 if there are errors."""
     decided = load_plan(spec)
     if as_json:
         from ..plan.publish.document import build_document

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ..primitives.counts import format_count
 from .options import JsonOption, SpecFile, load_plan
-from .output import print_json, print_note, print_result
+from .output import print_findings, print_json, print_note, print_result
 
 _PAGE_START = b"<!doctype html>"
 
@@ -25,7 +28,10 @@ def report(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the report of a cluster, one self-contained page: rows, racks, fabrics, power, cooling, cost, findings."""
+    """Write the report of a cluster, one self-contained page: rows, racks, fabrics, power, cooling, cost, findings.
+
+    If there are errors, it is written too, and they are printed on stderr. Exits 2 if there are errors.
+    """
     from ..errors import OutputError
     from ..primitives.bundle import Bundle
     from ..primitives.output import write_file
@@ -45,14 +51,18 @@ def report(
     if as_json:
         print_json(
             {"page": str(page), "bytes": len(text.encode()), "pictures": [str(svg / p) for p in drawn] if svg else []}
+            | {"errors": [asdict(finding) for finding in decided.errors]}
         )
     else:
         print_result(str(page))
         print_note(
             f"{len(text.encode()) / 1e6:.2f} MB"
             + (f" and {len(drawn)} pictures" if svg else "")
-            + f" · next: open {page}"
+            + ("" if decided.errors else f" · next: open {page}")
         )
+        if decided.errors:
+            print_findings(decided.errors, sys.stderr)
+            print_note(f"{format_count(len(decided.errors), 'error')} · fix {spec.name} and run report again")
     raise typer.Exit(2 if decided.errors else 0)
 
 

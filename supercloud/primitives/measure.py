@@ -15,6 +15,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from ..errors import QuantityError
+from .counts import format_indefinite
 
 __all__ = ["PRODUCTS", "Quantity"]
 
@@ -55,10 +56,12 @@ class Quantity:
         else:
             number = _to_fraction(value)
             if unit is None:
-                raise TypeError(f"a {self.dimension} requires a unit")
+                raise TypeError(f"{format_indefinite(self.dimension)} requires a unit")
         base = number * self._get_factor(unit, value)
         if base and not 1 <= abs(base) * _MAX_MAGNITUDE <= _MAX_MAGNITUDE**2:
-            raise QuantityError(f"{value!r} is too {'large' if abs(base) > 1 else 'small'} for a {self.dimension}")
+            raise QuantityError(
+                f"{value!r} is too {'large' if abs(base) > 1 else 'small'} for {format_indefinite(self.dimension)}"
+            )
         object.__setattr__(self, "base", base)
 
     @classmethod
@@ -66,12 +69,15 @@ class Quantity:
         match = _QUANTITY_PATTERN.fullmatch(text) if len(text) <= _MAX_TEXT_LENGTH else None
         if match is None or match[2] is None:
             raise QuantityError(
-                f"{text[:_MAX_TEXT_LENGTH]!r} is not a {cls.dimension}; write for example '{cls.example}'"
+                f"{text[:_MAX_TEXT_LENGTH]!r} is not {format_indefinite(cls.dimension)}; write for example "
+                f"'{cls.example}'"
             )
         try:
             return Fraction(Decimal(match[1].replace("_", ""))), match[2]
         except (InvalidOperation, ValueError):
-            raise QuantityError(f"{text!r} is not a {cls.dimension}; write for example '{cls.example}'") from None
+            raise QuantityError(
+                f"{text!r} is not {format_indefinite(cls.dimension)}; write for example '{cls.example}'"
+            ) from None
 
     @classmethod
     def _get_factor(cls, unit: str, value: object) -> Fraction:
@@ -205,8 +211,10 @@ class Quantity:
         if isinstance(value, str):
             return cls(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise QuantityError(f"{value!r} is not a {cls.dimension}; write for example '{cls.example}'")
-        raise QuantityError(f"{value!r} has no unit; write a {cls.dimension} such as '{cls.example}'")
+            raise QuantityError(
+                f"{value!r} is not {format_indefinite(cls.dimension)}; write for example '{cls.example}'"
+            )
+        raise QuantityError(f"{value!r} has no unit; write {format_indefinite(cls.dimension)} such as '{cls.example}'")
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -175,7 +175,7 @@ def _suggest_value(expected: str, problem: Problem) -> str:
     if expected == "a list" and value is not None:
         return _suggest_list(value, _find_field_infos(model, path, data))
     if expected == "a mapping" and (fields := _list_fields(model, path, data)):
-        return f"valid fields: {',  '.join(fields)}"
+        return f"valid fields: {', '.join(fields)}"
     return ""
 
 

@@ -219,6 +219,8 @@ def _suggest_other_file(data: Mapping[str, Any], model: type[Model]) -> str:
         return "write the job (name, command, accelerators) to a separate file, and pass this one as --on"
     if "clusters" in data:
         return "pass the spec of one of its clusters"
+    if model is FleetSpec:
+        return "pass a fleet, or the spec of a cluster; check a job with 'supercloud place JOB --on FLEET'"
     return "pass the spec of a cluster; check a job with 'supercloud place JOB --on SPEC'"
 
 

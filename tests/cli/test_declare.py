@@ -184,6 +184,12 @@ def test_explain_prints_a_field_and_its_children(cli: Cli) -> None:
     assert code == 2 and "did you mean pools" in err
 
 
+@pytest.mark.parametrize("name", ["x.json", "x.YAML", "x.toml"])
+def test_init_writes_only_yaml(cli: Cli, tmp_path: Path, name: str) -> None:
+    code, out, err = cli("init", tmp_path / name)
+    assert code == 2 and not out and "written as YAML" in err and not (tmp_path / name).exists()
+
+
 def test_init_writes_a_spec_without_errors(cli: Cli, tmp_path: Path) -> None:
     for machine in ("dgx-h100", "dgx-gb200", "dgx-a100", "cpu-6740e", "gaudi3-8"):
         file = tmp_path / f"{machine}.yaml"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -40,3 +41,17 @@ def test_another_file_is_replaced_only_by_force(cli: Cli, spec: Path) -> None:
     code, _, err = cli("report", spec, "-o", other)
     assert code == 2 and "--force" in err and other.read_text() == "notes"
     assert cli("report", spec, "-o", other, "--force")[0] == 0
+
+
+def test_errors_are_printed_as_by_plan(cli: Cli, spec: Path) -> None:
+    spec.write_text(spec.read_text().replace("dgx-h100", "dgx-h10"))
+    page = spec.with_name("page.html")
+    code, out, err = cli("report", spec, "-o", page)
+    assert code == 2 and out == f"{page}\n" and "unknown machine 'dgx-h10'" in err and "next: open" not in err
+    code, out, _ = cli("report", "--json", spec, "-o", page)
+    assert code == 2 and json.loads(out)["errors"][0]["check"] == "unknown-name"
+
+
+@pytest.mark.parametrize("command", ["plan", "report", "check"])
+def test_the_exit_code_is_in_the_help(cli: Cli, command: str) -> None:
+    assert "Exits 2 if there are errors" in " ".join(cli(command, "--help")[1].split())

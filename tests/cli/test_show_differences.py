@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -15,6 +16,13 @@ pytestmark = pytest.mark.slow
 
 Cli = Callable[..., tuple[int, str, str]]
 SUPERPOD = ROOT / "examples/02-superpod/cluster.yaml"
+
+SMALL: dict[str, Any] = {
+    "name": "small",
+    "site": {"kind": "onprem", "location": "stockholm"},
+    "scheduler": {"kind": "slurm", "version": "25.11"},
+    "pools": [{"name": "train", "machine": "dgx-h100", "nodes": 2}],
+}
 
 
 def write_changed(tmp_path: Path, spec: Path = SUPERPOD, **changes: object) -> Path:
@@ -30,7 +38,7 @@ def test_changes_are_listed_and_counted_by_impact(cli: Cli, tmp_path: Path) -> N
 
 
 def test_equal_specs_differ_in_nothing(cli: Cli, tmp_path: Path) -> None:
-    assert cli("diff", SUPERPOD, SUPERPOD) == (0, "", "no differences, also in no rendered file\n")
+    assert cli("diff", SUPERPOD, SUPERPOD) == (0, "", "no differences: the plans and the rendered files are equal\n")
 
 
 def test_the_exit_code_tells_whether_there_are_differences_if_asked(cli: Cli, tmp_path: Path) -> None:
@@ -47,6 +55,35 @@ def test_a_spec_with_errors_is_not_compared(cli: Cli, tmp_path: Path) -> None:
     assert f"{broken}:" in err and "unknown machine 'dgx-h10'" in err
     code, _, err = cli("diff", broken, SUPERPOD)
     assert code == 0 and "unknown machine 'dgx-h10'" in err
+
+
+def test_all_errors_of_the_old_spec_are_printed(cli: Cli, tmp_path: Path) -> None:
+    pools = [{"name": name, "machine": f"dgx-{name}", "nodes": 1} for name in ("aa", "bb", "cc")]
+    err = cli("diff", write_changed(tmp_path, pools=pools), SUPERPOD)[2]
+    assert all(f"unknown machine 'dgx-{name}'" in err for name in ("aa", "bb", "cc"))
+
+
+def test_values_are_printed_in_the_notation_of_specs(cli: Cli, tmp_path: Path) -> None:
+    """Not in that of Python: quotes of lists, true and null are those of JSON and YAML."""
+    old = write_changed(tmp_path, **SMALL)
+    new = old.with_name("new.yaml")
+    more = {"name": "more", "machine": "dgx-h100", "nodes": 1}
+    changes = {"pools": [*SMALL["pools"], more], "users": [{"name": "ada", "uid": 20001, "administrator": True}]}
+    old.write_text(yaml.safe_dump(SMALL | {"users": [{"name": "ada", "uid": 20001}]}))
+    new.write_text(yaml.safe_dump(SMALL | changes))
+    out = cli("diff", old, new)[1]
+    assert '["train"] -> ["train", "more"]' in out and "false -> true" in out
+    assert not [word for word in ("['", "True", "False", "None", "elsewhere") if word in out]
+
+
+def test_moved_cables_are_counted_in_words(cli: Cli, tmp_path: Path) -> None:
+    fabrics = [{"name": "compute", "kind": "infiniband", "switch": "nvidia-qm9700"}]
+    old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
+    for file, nodes in ((old, 8), (new, 12)):
+        pools = [{"name": "train", "machine": "dgx-h100", "nodes": nodes, "fabrics": ["compute"]}]
+        file.write_text(yaml.safe_dump(SMALL | {"pools": pools, "fabrics": fabrics}))
+    assert "fabrics[compute].node_links" in (out := cli("diff", old, new)[1])
+    assert "32 of 64 cables end at another port" in out
 
 
 def test_rendered_files_that_change_are_listed(cli: Cli, tmp_path: Path) -> None:

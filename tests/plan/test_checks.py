@@ -133,7 +133,7 @@ def test_invalid_suppressions_are_errors() -> None:
     (finding,) = plan.errors
     assert finding.hint == "did you mean power-headroom?"
     plan = plan_spec(pools=build_pools("dgx-h10", 4), suppress=[{"check": "unknown-name", "reason": "no"}])
-    assert "the plan cannot be built without it" in " ".join(finding.problem for finding in plan.errors)
+    assert "findings of resolution cannot be suppressed" in " ".join(finding.problem for finding in plan.errors)
 
 
 def test_check_names_are_unique_and_documented() -> None:

@@ -129,7 +129,7 @@ def test_four_b200_fit_in_a_rack(tmp_path: Path) -> None:
     (problem,) = list_problems(
         build_hall(tmp_path, "dgx-b200", 32, rack=DGX, power=power | {"redundancy": "2N"}), "power-circuit"
     )
-    assert "draws 57.2 kW, 22.69" in problem and "the 1 of 2 circuits that remain after the loss of a feed" in problem
+    assert "draws 57.2 kW, 22.69" in problem and "the 1 circuit of 2 that remains after the loss of a feed" in problem
 
 
 # -- GB200 NVL72, RA-11338-001 V01 ------------------------------------------------------------------------------------

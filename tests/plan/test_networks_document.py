@@ -69,9 +69,10 @@ def test_other_as_numbers_and_link_addresses_are_reported() -> None:
 
 
 @pytest.mark.slow
-def test_growth_renumbers_nothing() -> None:
+def test_a_node_less_renumbers_nothing() -> None:
     found = list_impacts(NETWORKS, ("nodes: 127", "nodes: 126"))
-    assert found and set(found.values()) == {"changes"}
+    assert {path for path, impact in found.items() if impact != "changes"} == {"networks.bmcs[train].hosts"}
+    assert set(found.values()) == {"changes", "removes"}
     assert "networks.subnets[in-band-train].used_addresses" in found
 
 

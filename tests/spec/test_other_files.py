@@ -62,7 +62,7 @@ A_FLEET = "{name: a, clusters: [{spec: a.yaml}]}"
         (A_CLUSTER, load_job, "is a cluster spec, not a job; .*--on"),
         (A_FLEET, load_job, "is a fleet, not a job; .*--on"),
         (A_JOB, load, "is a job, not a cluster spec; .*supercloud place"),
-        (A_JOB, load_fleet, "is a job, not a fleet; pass the spec of a cluster"),
+        (A_JOB, load_fleet, "is a job, not a fleet; pass a fleet, or the spec of a cluster"),
         (A_FLEET, load, "is a fleet, not a cluster spec; pass the spec of one of its clusters"),
     ],
 )

@@ -7,12 +7,13 @@ the name that findings carry and ``suppress:`` uses. To add one, write it in the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 from ...catalog import Catalog
 from ...errors import Finding, suggest_nearest
 from ..model.plan import Plan, SuppressedFinding
+from ..model.problems import OTHER_NAMES
 from . import (
     adapters,
     bonds,
@@ -106,8 +107,14 @@ def format_check_name(check: Check) -> str:
 
 
 def run_checks(plan: Plan, catalog: Catalog) -> Plan:
-    """The plan with the findings of all checks; suppressed ones are listed separately."""
-    found = [*plan.findings, *(finding for check in CHECKS for finding in check(plan, catalog))]
+    """The plan with the findings of all checks; suppressed ones are listed separately.
+
+    Checks do not run on a plan that lacks what an error of resolution names: their numbers would be wrong.
+    """
+    is_partial = _is_partial(plan)
+    found = list(plan.findings)
+    if not is_partial:
+        found += [finding for check in CHECKS for finding in check(plan, catalog)]
     names = {format_check_name(check) for check in CHECKS}
     kept, suppressed = [], []
     used: set[int] = set()
@@ -121,16 +128,8 @@ def run_checks(plan: Plan, catalog: Catalog) -> Plan:
     for index, item in enumerate(plan.spec.suppress):
         path = f"suppress[{index}]"
         if item.check not in names:
-            hard = any(finding.check == item.check for finding in found)
-            problem = (
-                f"{item.check!r} cannot be suppressed: the plan cannot be built without it"
-                if hard
-                else (f"unknown check {item.check!r}")
-            )
-            kept.append(
-                Finding("suppress-unknown", "error", f"{path}.check", problem, suggest_nearest(item.check, names))
-            )
-        elif index not in used:
+            kept.append(_build_unknown_check(f"{path}.check", item.check, names))
+        elif index not in used and not is_partial:
             kept.append(
                 Finding(
                     "suppress-unused",
@@ -143,6 +142,30 @@ def run_checks(plan: Plan, catalog: Catalog) -> Plan:
     order = {"error": 0, "warning": 1, "note": 2}
     kept.sort(key=lambda finding: order[finding.level])
     return replace(plan, findings=tuple(dict.fromkeys(kept)), suppressed=tuple(suppressed))
+
+
+def _is_partial(plan: Plan) -> bool:
+    """Whether the plan lacks what an error of resolution names: counts, power and hints would be wrong without it."""
+    declared, errors = plan.spec, [finding for finding in plan.findings if finding.level == "error"]
+    is_missing = (
+        len(plan.pools) < len(declared.pools)
+        or len(plan.fabrics) < len(declared.fabrics)
+        or len(plan.storage) < len(declared.storage)
+    )
+    return any(finding.check == "unknown-name" or is_missing for finding in errors)
+
+
+def _build_unknown_check(path: str, name: str, names: Collection[str]) -> Finding:
+    """The finding for an entry of ``suppress`` that names no check."""
+    if name in OTHER_NAMES:
+        return Finding(
+            "suppress-unknown",
+            "error",
+            path,
+            f"{name!r} is not a check: findings of resolution cannot be suppressed",
+            "remove the entry, and fix the finding",
+        )
+    return Finding("suppress-unknown", "error", path, f"unknown check {name!r}", suggest_nearest(name, names))
 
 
 def _find_suppression(plan: Plan, finding: Finding) -> int | None:

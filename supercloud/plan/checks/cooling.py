@@ -90,7 +90,7 @@ def cooling_density(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "facility.cooling.kind",
             f"the fullest rack{what} draws {power}, {power - best.power_to} over the {best.power_to} that "
             f"{best.title[0].lower()}{best.title[1:]} can cool",
-            (fewer or "put fewer nodes into a rack") + (f", or use {'  or '.join(stronger)}" if stronger else ""),
+            (fewer or "put fewer nodes into a rack") + (f", or use {' or '.join(stronger)}" if stronger else ""),
         )
 
 

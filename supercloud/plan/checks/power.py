@@ -193,9 +193,10 @@ def power_circuit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         carried = circuits.circuit_power * left
         if group.fullest_power <= carried:
             continue
-        when = f"its {format_count(circuits.count, 'circuit')}"
+        when = "its circuit" if circuits.count == 1 else f"its {circuits.count} circuits"
         if left < circuits.count:
-            when = f"the {left} of {circuits.count} circuits that remain after the loss of a feed"
+            remain = "remains" if left == 1 else "remain"
+            when = f"the {format_count(left, 'circuit')} of {circuits.count} that {remain} after the loss of a feed"
         yield Finding(
             "power-circuit",
             "error",
@@ -217,8 +218,8 @@ def power_circuit_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "power-circuit-unknown",
                 "note",
                 find_rack_path(plan, group),
-                f"unknown capacity of the {group.circuits.count} circuits of a rack of {_describe_group(group)}: they "
-                "are not checked",
+                f"unknown capacity of the {format_count(group.circuits.count, 'circuit')} of a rack of "
+                f"{_describe_group(group)}, not checked",
                 "set facility.power: {voltage: …, circuit: …}",
             )
 

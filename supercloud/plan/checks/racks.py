@@ -8,6 +8,7 @@ from typing import Literal
 
 from ...catalog import Catalog, Machine, Rack, Switch
 from ...errors import Finding
+from ...primitives.counts import format_indefinite
 from ...primitives.quantity import Quantity
 from ...spec.facility import Facility
 from ..model.plan import Plan, RackGroup
@@ -64,7 +65,8 @@ def rack_power(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "error",
                 "facility.rack",
                 f"a rack with {what} draws {group.fullest_power}, "
-                f"{group.fullest_power - limit} over the {limit} of a {group.rack.name if group.rack else ''}",
+                f"{group.fullest_power - limit} over the {limit} of "
+                f"{format_indefinite(group.rack.name) if group.rack else ''}",
                 f"{suggest_node_count(plan, group, group.power, limit) or 'put less equipment into a rack'}, or use "
                 "another rack",
             )
@@ -129,7 +131,8 @@ def rack_door(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "rack-door",
                 "error",
                 "facility.door",
-                f"a {rack.name} is {rack.height} tall, {rack.height - door} over the door height of {door}",
+                f"{format_indefinite(rack.name)} is {rack.height} tall, {rack.height - door} over the door height "
+                f"of {door}",
                 "use a lower rack, or another entrance",
             )
 
@@ -277,7 +280,7 @@ def rack_compatibility_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding
                 "rack-compatibility-unknown",
                 "note",
                 path,
-                f"unknown mounting or feed of {', '.join(unknown)}: a {name} "
+                f"unknown mounting or feed of {', '.join(unknown)}: {format_indefinite(name)} "
                 f"supports {_format_words(rack.mounts, _WIDTH_NAMES)} and feeds it by "
                 f"{_format_words(rack.feeds, _FEED_NAMES)}",
                 "add it to a catalog overlay (mount, feed)",
@@ -311,7 +314,8 @@ def rack_unassigned(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "rack-unassigned",
             "warning",
             "facility.management.type",
-            f"a {name} is sold with its equipment: switches, servers and service machines have no rack",
+            f"{format_indefinite(name)} is sold with its equipment: switches, servers and service machines have no "
+            "rack",
             f"set facility.management.type: {' or '.join(fitting)}",
         )
 
@@ -320,14 +324,13 @@ def _explain_refusal(rack: Rack, thing: Machine | Switch) -> str:
     """Why a rack does not support a machine or switch; empty if it does, or if this is unknown."""
     mount, feed = _get_mount_and_feed(thing)
     if rack.complete:
-        return f"a {rack.name} is sold with its equipment: {thing.name} cannot be added"
+        return f"{format_indefinite(rack.name)} is sold with its equipment: {thing.name} cannot be added"
     if rack.mounts and mount and mount not in rack.mounts:
-        return (
-            f"{thing.name} is {_WIDTH_NAMES[mount]}, a {rack.name} supports {_format_words(rack.mounts, _WIDTH_NAMES)}"
-        )
+        mounts = _format_words(rack.mounts, _WIDTH_NAMES)
+        return f"{thing.name} is {_WIDTH_NAMES[mount]}, {format_indefinite(rack.name)} supports {mounts}"
     if rack.feeds and feed and feed not in rack.feeds:
         feeds = _format_words(rack.feeds, _FEED_NAMES)
-        return f"{thing.name} is fed by {_FEED_NAMES[feed]}, a {rack.name} supports {feeds}"
+        return f"{thing.name} is fed by {_FEED_NAMES[feed]}, {format_indefinite(rack.name)} supports {feeds}"
     return ""
 
 

@@ -36,7 +36,9 @@ def storage_mount(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "storage-mount",
                     "error" if mount == other else "warning",
                     f"storage[{index}].mount",
-                    f"{mount} and {other} of {name} are one inside the other",
+                    f"{item.name} and {name} have the same mount {mount}"
+                    if mount == other
+                    else f"{mount} of {item.name} and {other} of {name} are one inside the other",
                     "mount them at separate paths",
                 )
         seen[mount] = item.name

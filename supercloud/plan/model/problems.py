@@ -4,7 +4,62 @@ from __future__ import annotations
 
 from ...errors import MAX_SHOWN, Finding, UnknownNameError
 
-__all__ = ["Problems"]
+__all__ = ["OTHER_NAMES", "Problems"]
+
+OTHER_NAMES = frozenset(
+    {
+        "addresses",
+        "cloud-database",
+        "cloud-network-range",
+        "cloud-region",
+        "cloud-storage-kind",
+        "cloud-zones",
+        "fabric-adapters",
+        "fabric-dims",
+        "fabric-fit",
+        "fabric-joins",
+        "fabric-planes",
+        "fabric-ports",
+        "fabric-rack",
+        "fabric-rails",
+        "fabric-shape",
+        "fabric-switch",
+        "fabric-tiers",
+        "facility-file",
+        "fleet-connect",
+        "guids-duplicate",
+        "guids-file",
+        "job-after",
+        "job-array",
+        "job-command",
+        "job-env",
+        "job-image",
+        "job-retries",
+        "job-script",
+        "job-secret",
+        "job-support",
+        "json",
+        "machine-site",
+        "multikueue",
+        "network-asn",
+        "network-macs",
+        "network-size",
+        "place",
+        "rack-fit",
+        "spec",
+        "storage-checkpoint-need",
+        "storage-throughput",
+        "storage-tier",
+        "suppress-unknown",
+        "suppress-unused",
+        "switch-dialect",
+        "tenant-shares",
+        "unknown-name",
+        "users-file",
+        "yaml",
+    }
+)
+"""Names of findings that no check reports: those of documents, of resolution and of jobs (docs/findings.yaml)."""
 
 
 class Problems:

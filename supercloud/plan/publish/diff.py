@@ -2,49 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from string import digits
 from typing import Any
 
 from ..model.cloud import CloudPlan
 from ..model.plan import Plan
 from .cloud_impact import Impact, find_impact
 from .document import build_document
+from .impact_rules import classify_impact, find_release_impact
 from .recabling import iter_moved_cables
 from .renumbering import compute_moved_places, compute_renumbered
 
 __all__ = ["Change", "Impact", "diff_plans"]
 
-# A change of these means new machines, new names, or a rebuilt network (jobs lose their connections if the key of
-# their partition changes); everything else is changed in place.
-_REPLACING_FIELDS = {
-    "machine",
-    "hosts",
-    "address",
-    "addresses",
-    "cidr",
-    "domain",
-    "shape",
-    "switch_models",
-    "site",
-    "kind",
-    "name",
-    "planes",
-    "rails",
-    "capacity_bytes",
-    "asn_first",
-    "asn_step",
-    "addresses_per_leaf",
-    "cidrs",
-    "first_address",
-    "port_step",
-    "pkey",
-    "pods",
-    "services",
-    "endpoint",
-}
 _PRESENT = "(present)"
 """Shown for an object that only one of the two plans has, and that has no name."""
 
@@ -61,7 +32,7 @@ class Change:
     new: Any
     impact: Impact
     why: str = ""
-    """Resources that are replaced or lost, if the catalog specifies them."""
+    """Resources that are replaced or lost, or the number of devices or cables that change; then the values are None."""
 
 
 def diff_plans(old: Plan, new: Plan) -> list[Change]:
@@ -79,23 +50,30 @@ def diff_plans(old: Plan, new: Plan) -> list[Change]:
     _collect_changes("", build_document(old).model_dump(), build_document(new).model_dump(), changes)
     changes += _list_declared_changes(old, new, {change.path for change in changes})
     changes += [
-        Change(item.path, item.things, f"{item.moved} of them change", "replaces")
+        Change(item.path, None, None, "replaces", f"{item.moved} of {item.things} change")
         for item in compute_renumbered(old, new)
     ]
     changes += [
-        Change(item.path, item.things, f"{item.moved} of them change position", "recables")
+        Change(item.path, None, None, "recables", f"{item.moved} of {item.things} are at another position")
         for item in compute_moved_places(old, new)
     ]
     changes += [
         Change(
             f"fabrics[{item.fabric}].{item.kind}",
-            item.cable_count,
-            f"{item.moved_count} of them end elsewhere",
+            None,
+            None,
             "recables",
+            f"{item.moved_count} of {item.cable_count} cables end at another port",
         )
         for item in iter_moved_cables(old, new)
     ]
-    return [_apply_provider_impact(change, new.cloud or old.cloud) for change in changes]
+    release = find_release_impact(old, new)
+    return [
+        replace(change, impact=release[0], why=release[1])
+        if release and change.path == "scheduler.version"
+        else _apply_provider_impact(change, new.cloud or old.cloud)
+        for change in changes
+    ]
 
 
 def _list_declared_changes(old: Plan, new: Plan, known: Collection[str]) -> list[Change]:
@@ -123,25 +101,27 @@ def _collect_changes(path: str, old: Any, new: Any, changes: list[Change]) -> No
             if below not in _IGNORED_PATHS:
                 _collect_changes(below, old.get(key), new.get(key), changes)
     elif _has_keys(old) and _has_keys(new):
-        before, after = ({_get_item_key(item): item for item in items} for items in (old, new))
-        for name in dict.fromkeys([*before, *after]):
-            _collect_changes(f"{path}[{name}]", before.get(name), after.get(name), changes)
-        orders = [name for name in before if name in after], [name for name in after if name in before]
-        if orders[0] != orders[1]:
-            changes.append(Change(path, *orders, "changes", "the order"))
-    elif old is None or new is None:
-        changes.append(_describe_single(path, old, new))
+        _collect_item_changes(path, old, new, changes)
     else:
-        changes.append(Change(path, old, new, _classify_impact(path, old, new)))
+        changes.append(_describe_single(path, old, new))
+
+
+def _collect_item_changes(path: str, old: list[Any], new: list[Any], changes: list[Change]) -> None:
+    before, after = ({_get_item_key(item): item for item in items} for items in (old, new))
+    for name in dict.fromkeys([*before, *after]):
+        _collect_changes(f"{path}[{name}]", before.get(name), after.get(name), changes)
+    orders = [name for name in before if name in after], [name for name in after if name in before]
+    if orders[0] != orders[1]:
+        changes.append(Change(path, *orders, "changes", "the order"))
 
 
 def _describe_single(path: str, old: Any, new: Any) -> Change:
-    """The change of a value that one of the two plans lacks; an object is shown by its key."""
-    if isinstance(old, dict):
+    """The change of a value; an object that one of the two plans lacks is shown by its key."""
+    if isinstance(old, dict) and new is None:
         return Change(path, _get_item_key(old) or _PRESENT, None, "removes")
-    if isinstance(new, dict):
+    if isinstance(new, dict) and old is None:
         return Change(path, None, _get_item_key(new) or _PRESENT, "adds")
-    return Change(path, old, new, "changes")
+    return Change(path, old, new, classify_impact(path, old, new))
 
 
 def _has_keys(items: Any) -> bool:
@@ -155,37 +135,3 @@ def _has_keys(items: Any) -> bool:
 def _get_item_key(item: Any) -> Any:
     """The key that identifies an item of a list, None if it has none: its name, or what a group of racks contains."""
     return item.get("name", item.get("item")) or item.get("pool") or item.get("kind")
-
-
-def _classify_impact(path: str, old: Any, new: Any) -> Impact:
-    field = path.rpartition(".")[2]
-    if field in ("hosts", "addresses") and isinstance(old, str) and isinstance(new, str):
-        return "changes" if _is_extension(old, new) else "replaces"
-    if field == "capacity_bytes":
-        return "changes" if new > old else "replaces"
-    if path.startswith("facility"):
-        return "changes"
-    return "replaces" if field in _REPLACING_FIELDS else "changes"
-
-
-def _is_extension(old: str, new: str) -> bool:
-    """Whether one list of hosts or addresses extends the other, without a renamed item."""
-    before, after = _parse_ranges(old), _parse_ranges(new)
-    both = min(len(before), len(after))
-    if not both or before[: both - 1] != after[: both - 1] or before[both - 1][:2] != after[both - 1][:2]:
-        return False
-    shorter, longer = (before, after) if len(before) < len(after) else (after, before)
-    return len(shorter) == len(longer) or shorter[-1][2] <= longer[both - 1][2]
-
-
-def _parse_ranges(text: str) -> list[tuple[str, str, int]]:
-    """Prefix, first number as written, and last number of each range of a list."""
-    found: list[tuple[str, str, int]] = []
-    for name, inner in re.findall(r"([^,\[]+)(?:\[([^\]]*)\])?", text):
-        prefix = name if inner else name.rstrip(digits)
-        for part in (inner or name[len(prefix) :]).split(","):
-            first, _, last = part.partition("-")
-            if not first.isdigit() or not (last or first).isdigit():
-                return []
-            found.append((prefix, first, int(last or first)))
-    return found

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ....catalog import Machine, PowerShelf, Rack, Switch
 from ....facility import Heat, RackFit, compute_losses, compute_rack_fit
+from ....primitives.counts import format_indefinite
 from ....primitives.quantity import Mass, Power
 from ....spec.facility import RackChoice
 from ...model.plan import FabricPlan, PoolPlan, RackGroup
@@ -163,8 +164,8 @@ def _check_node_count(
     context.problems.add_error(
         "rack-fit",
         path,
-        f"{nodes} × {load.machine.name} in a {space.rack.name}: only {fits} fit, limited by {fit.limited_by}: "
-        f"{space.describe_excess(load, nodes)}",
+        f"{nodes} × {load.machine.name} in {format_indefinite(space.rack.name)}: only {fits} fit, limited by "
+        f"{fit.limited_by}: {space.describe_excess(load, nodes)}",
         f"set nodes: {fits}, or use another rack" if fits else "use another rack",
     )
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from ....catalog import Machine, Rack, Switch
 from ....facility import EquipmentRun, Heat, RackLimits, count_racks, distribute
+from ....primitives.counts import format_indefinite
 from ....primitives.quantity import Mass, Power
 from ...model.hall import MachineGroup, find_largest_power
 from ...model.plan import FabricPlan, RackGroup
@@ -112,7 +113,8 @@ def _count_shared_racks(
         context.problems.add_error(
             "rack-fit",
             path,
-            f"{run.key[1]} has {run.units} units, {run.units - rack.units} more than the {rack.units} of a {rack.name}",
+            f"{run.key[1]} has {run.units} units, {run.units - rack.units} more than the {rack.units} of "
+            f"{format_indefinite(rack.name)}",
             "use a taller rack",
         )
     return 0 if tall else count_racks(runs, limits)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ....catalog import Catalog
 from ....catalog.sellers import select_regions
 from ....errors import Finding, suggest_nearest
+from ....primitives.counts import format_indefinite
 from ...build.cloud.zones import get_capacity_zone
 from ...model.plan import Plan
 from .facts import iter_cloud_facts, iter_pools
@@ -140,7 +141,7 @@ def cloud_capacity_id(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                         "cloud-capacity-id",
                         "error",
                         place,
-                        f"{ident!r} is not a valid identifier of a {way.kind} in {cloud.region}",
+                        f"{ident!r} is not a valid identifier of {format_indefinite(way.kind)} in {cloud.region}",
                         f"an example is {example}",
                     )
                 elif seen.get(ident) == path:
@@ -180,7 +181,7 @@ def cloud_capacity_shared(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def _describe_capacity(capacity: tuple[str, str, str | None]) -> str:
     kind, machine, zone = capacity
-    return f"a {kind} of {machine}{f' in {zone}' if zone else ''}"
+    return f"{format_indefinite(kind)} of {machine}{f' in {zone}' if zone else ''}"
 
 
 def cloud_capacity_zone_missing(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

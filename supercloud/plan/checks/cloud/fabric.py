@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ....catalog import Catalog
 from ....errors import Finding
+from ....primitives.counts import format_indefinite
 from ...model.plan import Plan
 from .facts import iter_cloud_facts, iter_pools
 
@@ -87,7 +88,8 @@ def cloud_placement(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                         "cloud-placement",
                         "error",
                         f"{path}.placement",
-                        f"a placement group cannot be used with a {group.capacity.kind}: {rule.reason}",
+                        f"a placement group cannot be used with {format_indefinite(group.capacity.kind)}: "
+                        f"{rule.reason}",
                         "omit it: it is then created for the capacity types that support it",
                     )
                 elif len(group.zones) > 1:
