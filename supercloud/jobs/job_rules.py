@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 
 from ..errors import Finding, SpecError
@@ -16,10 +17,12 @@ _SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
 
 
 def require_valid_job(job: JobSpec) -> None:
-    """Raise :class:`SpecError` with all fields of the job that are invalid."""
+    """Raise :class:`SpecError` with all fields of the job that are invalid; log what may be wrong as warnings."""
     findings = [finding for rule in _RULES for finding in rule(job)]
-    if findings:
-        raise SpecError(f"job {job.name!r} is not valid", findings)
+    if errors := [finding for finding in findings if finding.level == "error"]:
+        raise SpecError(f"job {job.name!r} is not valid", errors)
+    for finding in findings:
+        logging.getLogger("supercloud").warning("%s: %s", finding.level, finding)
 
 
 def _check_preemption(job: JobSpec) -> Iterator[Finding]:
@@ -105,6 +108,26 @@ def _check_script(job: JobSpec) -> Iterator[Finding]:
         yield Finding("job-script", "error", "script", "contains a NUL character", "remove it")
 
 
+def _check_stages(job: JobSpec) -> Iterator[Finding]:
+    """Warn of stages with different numbers of layers, which frameworks support in some ways only: Megatron-LM requires
+    that the stages (times the virtual ones) divide the layers, unless those of the first and last stage are set, as
+    for the 126 layers on 16 stages of Llama 3 (arXiv 2407.21783, section 3.3.2).
+    """
+    layers, stages = job.model.layers if job.model else None, job.parallelism.pipeline if job.parallelism else 1
+    if not layers or not layers % stages:
+        return
+    even = [ways for ways in range(1, layers + 1) if not layers % ways]
+    near = [max(ways for ways in even if ways < stages), min(ways for ways in even if ways > stages)]
+    yield Finding(
+        "job-stages",
+        "warning",
+        "parallelism.pipeline",
+        f"{stages} stages do not divide the {layers} layers of the model",
+        f"use {near[0]} or {near[1]}, or set the layers of the first and the last stage in the training program "
+        "(Megatron-LM: --decoder-first-pipeline-num-layers, --decoder-last-pipeline-num-layers)",
+    )
+
+
 _RULES: tuple[Callable[[JobSpec], Iterator[Finding]], ...] = (
     _check_preemption,
     _check_secrets,
@@ -114,4 +137,5 @@ _RULES: tuple[Callable[[JobSpec], Iterator[Finding]], ...] = (
     _check_environment,
     _check_command,
     _check_script,
+    _check_stages,
 )

@@ -80,8 +80,8 @@ class FleetMember(Model):
     """Connection; empty means that the cluster is planned only. Example: ``{engine: slurm, via:
     "ssh:login.pod1.example.com"}``."""
     prices: dict[Name, Price] = {}
-    """Price of one node of each pool. Empty means the list price of a cloud that ``supercloud plan`` shows, else the cost
-    of its energy, if known. Example: ``{train: 25 USD/h}``."""
+    """Price of one node of each pool. Empty means the list price of a cloud that ``supercloud plan`` shows, else the
+    cost of its energy, if known. Example: ``{train: 25 USD/h}``."""
     egress: Money | None = None
     """Price of outgoing data per TB; empty means free. Example: ``50 USD``."""
     uplink: DataRate | None = None

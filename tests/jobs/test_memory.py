@@ -82,7 +82,8 @@ def test_gpt_3_fits_1024_a100_as_published() -> None:
     [
         ({"shard": "nothing"}, {"tensor": 8, "pipeline": 16, "data": 128}, "set model.shard to gradients"),
         ({"sequence": 16384}, {"tensor": 8, "pipeline": 16, "data": 128}, "set model.recompute to full"),
-        ({}, {"tensor": 4, "data": 4096}, "use tensor"),
+        ({}, {"tensor": 4, "data": 4032}, "use tensor"),
+        ({}, {"tensor": 4, "data": 4096}, "set model.shard to weights and model.recompute to full"),
         ({}, {"tensor": 8, "data": 2}, "use 336 accelerators: tensor 8, pipeline 21, data 2"),
         ({"parameters": 1e15}, {"tensor": 8, "pipeline": 2, "data": 1}, "use accelerators with at least"),
     ],
@@ -100,7 +101,17 @@ def test_the_suggested_number_of_accelerators_is_enough() -> None:
     pipeline = int(words.partition("pipeline ")[2].partition(",")[0])
     better = model.model_copy(update={"shard": "optimizer"})
     assert compute_memory_demand(better, how.model_copy(update={"pipeline": pipeline}), OF_80).fits
-    assert not compute_memory_demand(better, how.model_copy(update={"pipeline": pipeline - 1}), OF_80).fits
+    assert pipeline == 126 or not 126 % pipeline
+    fewer = max(stages for stages in range(1, pipeline) if not 126 % stages)
+    assert not compute_memory_demand(better, how.model_copy(update={"pipeline": fewer}), OF_80).fits
+
+
+def test_suggested_stages_divide_the_layers() -> None:
+    """15 stages were suggested for 126 layers."""
+    for how in (Parallelism(tensor=4, data=4032), Parallelism(tensor=8, data=2)):
+        _, change = suggest_fitting_change(LLAMA, how, OF_80, 8)
+        pipeline = change["parallelism.pipeline"]
+        assert isinstance(pipeline, int) and pipeline > how.pipeline and not 126 % pipeline, change
 
 
 def test_experts_are_divided_by_their_own_parallelism() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from supercloud.errors import SpecError
-from supercloud.jobs.job_rules import require_valid_job
+from supercloud.jobs.job_rules import _check_stages, require_valid_job
 from supercloud.spec import JobSpec
 
 
@@ -45,3 +45,20 @@ def test_ordinary_jobs_are_accepted(job: Callable[..., JobSpec]) -> None:
     require_valid_job(job())
     require_valid_job(job(script="#!/bin/bash -e\ntrue"))
     require_valid_job(job(script="true"))
+
+
+def test_stages_with_different_numbers_of_layers_are_a_warning(
+    job: Callable[..., JobSpec], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Llama 3 was trained so, with fewer layers on its first and last stage; Megatron-LM must be told."""
+    model = {"parameters": "405B", "layers": 126}
+    require_valid_job(job(parallelism={"pipeline": 14}, model=model))
+    require_valid_job(job(parallelism={"pipeline": 16}))
+    assert not caplog.records
+    require_valid_job(job(parallelism={"pipeline": 16}, model=model))
+    (warning,) = caplog.messages
+    assert warning.startswith("warning: parallelism.pipeline: 16 stages do not divide the 126 layers of the model")
+    assert "use 14 or 18, or set the layers of the first and the last stage" in warning
+    assert [finding.check for finding in _check_stages(job(parallelism={"pipeline": 16}, model=model))] == [
+        "job-stages"
+    ]

@@ -45,6 +45,7 @@ from .steps.partitions import select_partition
 from .steps.pinned_nodes import expand_pinned_nodes
 from .steps.pods import build_kubernetes_request
 from .steps.requested_pools import check_requested_pools
+from .steps.tasks import check_tasks
 from .steps.tenant import check_tenant
 from .steps.tenant_quota import check_tenant_quota
 from .steps.time_limit import check_time_limit
@@ -123,6 +124,8 @@ def _admit(context: PlacementContext) -> _Admission | StepRefusal:
     demand = compute_demand(context)
     if isinstance(demand, StepRefusal):
         return demand
+    if refusal := check_tasks(context):
+        return refusal
     memory = estimate_memory(context)
     if isinstance(memory, StepRefusal):
         return memory

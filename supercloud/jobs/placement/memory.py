@@ -225,7 +225,7 @@ def _iter_larger_groups(
         and not (model.heads or 0) % tensor
         and not (model.hidden or 0) % tensor
     ]
-    stages = range(parallelism.pipeline, (model.layers or parallelism.pipeline * 64) + 1)
+    stages = _list_stages(model, parallelism)
     splits = sorted(((tensor, pipeline) for tensor in tensors for pipeline in stages), key=lambda way: way[0] * way[1])
     least = model.model_copy(update={"shard": max("optimizer", model.shard, key=_SHARD_LEVELS.index)})
     for tensor, pipeline in splits:
@@ -240,7 +240,7 @@ def _iter_splits(model: ModelShape, parallelism: Parallelism, domain_size: int) 
     whole = parallelism.data * parallelism.tensor * parallelism.pipeline
     tensor = parallelism.tensor
     while tensor <= max(domain_size, parallelism.tensor):
-        for pipeline in range(parallelism.pipeline, (model.layers or parallelism.pipeline * 64) + 1):
+        for pipeline in _list_stages(model, parallelism):
             fits = (
                 whole % (tensor * pipeline) == 0
                 and not (model.heads or 0) % tensor
@@ -255,6 +255,12 @@ def _iter_splits(model: ModelShape, parallelism: Parallelism, domain_size: int) 
             ):
                 yield tensor, pipeline
         tensor *= 2
+
+
+def _list_stages(model: ModelShape, parallelism: Parallelism) -> list[int]:
+    """Possible numbers of pipeline stages: the job's own, and larger ones with as many layers on each stage."""
+    own, layers = parallelism.pipeline, model.layers
+    return [own, *(stages for stages in range(own + 1, (layers or own * 64) + 1) if not (layers or 0) % stages)]
 
 
 def _format_gb(size: Size) -> str:

@@ -128,8 +128,11 @@ class ShrinkAdvisor:
         return found is not None and found[0] <= max_nodes
 
     def _is_valid(self, parallelism: Parallelism) -> bool:
-        model = self.job.model
+        model, was = self.job.model, self.job.parallelism
         wholes = (model.heads, model.hidden) if model else ()
+        is_own = was is not None and parallelism.pipeline == was.pipeline
+        if model and not is_own and (model.layers or 0) % parallelism.pipeline:
+            return False
         return (parallelism.data * parallelism.context) % parallelism.expert == 0 and not any(
             (whole or 0) % parallelism.tensor for whole in wholes
         )
