@@ -28,7 +28,8 @@ def why_not(
     """Show for every pool how the job would be placed, or the reason why it does not fit and how to fix it.
 
     Always exits 0: use 'supercloud place' to test whether any pool fits. With --json each pool has 'fits' and, if
-    that is false, 'change': fields that, when set, make the job fit.
+    that is false, 'change': fields that, when set (null: omitted), make the job fit; it is {} if no change of the job
+    is enough, and 'suggestion' has the reason.
     """
     from ..jobs import Placement
     from ..jobs import why_not as ask

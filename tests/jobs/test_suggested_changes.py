@@ -297,3 +297,20 @@ def test_without_suggestions_no_changes_are_tried() -> None:
     job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 1000}, "tenant": "llm"})
     [train, *_] = [item for item in place(job, PLANS[0], CATALOG, with_suggestions=False) if isinstance(item, Refusal)]
     assert "the pool has 39" in train.reason and "at most 312" in train.suggestion and not train.change
+
+
+def test_the_words_of_several_changes_are_their_end_state() -> None:
+    """They were "use 112 accelerators: ...; then set ... 48 accelerators; then ...", unlike the fields."""
+    model = {"parameters": "405B", "layers": 126, "hidden": 16384, "heads": 128, "sequence": 8192}
+    refusal = place_refused_job(PLANS[2], "amd", parallelism={"tensor": 8, "data": 2}, model=model)
+    assert refusal.change["accelerators.count"] == refusal.change["parallelism.pipeline"] * 8, refusal  # type: ignore[operator]
+    assert "then" not in refusal.suggestion and "accelerators: " not in refusal.suggestion
+    assert refusal.suggestion.count("accelerators") == 1 and "parallelism.tensor" not in refusal.suggestion, "as it was"
+    for path in ("accelerators.count", "parallelism.pipeline", "parallelism.data", "model.recompute"):
+        assert f"{path} to {refusal.change[path]}" in refusal.suggestion, refusal
+
+
+def test_changes_of_different_subjects_keep_their_words() -> None:
+    fields = {"accelerators": {"count": 300, "type": "b200"}, "time_limit": "9 d"}
+    words = place_refused_job(PLANS[0], "old", **fields).suggestion
+    assert words.count("; then ") == 2 and words.startswith("add a100"), words

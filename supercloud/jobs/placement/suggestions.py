@@ -70,12 +70,43 @@ def _combine_fixes(
             return words, {}
         again = try_placement(present)
         if again is None:
-            return "; then ".join(_describe_fix(job, steps, step, try_placement) for step in steps), whole
+            return _describe_end_state(job, present, steps, whole) or "; then ".join(
+                _describe_fix(job, steps, step, try_placement) for step in steps
+            ), whole
         more = f"; {again.advice}" if again.advice else ""
-        words = "; then ".join(step.suggestion for step in steps) + f"; but then: {again.reason}{more}"
+        done = _describe_end_state(job, present, steps, whole) or "; then ".join(step.suggestion for step in steps)
+        words = f"{done}; but then: {again.reason}{more}"
         refusal = again
         seen.append(present)
     return words, {}
+
+
+_SIZE_FIELDS = ("accelerators.count", "nodes", "parallelism")
+
+
+def _describe_end_state(job: JobSpec, changed: JobSpec, steps: list[StepRefusal], whole: JobChange) -> str:
+    """The fields that differ in the end, if steps change the same thing; else empty, as each step is then still true.
+
+    The words of a step have the number of accelerators, which a later step may have changed again.
+    """
+    subjects = [{"size" if path.startswith(_SIZE_FIELDS) else path for path in step.change} for step in steps]
+    if sum(map(len, subjects)) == len(set().union(*subjects)):
+        return ""
+    old, new = (item.model_dump(mode="json") for item in (job, changed))
+    values = {path: _get_field(new, path) for path in whole if _get_field(new, path) != _get_field(old, path)}
+    set_to = ", ".join(f"{path} to {_format_value(value)}" for path, value in values.items() if whole[path] is not None)
+    omitted = ", ".join(path for path in values if whole[path] is None)
+    return ", and ".join(filter(None, [set_to and f"set {set_to}", omitted and f"omit {omitted}"]))
+
+
+def _get_field(document: Any, path: str) -> Any:
+    for part in path.split("."):
+        document = document.get(part) if isinstance(document, dict) else None
+    return document
+
+
+def _format_value(value: Any) -> str:
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, list | tuple) else str(value)
 
 
 def _describe_fix(
