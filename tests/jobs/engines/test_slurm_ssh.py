@@ -52,6 +52,7 @@ cd "$HOME" && exec ${LOGIN_SHELL:-sh} -c "$*"
 """
 SBATCH = """\
 #!/bin/sh
+[ "$1" != --version ] || exit 0
 echo "$@" >>"$HOME/submitted"
 cat >"$HOME/got"
 sleep ${SLOW:-0}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMMENT_PREFIX",
     "SHOW_CONFIG",
+    "SHOW_VERSION",
     "build_cancel",
     "build_sacct_history",
     "build_sacct",
@@ -52,6 +53,8 @@ QUEUE_FIELDS = (
 ACCOUNTING_FIELDS = ("JobID", "State", "ExitCode", "Start", "End", "Reason", "Comment", "SubmitLine")
 
 
+SHOW_VERSION = ("sbatch", "--version")
+"""Reads slurm.conf, and asks no controller."""
 SHOW_CONFIG = ("scontrol", "show", "config")
 
 

@@ -11,6 +11,7 @@ from ..batch import copies
 from ..batch.runner import CommandResult, Runner
 from . import commands, texts
 from . import nodes as listing
+from .reasons import describe_refusal, is_unconfigured
 
 __all__ = ["CommandController", "Controller"]
 
@@ -109,5 +110,7 @@ class CommandController:
 
 
 def _build_error(answer: CommandResult) -> EngineError:
+    if is_unconfigured(answer.stderr):
+        return EngineError(f"Slurm cannot be reached from here: {describe_refusal(answer.stderr)}")
     lines = (answer.stderr or answer.stdout).strip().splitlines()
     return EngineError(f"Slurm does not respond: {lines[-1] if lines else 'no reason given'}")

@@ -20,7 +20,7 @@ from ..batch.spool import BROKE_OFF, RemoteSpool, SharedSpool, Spool
 from ..submission import JobIdentity, Submission, compute_record_digest
 from . import commands, communication, texts
 from .controller import CommandController, Controller
-from .reasons import describe_refusal
+from .reasons import describe_refusal, is_unconfigured
 from .request import get_slurm_request
 from .script import render_script
 from .system import SLURM
@@ -36,6 +36,9 @@ __all__ = ["SlurmEngine"]
 
 
 _MAX_CLOCK_SKEW = 60.0  # maximum difference of synchronized clocks in seconds
+
+
+_NOT_FOUND = 127  # exit code of the remote shell of ssh if it does not find a command
 
 
 _ANY_JOB = JobIdentity("")
@@ -85,16 +88,30 @@ class SlurmEngine:
         return Submission(key, commands.build_sbatch(job, placement, key, log), text, settings=_build_settings(job))
 
     def require_reachable(self) -> None:
-        """Check that Slurm's commands or ssh are installed, or that there is a token for the service.
+        """Check that Slurm's commands are installed and configured, here or behind ssh, or that there is a token for
+        the service.
 
-        Raises :class:`EngineConfigurationError` if they are not.
+        Raises :class:`EngineConfigurationError` if they are not, and :class:`EngineError` if that is unknown.
         """
         if self._rest is None:
             program = "ssh" if isinstance(self.runner, SshRunner) else "sbatch"
-            if isinstance(self.runner, LocalRunner | SshRunner) and shutil.which(program) is None:
-                raise EngineConfigurationError(describe_missing_program(SLURM, program))
+            if isinstance(self.runner, LocalRunner | SshRunner):
+                if shutil.which(program) is None:
+                    raise EngineConfigurationError(describe_missing_program(SLURM, program))
+                self._require_configuration()
         else:
             self._rest.require_token()
+
+    def _require_configuration(self) -> None:
+        """Check that sbatch has a configuration. Other errors of it are reported when it submits a job."""
+        try:
+            answer = self.runner.run(commands.SHOW_VERSION)
+        except SubmissionUnknownError as error:  # nothing was submitted
+            raise EngineError(f"Slurm cannot be reached: {error}") from None
+        if answer.exit_code == _NOT_FOUND:
+            raise EngineConfigurationError(f"Slurm cannot be reached: {describe_refusal(answer.stderr)}")
+        if answer.exit_code and is_unconfigured(answer.stderr):
+            raise _build_configuration_error(answer)
 
     def bind_tokens(self) -> None:
         """Tokens without a host are for the service of this connection, if it has one."""
@@ -104,8 +121,8 @@ class SlurmEngine:
     def submit(self, submission: Submission) -> str:
         """Submit it; if this process is killed meanwhile, ``find`` reports that it may still be in progress.
 
-        Raises :class:`EngineError` if Slurm refuses it, and :class:`SubmissionUnknownError` if it is unknown whether
-        Slurm has it.
+        Raises :class:`EngineError` if Slurm refuses it, :class:`EngineConfigurationError` if sbatch is not configured,
+        and :class:`SubmissionUnknownError` if it is unknown whether Slurm has it.
         """
         argv = commands.add_identity(submission.argv, submission.identity)
         answer = self.spool.submit(replace(submission, argv=argv))
@@ -119,6 +136,8 @@ class SlurmEngine:
                 f"and {output!r}"
             )
         self.spool.record_refusal(submission.key)
+        if is_unconfigured(answer.stderr):
+            raise _build_configuration_error(answer)
         raise EngineError(f"Slurm refused the job: {describe_refusal(answer.stderr)}")
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
@@ -315,6 +334,12 @@ def _can_have_arrived(answer: CommandResult) -> bool:
         return True
     is_killed = answer.exit_code < 0 or answer.exit_code > 128  # the latter by the remote shell of ssh
     return is_killed and "submission failed" not in answer.stderr
+
+
+def _build_configuration_error(answer: CommandResult) -> EngineConfigurationError:
+    return EngineConfigurationError(
+        f"Slurm cannot be reached, its commands are not configured: {describe_refusal(answer.stderr)}"
+    )
 
 
 def _build_settings(job: JobSpec) -> dict[str, str | int | float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["describe_refusal", "describe_state"]
+__all__ = ["describe_refusal", "describe_state", "is_unconfigured"]
 
 # why a job waits
 _WAITING_REASONS = {
@@ -59,9 +59,18 @@ _REFUSAL_HINTS = {
     "Requested time limit is invalid": "set a shorter time_limit",
     "Unable to contact slurm controller": "try again when the controller responds, with another key if you specified "
     "one",
-    "Could not establish a configuration source": "run this where Slurm's commands are configured, or specify the "
-    "connection: --via ssh:LOGIN_HOST or --via https://CONTROLLER:6820; --engine local simulates the cluster here",
 }
+# Errors of commands that have no valid slurm.conf: nothing was sent to a controller. src/common/read_config.c and
+# src/common/parse_config.c of https://github.com/SchedMD/slurm; tested with 22.05.
+_CONFIGURATION_ERRORS = (
+    "Could not establish a configuration source",
+    "Unable to process configuration file",
+    "s_p_parse_file: cannot stat file",
+)
+_CONFIGURATION_HINT = (
+    "run this where Slurm's commands are configured, or specify the connection: --via ssh:LOGIN_HOST or "
+    "--via https://CONTROLLER:6820; --engine local simulates the cluster here"
+)
 
 
 def describe_state(state: str, reason: str, exit_code: int | None = None, attempt: int = 1) -> str:
@@ -83,4 +92,10 @@ def describe_refusal(text: str) -> str:
     last = lines[-1].removeprefix("sbatch: ").removeprefix("error: ").removeprefix("fatal: ") if lines else "no reason"
     last = last.removeprefix("Batch job submission failed: ")
     hint = next((hint for words, hint in _REFUSAL_HINTS.items() if words in text), "")
+    hint = _CONFIGURATION_HINT if is_unconfigured(text) else hint
     return f"{last}; {hint}" if hint else last
+
+
+def is_unconfigured(text: str) -> bool:
+    """Whether a command of Slurm failed because it has no valid configuration, so that no controller has seen it."""
+    return any(error in text for error in _CONFIGURATION_ERRORS)
