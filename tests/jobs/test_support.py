@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from supercloud.errors import SpecError
-from supercloud.jobs.job_rules import require_valid_job
+from supercloud.jobs.job_rules import _check_stages, require_valid_job
 from supercloud.spec import JobSpec
 
 
@@ -59,3 +59,6 @@ def test_stages_with_different_numbers_of_layers_are_a_warning(
     (warning,) = caplog.messages
     assert warning.startswith("warning: parallelism.pipeline: 16 stages do not divide the 126 layers of the model")
     assert "use 14 or 18, or set the layers of the first and the last stage" in warning
+    assert [finding.check for finding in _check_stages(job(parallelism={"pipeline": 16}, model=model))] == [
+        "job-stages"
+    ]

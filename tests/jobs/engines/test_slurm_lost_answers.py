@@ -237,7 +237,7 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., N
 
     def write(**scripts: str) -> None:
         for name, script in scripts.items():
-            (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+            (folder / name).write_text(f'#!/bin/sh\n[ "$1" != --version ] || exit 0\n{script}\n')
             (folder / name).chmod(0o755)
 
     write(scontrol="echo MinJobAge = 300 sec")
