@@ -51,7 +51,8 @@ def test_logins_are_reachable_from_the_declared_ranges() -> None:
     ssh = ("prod-access-sg-id", "203.0.113.0/24", "tcp:22-22")
     assert ssh in list_rules(found, INGRESS)
     assert "prod-access-sg-id" in found.one(HOST, "prod-login1").inputs["vpcSecurityGroupIds"]
-    assert "prod-access-sg-id" not in found.one(HOST, "prod-ctl1").inputs["vpcSecurityGroupIds"]
+    controller = found.one("aws:ec2/networkInterface:NetworkInterface", "prod-ctl1-interface")
+    assert "prod-access-sg-id" not in controller.inputs["securityGroups"]
     assert found.one("aws:ec2/eip:Eip", "prod-login1-address").inputs["instance"] == "prod-login1-id"
 
 

@@ -41,8 +41,8 @@ def test_a_complete_rack_accepts_no_other_machine() -> None:
 @pytest.mark.parametrize(
     "machine, rack, words",
     [
-        ("dgx-h100", "orv3-48u", "dgx-h100 is 19-inch equipment (EIA-310), a orv3-48u supports 21-inch equipment"),
-        ("dgx-h100", "orv3-44ou", "dgx-h100 is fed by cords to its own power supplies, a orv3-44ou supports a busbar"),
+        ("dgx-h100", "orv3-48u", "dgx-h100 is 19-inch equipment (EIA-310), an orv3-48u supports 21-inch equipment"),
+        ("dgx-h100", "orv3-44ou", "dgx-h100 is fed by cords to its own power supplies, an orv3-44ou supports a busbar"),
         ("mi300x-8gpu", "orv3-48u", "mi300x-8gpu is fed by cords"),
         ("dgx-h100", "eia-48u", ""),
         ("mi325x-8gpu", "orv3-48u", ""),  # its feed has no source
@@ -91,7 +91,7 @@ def test_switches_servers_and_service_machines_are_compared_too() -> None:
     found = list_findings(plan, "rack-compatibility")
     assert [(item.level, item.path) for item in found] == [("warning", "facility.rack.type")] * 3
     assert [item.problem.split(" is ")[0] for item in found] == ["nvidia-qm9700", "dgx-b200", "dgx-a100"]
-    assert found[0].problem.endswith("is fed by cords to its own power supplies, a orv3-48u supports a busbar")
+    assert found[0].problem.endswith("is fed by cords to its own power supplies, an orv3-48u supports a busbar")
     assert {item.hint for item in found} == {"set facility.management.type: eia-42u or eia-48u or eia-52u"}
     for rack in ("eia-42u", "orv3-44ou"):
         facility = {"rack": {"type": "eia-48u"}, "management": {"type": rack}, "machines": machines}

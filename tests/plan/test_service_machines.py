@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 def list_findings(scheduler: dict[str, Any], **changes: Any) -> list[Finding]:
     plan = plan_spec(
         scheduler={"kind": "slurm", "version": "25.11"} | scheduler,
-        pools=build_pools("dgx-h100", 4),
+        pools=[build_pools("dgx-h100", 4)[0] | {"fabrics": []}],
         fabrics=[],
         **({"facility": {"rack": {"type": "eia-48u"}}} | changes),
     )

@@ -140,7 +140,7 @@ def test_nodes_of_several_tenants_in_one_partition_are_reported_once() -> None:
 @pytest.mark.parametrize("scheduler", [{"kind": "slurm", "version": "25.11"}, KUEUE])
 def test_jobs_are_placed_on_nodes_of_their_tenant(scheduler: dict[str, Any]) -> None:
     plan, facts = build_plan(scheduler=scheduler), Catalog.load_default()
-    one = {"name": "job", "command": ["true"], "accelerators": {"count": 8}}
+    one = {"name": "job", "command": ["true"], "image": "a/b:1", "accelerators": {"count": 8}}
     beta = JobSpec.model_validate(one | {"accelerators": {"count": 24}, "tenant": "beta"})
     at, refused = place(beta, plan, facts), why_not(beta, plan, facts)["pa"]
     assert isinstance(at, Placement) and at.pool == "pb"

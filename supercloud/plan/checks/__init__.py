@@ -146,13 +146,15 @@ def run_checks(plan: Plan, catalog: Catalog) -> Plan:
 
 def _is_partial(plan: Plan) -> bool:
     """Whether the plan lacks what an error of resolution names: counts, power and hints would be wrong without it."""
-    declared, errors = plan.spec, [finding for finding in plan.findings if finding.level == "error"]
+    declared = plan.spec
+    unknown = [finding.path for finding in plan.findings if finding.check == "unknown-name"]
     is_missing = (
         len(plan.pools) < len(declared.pools)
         or len(plan.fabrics) < len(declared.fabrics)
         or len(plan.storage) < len(declared.storage)
     )
-    return any(finding.check == "unknown-name" or is_missing for finding in errors)
+    # an unknown cable or license hides nothing; a pool of an unknown machine has no nodes, or is on no fabric
+    return bool(unknown) and (is_missing or any(path.startswith("pools[") for path in unknown))
 
 
 def _build_unknown_check(path: str, name: str, names: Collection[str]) -> Finding:

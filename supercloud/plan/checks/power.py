@@ -256,8 +256,7 @@ def _suggest_circuits(plan: Plan, group: RackGroup, remaining: int, required: in
     load = Power.from_base(group.fullest_power.base / remaining)
     each = compute_breaker_rating(load, supply.voltage, supply.power_factor, supply.continuous)
     derated = (
-        f"; breakers count with {supply.continuous:g} of their rating (set facility.power.continuous: 1 where they may "
-        "carry it continuously)"
+        f"; of the rating of breakers {supply.continuous:g} counts (facility.power.continuous)"
         if supply.continuous < 1
         else ""
     )

@@ -36,6 +36,7 @@ OTHER_NAMES = frozenset(
         "job-image",
         "job-retries",
         "job-script",
+        "job-stages",
         "job-secret",
         "job-support",
         "json",

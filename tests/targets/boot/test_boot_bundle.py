@@ -56,7 +56,7 @@ def test_every_machine_has_user_data() -> None:
     holes: set[str] = set()
     for key in keys:
         text = bundle[f"user-data/{key}.sh"]
-        assert len(text.encode()) < 13 * 1024  # of 16 KiB: the rest is for what is put in
+        assert len(text.encode()) < 14 * 1024  # of 16 KiB: the rest is for what is put in
         holes |= set(re.findall(r"@\{([^}]*)\}", text))
     assert holes == set(VALUES) - {"database_host"}
 

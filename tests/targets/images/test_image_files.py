@@ -106,7 +106,8 @@ def test_component_has_phases_and_the_digest_of_the_script(key: str) -> None:
     names = [name for item in found["parameters"] for name in item]
     assert all(item[name]["type"] == "string" for item in found["parameters"] for name in item)
     assert names[0] == "Folder"
-    download, install = found["phases"][0]["steps"]
+    folder, download, install = found["phases"][0]["steps"]
+    assert folder["inputs"]["commands"] == ["install -d -m 700 /root/supercloud"], "other users cannot write to it"
     assert [item["source"] for item in download["inputs"]] == [
         "s3://{{ Folder }}/install.sh",
         "s3://{{ Folder }}/packages.tar.gz",

@@ -242,7 +242,9 @@ def test_every_machine_of_a_managed_cluster_is_supported(machine: Machine) -> No
     assert not plan.errors, plan.errors
     assert machine.accelerators and select_kind(list_bundle_objects(render(plan, "kubernetes")), "ClusterQueue")
     for count in (1, 16 * machine.accelerators.count):
-        job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": count}})
+        job = JobSpec.model_validate(
+            {"name": "j", "command": ["x"], "image": "a/b:1", "accelerators": {"count": count}}
+        )
         at = place(job, plan)
         assert isinstance(at, Placement) and isinstance(at.request, KubernetesRequest)
         assert at.request.resource, at

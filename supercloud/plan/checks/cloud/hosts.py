@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import cast
 
 from ....catalog import Catalog, Prices
 from ....errors import Finding
 from ....primitives.counts import format_count
+from ....primitives.quantity import Duration, Money
 from ...build.cloud.cost import HOURS_PER_MONTH
+from ...model.cloud import CloudPlan
 from ...model.plan import Plan
 from .facts import iter_cloud_facts, iter_pools
 
@@ -158,8 +161,10 @@ def cloud_budget(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"{cloud.monthly_budget.to('USD'):,.0f} USD",
                 "use fewer nodes, start with fewer ('initial'), or raise it",
             )
-        elif cloud.monthly_budget is not None and cloud.cost.unpriced_items:
-            unpriced = cloud.cost.unpriced_items
+        elif cloud.monthly_budget is not None and (unpriced := _list_unpriced_machines(cloud)):
+            maximum = _compute_spot_maximum(plan, cloud, catalog)
+            if maximum is not None and month + maximum <= cloud.monthly_budget:
+                continue
             yield Finding(
                 "cloud-budget",
                 "warning",
@@ -169,6 +174,29 @@ def cloud_budget(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"{'has' if len(unpriced) == 1 else 'have'} none ({', '.join(unpriced)})",
                 "add their prices to a catalog overlay, or suppress this finding with what they cost as its reason",
             )
+
+
+def _list_unpriced_machines(cloud: CloudPlan) -> list[str]:
+    """Groups of machines and hosts without a price. Disks and traffic have none either, but cost little in comparison."""
+    machines = {group.key for group in cloud.groups} | {host.key for host in cloud.hosts}
+    return [item for item in cloud.cost.unpriced_items if item in machines]
+
+
+def _compute_spot_maximum(plan: Plan, cloud: CloudPlan, catalog: Catalog) -> Money | None:
+    """The highest monthly cost of all machines without a price, if they are spot instances: each costs at most its
+    on-demand price. None if the cost of one is unknown.
+    """
+    total, groups = Money(0, "USD"), {group.key: group for group in cloud.groups}
+    for item in _list_unpriced_machines(cloud):
+        group = groups.get(item)
+        name = plan.get_pool(group.pool).machine.name if group else ""
+        if group is None or group.capacity.kind != "spot" or name not in catalog.list_names("prices"):
+            return None
+        found = catalog.get(Prices, name).find_price(cloud.region, "on-demand")
+        if found is None:
+            return None
+        total = total + cast(Money, found.price * Duration(1, "h")) * (group.max_nodes * HOURS_PER_MONTH)
+    return total
 
 
 def cloud_spot_price(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

@@ -57,14 +57,14 @@ build {
 
   provisioner "file" {
     source      = var.slurm_packages
-    destination = "/tmp/packages.tar.gz"
+    destination = "/home/ubuntu/packages.tar.gz"
   }
 
   provisioner "shell" {
     script           = "${path.root}/install.sh"
     execute_command  = "chmod +x {{ .Path }} && sudo env {{ .Vars }} {{ .Path }} && sudo env {{ .Vars }} {{ .Path }} check"
     environment_vars = [
-      "SLURM_PACKAGES=/tmp/packages.tar.gz",
+      "SLURM_PACKAGES=/home/ubuntu/packages.tar.gz",
     ]
   }
 }
