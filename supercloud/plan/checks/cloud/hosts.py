@@ -177,7 +177,7 @@ def cloud_budget(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def _list_unpriced_machines(cloud: CloudPlan) -> list[str]:
-    """Groups of machines and hosts without a price. Disks and traffic have none either, but cost little in comparison."""
+    """Groups of machines and hosts without a price. Disks and traffic have none either, but cost less than machines."""
     machines = {group.key for group in cloud.groups} | {host.key for host in cloud.hosts}
     return [item for item in cloud.cost.unpriced_items if item in machines]
 
