@@ -20,7 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("real parts")
     group.addoption("--essential", action="store_true", help="leave out tests marked extended")
     group.addoption("--reuse-results", action="store_true", help="leave out tests that passed with the same inputs")
-    group.addoption("--minutes", type=float, help="begin no test after this time; parts that take least run first")
+    group.addoption("--minutes", type=float, help="begin no test after this time; short files run first")
 
 
 def get_part(path: str) -> str:
@@ -42,14 +42,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _sort_by_duration(items: list[pytest.Item]) -> None:
-    """Parts, and files of a part, by the time that they took in the last whole run: as many as possible are run."""
-    files, parts = history.read_durations(), Counter[str]()
-    for (part, _), seconds in files.items():
-        parts[part] += seconds
+    """Files of a part by the time that they took in the last whole run, so that most of them are run; the order of the
+    parts is that of the command.
+    """
+    durations, parts = history.read_durations(), list(dict.fromkeys(map(_get_part_of_item, items)))
 
-    def get_duration(item: pytest.Item) -> tuple[float, str, float, str]:
+    def get_duration(item: pytest.Item) -> tuple[int, float, str]:
         part = _get_part_of_item(item)
-        return parts[part], part, files.get((part, item.path.name), 0), item.path.name
+        return parts.index(part), durations.get((part, item.path.name), 0), item.path.name
 
     items.sort(key=get_duration)
 
