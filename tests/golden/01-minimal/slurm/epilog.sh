@@ -44,19 +44,18 @@ list_processes() { # FIRST-LAST...
         }'
 }
 
-# Network namespaces with a name, other than the own one: root creates them for other systems on this host. Those that a user
-# creates (unshare) have none.
-list_other_systems() { stat -Lc 'net:[%i]' /run/netns/* /run/docker/netns/* 2>/dev/null | grep -vxF "$(readlink /proc/self/ns/net)"; }
+# Whether root placed a process in a network namespace for another system on this host. A user who creates one (unshare) needs a user
+# namespace for it, which the process cannot leave (setns(2)).
+is_of_another_system() {
+    [ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ] && [ "$(readlink "/proc/$1/ns/user")" = "$(readlink /proc/self/ns/user)" ]
+}
 
 # Processes of the user on this host that belong to no job. slurmstepd ends the processes of jobs.
 list_stray_processes() {
-    local process others ids
+    local process ids
     mapfile -t ids < <(list_ids)
-    others=$(list_other_systems)
     for process in $(list_processes "${ids[@]}"); do
-        ! in_a_job "$process" || continue
-        ! grep -qxF "$(readlink "/proc/$process/ns/net")" <<<"$others" || continue
-        echo "$process"
+        in_a_job "$process" || is_of_another_system "$process" || echo "$process"
     done
 }
 
