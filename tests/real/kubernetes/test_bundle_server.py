@@ -269,6 +269,7 @@ def test_the_highest_priority_is_kept(lab: Lab) -> None:
         lab.api.post(path, job, dryRun="All")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("kind", ["jobset", "leaderworkerset"])
 def test_a_template_has_no_priority_class(lab: Lab, kind: str) -> None:
     """The server reports rules whose fields the kind does not have."""
