@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..context import PlacementContext
 from ..refusal import StepRefusal
+from .mounts import find_image_file
 
 __all__ = ["check_image"]
 
@@ -17,7 +18,7 @@ def check_image(context: PlacementContext) -> StepRefusal | None:
     image = context.job.image
     if not image:
         reason = "the job has no image, and pods are containers"
-    elif image.startswith(("/", "./")):
+    elif find_image_file(context.job) or image.startswith("./"):
         reason = f"image {image} is a file, and Kubernetes pulls images from a registry"
     else:
         return None

@@ -12,7 +12,7 @@ from ....spec import JobSpec
 from ..context import PlacementContext
 from ..refusal import StepRefusal
 
-__all__ = ["check_mounts", "list_used_storage"]
+__all__ = ["check_mounts", "find_image_file", "list_used_storage"]
 
 
 def list_used_storage(job: JobSpec, plan: Plan) -> list[int]:
@@ -28,12 +28,12 @@ def list_used_storage(job: JobSpec, plan: Plan) -> list[int]:
 
 def _list_paths(job: JobSpec) -> Iterator[str]:
     """Absolute paths of the job's files: its folder, its checkpoints, and its image if that is a file."""
-    for path in (job.workdir, job.checkpoint.path if job.checkpoint else None, _find_image_file(job)):
+    for path in (job.workdir, job.checkpoint.path if job.checkpoint else None, find_image_file(job)):
         if path:
             yield path
 
 
-def _find_image_file(job: JobSpec) -> str | None:
+def find_image_file(job: JobSpec) -> str | None:
     """The absolute path of an image that is a file or a folder; None for an image in a registry or of unknown kind."""
     _, separator, path = (job.image or "").rpartition("://")  # docker-archive:///images/one.tar is a file
     if not separator and path.startswith(".") and job.workdir:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from ....catalog import Machine, Prices
+from ....catalog import Catalog, Machine, Prices
+from ....catalog.price import ListPrice
 from ....primitives.quantity import Duration, Money
 from ...model.cloud import CloudCost, CloudDatabase, CloudHost, CloudNetwork, CloudStorage, CostLine, NodeGroup
 from ...model.plan import PoolPlan
 from .inputs import CloudInputs
 
-__all__ = ["HOURS_PER_MONTH", "compute_cost", "build_cost_line"]
+__all__ = ["HOURS_PER_MONTH", "build_cost_line", "compute_cost", "find_list_price"]
 
 HOURS_PER_MONTH = 730
 """A twelfth of 365 days, the month of the providers' own calculators."""
@@ -83,14 +84,18 @@ def _iter_network_lines(network: CloudNetwork) -> Iterator[CostLine]:
         yield CostLine("internet gateway", 1, None, "")
 
 
+def find_list_price(catalog: Catalog, machine: Machine, region: str, capacity_kind: str | None) -> ListPrice | None:
+    """The list price of a machine in a region for a purchase option; None if none has a source."""
+    if capacity_kind is None or machine.name not in catalog.list_names("prices"):
+        return None
+    return catalog.get(Prices, machine.name).find_price(region, capacity_kind)
+
+
 def build_cost_line(
     inputs: CloudInputs, item: str, machine: Machine, count: int, capacity_kind: str | None
 ) -> CostLine:
     """Cost line of machines; without a price if none has a source for the region and the purchase option."""
-    if capacity_kind is None or machine.name not in inputs.catalog.list_names("prices"):
-        return CostLine(item, count, None, "")
-    known = inputs.catalog.get(Prices, machine.name)
-    found = known.find_price(inputs.region.name, capacity_kind)
+    found = find_list_price(inputs.catalog, machine, inputs.region.name, capacity_kind)
     if found is None:
         return CostLine(item, count, None, "")
     source = f"{found.read}, {found.date}" if found.date else f"{found.read}, undated"

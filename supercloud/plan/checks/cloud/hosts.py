@@ -10,7 +10,7 @@ from ....catalog import Catalog, Prices
 from ....errors import Finding
 from ....primitives.counts import format_count
 from ....primitives.quantity import Duration, Money
-from ...build.cloud.cost import HOURS_PER_MONTH
+from ...build.cloud.cost import HOURS_PER_MONTH, find_list_price
 from ...model.cloud import CloudPlan
 from ...model.plan import Plan
 from .facts import iter_cloud_facts, iter_pools
@@ -162,7 +162,7 @@ def cloud_budget(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "use fewer nodes, start with fewer ('initial'), or raise it",
             )
         elif cloud.monthly_budget is not None and (unpriced := _list_unpriced_machines(cloud)):
-            maximum = _compute_spot_maximum(plan, cloud, catalog)
+            maximum = _compute_spot_maximum(plan, catalog, cloud, unpriced)
             if maximum is not None and month + maximum <= cloud.monthly_budget:
                 continue
             yield Finding(
@@ -182,17 +182,14 @@ def _list_unpriced_machines(cloud: CloudPlan) -> list[str]:
     return [item for item in cloud.cost.unpriced_items if item in machines]
 
 
-def _compute_spot_maximum(plan: Plan, cloud: CloudPlan, catalog: Catalog) -> Money | None:
-    """The highest monthly cost of all machines without a price, if they are spot instances: each costs at most its
-    on-demand price. None if the cost of one is unknown.
-    """
+def _compute_spot_maximum(plan: Plan, catalog: Catalog, cloud: CloudPlan, keys: list[str]) -> Money | None:
+    """The highest monthly cost of groups of spot instances, which cost at most the on-demand price; None if unknown."""
     total, groups = Money(0, "USD"), {group.key: group for group in cloud.groups}
-    for item in _list_unpriced_machines(cloud):
-        group = groups.get(item)
-        name = plan.get_pool(group.pool).machine.name if group else ""
-        if group is None or group.capacity.kind != "spot" or name not in catalog.list_names("prices"):
+    for key in keys:
+        group = groups.get(key)
+        if group is None or group.capacity.kind != "spot":
             return None
-        found = catalog.get(Prices, name).find_price(cloud.region, "on-demand")
+        found = find_list_price(catalog, plan.get_pool(group.pool).machine, cloud.region, "on-demand")
         if found is None:
             return None
         total = total + cast(Money, found.price * Duration(1, "h")) * (group.max_nodes * HOURS_PER_MONTH)
