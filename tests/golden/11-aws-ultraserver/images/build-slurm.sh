@@ -13,14 +13,15 @@ release=25.11
 packages=(slurm-smd slurm-smd-client slurm-smd-slurmctld slurm-smd-slurmdbd slurm-smd-slurmd slurm-smd-libpam-slurm-adopt)
 
 step=begin died=''
-log() { echo "$(date -u +%FT%TZ) $step: $*"; }
-die() { died=yes; echo "$(date -u +%FT%TZ) FAILED $step: $*" >&2; exit 1; }
+report() { echo "$(date -u +%FT%TZ) $*"; }
+log() { report "$step: $*"; }
+die() { died=yes; report "FAILED $step: $*" >&2; exit 1; }
 trap 'die "line $LINENO: $BASH_COMMAND exited with $?"' ERR
 work=$(mktemp -d)
-ended() {
+ended() { # errors of the shell itself, such as an unset variable, do not trigger ERR
     local code=$?
     rm -rf "$work"
-    [ "$code" -eq 0 ] || [ -n "$died" ] || echo "$(date -u +%FT%TZ) FAILED $step: exited with $code, see the line above" >&2
+    [ "$code" -eq 0 ] || [ -n "$died" ] || report "FAILED $step: exited with $code, see the line above" >&2
 }
 trap ended EXIT
 set -E

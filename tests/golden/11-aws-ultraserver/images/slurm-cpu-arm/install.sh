@@ -26,21 +26,23 @@ nfs,nfs4 mount.nfs - amzn - nfs-utils - - - -
 nfs,nfs4 mount.nfs - rhel - nfs-utils - - - -
 nfs,nfs4 mount.nfs - rocky - nfs-utils - - - -
 nfs,nfs4 mount.nfs - almalinux - nfs-utils - - - -'
+root=${IMAGE_ROOT:-} missing=()
 
-root=${IMAGE_ROOT:-}
-step=begin missing=() died=''
+step=begin died=''
 report() { echo "$(date -u +%FT%TZ) $*"; }
 log() { report "$step: $*"; }
-die() { died=yes; echo "$(date -u +%FT%TZ) FAILED $step: $*" >&2; exit 1; }
+die() { died=yes; report "FAILED $step: $*" >&2; exit 1; }
 trap 'die "line $LINENO: $BASH_COMMAND exited with $?"' ERR
-settings=$(mktemp -d)
+work=$(mktemp -d)
 ended() { # errors of the shell itself, such as an unset variable, do not trigger ERR
     local code=$?
-    rm -rf "$settings"
-    [ "$code" -eq 0 ] || [ -n "$died" ] || echo "$(date -u +%FT%TZ) FAILED $step: exited with $code, see the line above" >&2
+    rm -rf "$work"
+    [ "$code" -eq 0 ] || [ -n "$died" ] || report "FAILED $step: exited with $code, see the line above" >&2
 }
 trap ended EXIT
 set -E
+
+settings=$work
 
 need() { # VARIABLE WHAT
     [ -n "${!1}" ] || missing+=("$1 ($2)")
