@@ -22,6 +22,7 @@ OF_THE_LAB: Mapping[str, str] = {
     r"High latency for 1000 calls to gettimeofday": "the machine is busy",
     r"/etc/slurm/plugstack.conf|Slurm does not support glob parsing": "a file of Debian's package",
     r"slurmstepd startup took \d+ sec": "a hundred daemons start steps on two cores at once",
+    r"error: Nodes \S+ not responding$": "the same, for some seconds: list_complaints waits until each node responds",
     # test_lab_smoke.py causes these
     r"slurm_receive_msg \[\S+\]: Zero Bytes were transmitted or received": "a command ended and closed its connection",
     r"slurm_msg_sendto: \S+ msg_type=8001: Unexpected missing socket error": "the same, before it was answered",
@@ -32,6 +33,7 @@ OF_THE_LAB: Mapping[str, str] = {
 
 def list_complaints(lab: Lab, *allowed: str) -> list[str]:
     """Lines with an error or warning of a Slurm daemon, except those of the lab and those that a test causes."""
+    lab.wait_for("every node responds", lambda: lab.run("sinfo --dead --noheader --format=%N").stdout.strip() == "")
     found = lab.run("cd /lab/log && grep -iE 'error|warning|fatal' -- $(ls | grep -v mariadb)", check=False).stdout
     known = re.compile("|".join([*OF_THE_LAB, *allowed]))
     return [line for line in found.splitlines() if not known.search(line)]
