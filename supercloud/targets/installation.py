@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
-from ..plan.build.fabric.partitions import find_manager_node, list_manager_hosts
+from ..plan.build.fabric.partitions import find_manager_node, list_manager_hosts, list_service_hosts
 from ..plan.build.fabric.rdma_devices import list_rdma_hosts
 from ..plan.build.fabric.roles import is_routed
 from ..plan.build.fabric.switch_manager import list_manager_switches
@@ -14,6 +14,7 @@ from ..plan.build.network.bonds import find_bond_groups
 from ..plan.build.storage.clients import has_service_hosts, list_client_pools
 from ..plan.model.plan import FabricPlan, HostPlan, Plan, PoolPlan
 from ..primitives.bundle import Bundle
+from ..primitives.nodes import expand, fold
 from ..primitives.templates import render_template
 from . import list_targets
 
@@ -38,14 +39,13 @@ def _build_values(plan: Plan) -> dict[str, Any]:
     servers = list_address_servers(plan)
     served = {server.name for server in servers}
     schedulers = list(dict.fromkeys(host.name for host in _list_schedulers(plan)))
-    others = [*schedulers, *(str(group.hosts) for group in plan.servers)]
     return {
         "plan": plan,
         "targets": list_targets(plan),
         "servers": servers,
         "drivers": [pool for pool in plan.pools if pool.accelerator],
         "schedulers": schedulers,
-        "others": [name for name in others if name not in served],
+        "others": _list_other_hosts(plan, schedulers, served),
         "rdma": list_rdma_hosts(plan) if plan.networks else [],
         "is_switched": _is_switched,
         "outside": [
@@ -74,6 +74,24 @@ def _group_fabrics(plan: Plan) -> dict[str, Any]:
 def _list_schedulers(plan: Plan) -> tuple[HostPlan, ...]:
     database = plan.scheduler.database
     return (*plan.scheduler.controllers, *((database,) if database else ()))
+
+
+def _list_other_hosts(plan: Plan, schedulers: Sequence[str], served: Set[str]) -> list[str]:
+    """Hosts besides nodes and login hosts that need an operating system, each group once.
+
+    Those on leaf ports of data networks include the hosts of subnet managers; machines that their vendor manages have
+    an operating system of their own. ``served`` has one already.
+    """
+    fabrics = [item for item in plan.fabrics if item.role != "management"]
+    services = [item for fabric in fabrics for item in fabric.services if item.is_managed and item.name != "login"]
+    groups = [*([name] for name in schedulers), *(expand(str(group.hosts)) for group in plan.servers)]
+    groups += [list_service_hosts(item) for item in services]
+    listed, found = set(served), []
+    for group in groups:
+        names = [name for name in group if name not in listed]
+        listed.update(names)
+        found += [fold(names)] if names else []
+    return found
 
 
 def _describe_clients(plan: Plan, index: int) -> str:

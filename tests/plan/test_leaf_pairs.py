@@ -72,3 +72,12 @@ def test_rails_of_a_pair_are_connected() -> None:
     """Without spines the peer links connect the two leaves."""
     found = {peers: [item.check for item in build_plan(8, peers, more=", tiers: 1").findings] for peers in (0, 2)}
     assert "fabric-rails-disjoint" in found[0] and "fabric-rails-disjoint" not in found[2]
+
+
+@pytest.mark.parametrize("nodes, links", [(8, "there is no pair"), (40, "the 2 links between leaves do not help")])
+def test_nodes_with_links_to_one_leaf_of_a_pair_are_reported(nodes: int, links: str) -> None:
+    plan = build_plan(nodes, 2, shape="fat-tree")
+    assert [item.problem for item in plan.findings if item.check == "leaf-pairs"] == [
+        f"{nodes} of {nodes} nodes of in-band have links to one leaf only: its failure disconnects them, and {links}"
+    ]
+    assert "leaf-pairs" not in {item.check for item in build_plan(nodes, 2).findings}

@@ -8,7 +8,9 @@ import pytest
 from samples import ROOT
 
 import supercloud.targets as registry
+from supercloud.plan.build.fabric.partitions import list_manager_hosts
 from supercloud.plan.resolve import resolve
+from supercloud.primitives.nodes import fold
 from supercloud.spec.loader import load
 from supercloud.targets.installation import render_order
 
@@ -33,3 +35,11 @@ def test_a_target_that_is_added_to_the_registry_is_a_step_before_the_scheduler(m
     monkeypatch.setitem(registry.TARGETS, "licenses", "supercloud.targets.licenses:render")
     after = list_folders(render_order(plan).files["INSTALL.md"].text)
     assert after == [*before[:-1], "licenses", before[-1]]
+
+
+def test_hosts_of_the_subnet_manager_get_an_operating_system_first() -> None:
+    """Later steps install OpenSM on them; the hosts of schedulers and servers are listed once."""
+    plan = resolve(load(str(ROOT / "examples" / "02-superpod" / "cluster.yaml")))
+    rows = render_order(plan).files["INSTALL.md"].text.splitlines()
+    hosts = ", ".join(line.split(" | ")[2] for line in rows if "an operating system" in line)
+    assert hosts.count(fold(list_manager_hosts(plan.fabrics[0]))) == 1

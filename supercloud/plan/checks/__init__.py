@@ -24,6 +24,7 @@ from . import (
     hosts,
     kubernetes,
     kubernetes_storage,
+    leaf_pairs,
     network_names,
     networks,
     optics,
@@ -98,6 +99,7 @@ CHECKS: tuple[Check, ...] = (
     *users.CHECKS,
     *kubernetes.CHECKS,
     *kubernetes_storage.CHECKS,
+    *leaf_pairs.CHECKS,
 )
 
 

@@ -170,6 +170,32 @@ def cable_mixed_optic(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
+def _has_chosen_cables(plan: Plan, fabric: FabricPlan) -> bool:
+    """Whether the spec restricts the kinds of cable, so that a cage may have no optic for all its links."""
+    return _has_named_cables(plan, fabric) or (bool(fabric.tiers) and bool(_get_declaration(plan, fabric).cabling))
+
+
+def cable_mixed_cage(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Fibers of different optics in one cage, which the declared kinds of cable exclude from being equal."""
+    for item in _iter_cabled_fabrics(plan, _has_chosen_cables):
+        if isinstance(item.cables, InputError):  # reported by cable-reach
+            continue
+        from ..build.cabling.modules import find_mixed_cages
+
+        rows = find_mixed_cages(item.cables)
+        if not len(rows):
+            continue
+        near, far = _get_ends(item.cables, int(rows[0]))
+        yield Finding(
+            "cable-mixed-cage",
+            "error",
+            f"{item.path}.cabling",
+            f"{len(rows)} fibers of {item.fabric.name} share a cage with a fiber that needs another transceiver, "
+            f"the first from {near.label} to {far.label}",
+            "select cables of one optic for all links that share cages, or do not select them by name",
+        )
+
+
 def _find_service_path(plan: Plan, path: str, fabric: FabricPlan, name: str) -> str:
     """Path where a service is declared; storage servers are declared in their fabric."""
     declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
@@ -300,4 +326,4 @@ def _list_native_switches(catalog: Catalog, kind: str, speed: Rate) -> list[str]
     )
 
 
-CHECKS = (cable_mixed_optic, cable_mismatch, cable_reach, cable_unknown, cable_uplinks)
+CHECKS = (cable_mixed_cage, cable_mixed_optic, cable_mismatch, cable_reach, cable_unknown, cable_uplinks)

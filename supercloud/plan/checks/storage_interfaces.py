@@ -45,13 +45,14 @@ def storage_interfaces(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         unknown = _list_machines_without_devices(plan, fabric, item)
         if unknown:
             script = "roce-rails.sh" if routed else "ipoib.sh"
+            tcp = f", and {item.name} does not use RDMA" if item.kind == "storage-scale" else ""
             yield Finding(
                 "storage-interfaces",
                 "note",
                 f"storage[{index}]",
                 f"the RDMA devices of {', '.join(unknown)} on {fabric.name} are unknown: {script} uses "
                 f"interfaces that are already named {format_interface_name(fabric, 0)} … there, and fails if there "
-                "are none",
+                f"are none{tcp}",
                 "name them (systemd.link), add adapters[].devices to a catalog overlay, or set interface",
             )
 

@@ -5,9 +5,13 @@ Stanzas: IBM's install role (StanzaFile.j2) and the page of mmcrnsd; descriptors
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from ...plan.build.fabric.ipoib import list_ipoib_devices
+from ...plan.build.fabric.switch_manager import count_subnets
 from ...plan.build.storage.client_names import format_client_suffix
+from ...plan.build.storage.interfaces import find_store_fabric
+from ...plan.model.plan import PoolPlan, ServerGroup
 from ...plan.model.storage import ScaleDesign
 from ...primitives.bundle import File
 from .store import StorageSystem, format_header
@@ -18,13 +22,16 @@ __all__ = ["render_files"]
 def render_files(storage: StorageSystem) -> dict[str, File | str]:
     """Render the files of one cluster with its file system."""
     design = storage.storage_plan.design if isinstance(storage.storage_plan.design, ScaleDesign) else None
-    servers, rdma = storage.get_server_group("nsd"), _format_rdma_settings(storage)
+    servers = storage.get_server_group("nsd")
     found: dict[str, File | str] = {
         "clients.sh": storage.render_template(
             "scale-clients.sh.j2",
             executable=True,
             servers=servers,
-            rdma=rdma,
+            rdma={
+                pool.name: _format_rdma_settings(storage, _list_client_devices(storage, pool))
+                for pool in storage.clients
+            },
             pools=storage.clients,
             suffix=format_client_suffix(storage.plan, storage.index),
         ),
@@ -33,16 +40,48 @@ def render_files(storage: StorageSystem) -> dict[str, File | str]:
         found["nodes.txt"] = "\n".join(_iter_node_descriptors(storage, design)) + "\n"
         found["disks.stanza"] = "\n".join(_iter_stanzas(storage, design)) + "\n"
         found["create.sh"] = storage.render_template(
-            "scale-create.sh.j2", executable=True, design=design, servers=servers, rdma=rdma
+            "scale-create.sh.j2",
+            executable=True,
+            design=design,
+            servers=servers,
+            rdma=_format_rdma_settings(storage, _list_server_devices(storage, servers)),
         )
     return found
 
 
-def _format_rdma_settings(storage: StorageSystem) -> str:
-    """Return RDMA settings for InfiniBand and RoCE, which requires the RDMA connection manager."""
-    if not storage.storage_plan.fabric or storage.fabric_kind == "ethernet":
+def _format_rdma_settings(storage: StorageSystem, devices: Sequence[str]) -> str:
+    """Return RDMA settings for InfiniBand and RoCE, which requires the RDMA connection manager; empty without devices.
+
+    Without ``verbsPorts`` RDMA does not start, and data uses TCP (IBM, mmchconfig, verbsPorts: device/port/fabric).
+    Ports of separate subnets have different numbers of a fabric: only those of one number connect to each other.
+    """
+    fabric = find_store_fabric(storage.plan, storage.index)
+    if fabric is None or storage.fabric_kind == "ethernet" or not devices:
         return ""
-    return ",verbsRdma=enable,verbsRdmaSend=yes" + (",verbsRdmaCm=enable" if storage.fabric_kind == "roce" else "")
+    subnets = count_subnets(fabric) if fabric.kind == "infiniband" else 1
+    ports = [f"{name}/1" + (f"/{number % subnets}" if subnets > 1 else "") for number, name in enumerate(devices)]
+    manager = ",verbsRdmaCm=enable" if storage.fabric_kind == "roce" else ""
+    return f"verbsRdma=enable,verbsRdmaSend=yes{manager},verbsPorts={' '.join(ports)}"
+
+
+def _list_client_devices(storage: StorageSystem, pool: PoolPlan) -> Sequence[str]:
+    """RDMA devices of a pool's nodes on the network of the storage, empty if unknown or without links there."""
+    fabric = find_store_fabric(storage.plan, storage.index)
+    if fabric is None or pool.name not in fabric.pools:
+        return ()
+    links = fabric.rails * fabric.planes
+    devices = list_ipoib_devices(storage.plan, fabric, pool.name)[:links]
+    return devices if len(devices) == links else ()
+
+
+def _list_server_devices(storage: StorageSystem, servers: ServerGroup) -> Sequence[str]:
+    """RDMA devices of a server on the network of the storage, empty if unknown."""
+    fabric = find_store_fabric(storage.plan, storage.index)
+    service = next((item for item in fabric.services if item.name == servers.name), None) if fabric else None
+    if service is None:
+        return ()
+    links = service.links // service.count
+    return service.devices[:links] if len(service.devices) >= links else ()
 
 
 def _iter_node_descriptors(storage: StorageSystem, design: ScaleDesign) -> Iterator[str]:

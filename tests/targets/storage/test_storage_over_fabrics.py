@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -191,14 +192,25 @@ def test_unknown_interfaces_are_not_guessed(catalog: Catalog, tmp_path: Path, fa
     assert done.returncode == 1 and "set storage[0].interface" in done.stderr
 
 
+def name_server_devices(plan: Plan) -> Plan:
+    """The plan as if the catalog had the devices of the servers."""
+    (fabric,) = plan.fabrics
+    services = tuple(replace(item, devices=("mlx5_0", "mlx5_2")) for item in fabric.services)
+    return replace(plan, fabrics=(replace(fabric, services=services),))
+
+
 def test_scale_uses_rdma_over_the_fabric(catalog: Catalog) -> None:
     """Servers and clients use it; RoCE needs the connection manager, plain Ethernet has none of it."""
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["storage"]}]
     roce = STORAGE_FABRIC | {"kind": "roce", "switch": "nvidia-sn5600"}
-    for fabric, message in (
-        (STORAGE_FABRIC, "verbsRdma=enable,verbsRdmaSend=yes -N"),
-        (roce, ",verbsRdmaCm=enable -N"),
-    ):
-        made = render(build_plan(catalog, EVERY[2] | {"fabric": "storage"}, pools=pools, fabrics=[fabric]), "storage")
-        assert message in made["proj/create.sh"] and message in made["proj/clients.sh"]
+    for fabric, manager in ((STORAGE_FABRIC, ""), (roce, ",verbsRdmaCm=enable")):
+        plan = build_plan(catalog, EVERY[2] | {"fabric": "storage"}, pools=pools, fabrics=[fabric])
+        made = render(plan, "storage")
+        settings = f"verbsRdma=enable,verbsRdmaSend=yes{manager},verbsPorts="
+        assert f"mmchconfig '{settings}mlx5_7/1 mlx5_1/1' -N train.clients\n" in made["proj/clients.sh"]
+        assert "verbs" not in made["proj/create.sh"] and "# without RDMA: the devices" in made["proj/create.sh"]
+        (problem,) = [item.problem for item in plan.findings if item.check == "storage-interfaces"]
+        assert problem.endswith("and proj does not use RDMA")
+        known = render(name_server_devices(plan), "storage")["proj/create.sh"]
+        assert f"mmchconfig '{settings}mlx5_0/1 mlx5_2/1' -N all\n" in known
     assert "verbs" not in render(build_plan(catalog, EVERY[2]), "storage")["proj/create.sh"]

@@ -14,8 +14,10 @@ from ...model.cables import CableTable, LinkColumns
 from ...model.devices import DeviceSet
 from ...model.plan import FabricPlan, LayoutPlan, Plan, Service
 from ..fabric.cabling_parts import CablingParts
+from .assignment import CableAssignment, CableGroup
 from .cabled import get_cable_protocol
 from .ends import RACK_UNIT_HEIGHT
+from .modules import compute_cage_pairs, unify_optics
 
 __all__ = ["select_cables", "list_joining_cables", "find_named_cable"]
 
@@ -38,10 +40,8 @@ def select_cables(
     """The table with lengths, kinds and cable numbers."""
     source_set, source, source_port, target_set, target, target_port, lane = links
     length = _compute_lengths(plan.layout, devices, links)
-    shared, share, far = _compute_cage_pairs(devices, links)
-    kinds: list[Cable] = []
-    kind = np.full(len(source), -1, dtype=np.int64)
-    stock = np.full(len(source), np.nan)
+    shared, share, cages = compute_cage_pairs(devices, links)
+    assignment, groups = CableAssignment(length), []
     parts = fabric.cabling_parts
     if isinstance(parts, CablingParts) and fabric.speed:
         for pair in np.unique(source_set * len(devices) + target_set):
@@ -55,15 +55,12 @@ def select_cables(
                 speed = _get_uplink_speed(fabric) or speed
             for link_count in sorted({int(value) for value in np.unique(share[here])}, reverse=True):
                 rows = np.flatnonzero(here & (share == link_count))
-                _assign_cables(
-                    rows,
-                    _list_candidate_cables(fabric, declared, parts, sides, forms, speed, link_count),
-                    length,
-                    kinds,
-                    kind,
-                    stock,
-                )
-    cable = _number_cables(kinds, kind, shared, far, links, len(devices))
+                candidates = _list_candidate_cables(fabric, declared, parts, sides, forms, speed, link_count)
+                assignment.assign(rows, candidates)
+                groups.append(CableGroup(rows, candidates))
+    unify_optics(assignment, groups, cages)
+    kinds, kind = assignment.kinds, assignment.kind
+    cable = _number_cables(kinds, kind, shared, cages[1], links, len(devices))
     return CableTable(
         fabric,
         devices,
@@ -71,7 +68,7 @@ def select_cables(
         length,
         tuple(kinds),
         kind,
-        stock,
+        assignment.stock,
         cable,
     )
 
@@ -150,36 +147,6 @@ def _get_uplink_speed(fabric: FabricPlan) -> Rate | None:
     return fabric.tiers[0].switch.uplink_speed
 
 
-def _assign_cables(
-    rows: Ints, candidates: tuple[Cable, ...], length: Meters, kinds: list[Cable], kind: Ints, stock_length: Meters
-) -> None:
-    """Select for every row the first kind of sufficient reach; without lengths an optical one, of the longest reach."""
-    left = rows
-    unknown = np.isnan(length[rows])
-    if candidates and unknown.any():
-        likely = next((item for item in candidates if item.medium in ("aoc", "fiber")), candidates[-1])
-        kind[rows[unknown]] = _ensure_kind_index(kinds, likely)
-        left = rows[~unknown]
-    for item in candidates:
-        if not len(left):
-            return
-        sizes = np.array([float(size.base) for size in item.lengths])
-        most = float(item.reach.base) if not len(sizes) else min(float(item.reach.base), sizes[-1])
-        fits = length[left] <= most + 1e-9
-        chosen = left[fits]
-        if len(chosen):
-            kind[chosen] = _ensure_kind_index(kinds, item)
-            need = length[chosen]
-            stock_length[chosen] = sizes[np.searchsorted(sizes, need - 1e-9)] if len(sizes) else np.ceil(need)
-        left = left[~fits]
-
-
-def _ensure_kind_index(kinds: list[Cable], cable: Cable) -> int:
-    if cable not in kinds:
-        kinds.append(cable)
-    return kinds.index(cable)
-
-
 def _compute_lengths(layout: LayoutPlan | None, devices: tuple[DeviceSet, ...], links: LinkColumns) -> Meters:
     """Vertical distance within a rack; else up to the tray, along the row, along the aisle, and down."""
     if layout is None or not layout.racks:
@@ -201,32 +168,6 @@ def _compute_lengths(layout: LayoutPlan | None, devices: tuple[DeviceSet, ...], 
     climb = (top[a] - heights[0]) + (top[b] - heights[1])
     length = np.where(a == b, np.abs(heights[0] - heights[1]), across + along + climb) + 2 * _END_SLACK
     return np.where((a < 0) | (b < 0), np.nan, length)
-
-
-def _compute_cage_pairs(devices: tuple[DeviceSet, ...], links: LinkColumns) -> tuple[Ints, Ints, Ints]:
-    """For every link the number of its pair of cages, the number of links in the pair if both cages share all of them,
-    else 1, and the number of the cage further from the nodes.
-    """
-    keys, wholes = [], []
-    for sets, index, port in (
-        (links.source_set, links.source, links.source_port),
-        (links.target_set, links.target, links.target_port),
-    ):
-        cage, whole, base = np.zeros(len(index), dtype=np.int64), np.ones(len(index), dtype=np.int64), 0
-        for number, item in enumerate(devices):
-            here = sets == number
-            cages = item.cages
-            per_cage = np.bincount(cages) if len(cages) else np.ones(1, dtype=np.int64)
-            if here.any():
-                cage[here] = base + index[here] * len(per_cage) + cages[port[here]]
-                whole[here] = per_cage[cages[port[here]]]
-            base += item.count * len(per_cage)
-        keys.append(cage)
-        wholes.append(whole)
-        total = base
-    _, number, counts = np.unique(keys[0] * total + keys[1], return_inverse=True, return_counts=True)
-    same = counts[number]
-    return number, np.where((same == wholes[0]) & (same == wholes[1]), same, 1), keys[1]
 
 
 def _number_cables(

@@ -11,6 +11,11 @@ from ....plan.model.plan import FabricPlan, Plan
 
 __all__ = ["render_partitions"]
 
+# The code of 4,096 bytes, of which IPoIB uses 4,092: OpenSM's own value is 2,048. All adapters and switches of the
+# catalog have it, and WEKA requires it (WEKA, Prerequisites, InfiniBand configurations; opensm(8), PARTITION
+# CONFIGURATION).
+_MTU_CODE = 5
+
 
 def render_partitions(plan: Plan, fabric: FabricPlan) -> str:
     """Render the file. Raises InputError if the GUIDs of hosts in a partition are unknown."""
@@ -25,7 +30,7 @@ def render_partitions(plan: Plan, fabric: FabricPlan) -> str:
 
 
 def _render_rule(rule: PartitionRule, ports: PortGuids) -> Iterator[str]:
-    flags = f"{rule.name}=0x{rule.pkey:04x}, {'indx0, ' * rule.is_at_index_0}ipoib, "
+    flags = f"{rule.name}=0x{rule.pkey:04x}, {'indx0, ' * rule.is_at_index_0}ipoib, mtu={_MTU_CODE}, "
     if rule.hosts is not None:
         guids = ",\n    ".join(_list_guids(rule.hosts, ports))
         yield f"{flags}defmember=full :\n    {guids} ;"

@@ -95,10 +95,10 @@ def test_tenants_without_hosts_have_all_nodes_reach_each_other_at_index_0(
     plan = build_plan(format_spec(*partitions), tmp_path)
     assert not plan.errors
     text = render(plan, "infiniband")["compute/partitions.conf"]
-    assert "Default=0x7fff, indx0, ipoib, defmember=full : ALL ;" in text and "limited" not in text
+    assert "Default=0x7fff, indx0, ipoib, mtu=5, defmember=full : ALL ;" in text and "limited" not in text
     keys = build_keys(plan)
     assert {item.index_0_key for item in keys.values()} == {0xFFFF}
-    assert ("vision=0x0005, ipoib, defmember=full : ALL_CAS ;" in text) == (len(partitions) == 2)
+    assert ("vision=0x0005, ipoib, mtu=5, defmember=full : ALL_CAS ;" in text) == (len(partitions) == 2)
 
 
 def test_nodes_of_a_tenant_match_at_index_0_and_those_of_two_tenants_nowhere(folder: Path) -> None:
@@ -110,8 +110,8 @@ def test_nodes_of_a_tenant_match_at_index_0_and_those_of_two_tenants_nowhere(fol
         at_index_0, matches = find_key_match(keys[one], keys[other])
         assert at_index_0 == same and bool(matches) == same
     text = render(plan, "infiniband")["compute/partitions.conf"]
-    assert f"llm=0x{compute_pkey('llm'):04x}, indx0, ipoib, defmember=full :\n    0x0000000000001000,\n" in text
-    assert "Default=0x7fff, ipoib, defmember=limited : ALL, ALL_SWITCHES=full, SELF=full ;" in text
+    assert f"llm=0x{compute_pkey('llm'):04x}, indx0, ipoib, mtu=5, defmember=full :\n    0x0000000000001000,\n" in text
+    assert "Default=0x7fff, ipoib, mtu=5, defmember=limited : ALL, ALL_SWITCHES=full, SELF=full ;" in text
 
 
 def test_the_host_of_the_subnet_manager_is_not_a_member_of_tenants(folder: Path) -> None:
@@ -134,7 +134,7 @@ def test_storage_servers_match_every_tenant_at_index_0(tmp_path: Path) -> None:
     assert not find_key_match(keys["train-0001"], keys["train-0004"])[1]
     assert find_key_match(keys["train-0001"], keys["train-0002"]) == (False, frozenset({compute_pkey("llm")}))
     text = render(plan, "infiniband")["compute/partitions.conf"]
-    assert "Default=0x7fff, indx0, ipoib, defmember=limited :" in text and "0x0000000000001011=full ;" in text
+    assert "Default=0x7fff, indx0, ipoib, mtu=5, defmember=limited :" in text and "0x0000000000001011=full ;" in text
 
 
 def test_a_storage_fabric_without_servers_is_a_finding(tmp_path: Path) -> None:

@@ -105,8 +105,11 @@ def test_servers_of_storage_are_reached_by_every_tenant(tmp_path: Path) -> None:
     assert not plan.errors
     conf = render(plan, "infiniband")["storage/partitions.conf"]
     assert len(re.findall(r"^    0x[0-9a-f]{16}=full", conf, re.MULTILINE)) == len(servers)
-    assert "Default=0x7fff, indx0, ipoib, defmember=limited :" in conf and f"0x{0xA0 + len(names):016x}=full" in conf
-    assert "llm=0x5401, ipoib, defmember=full :" in conf
+    assert (
+        "Default=0x7fff, indx0, ipoib, mtu=5, defmember=limited :" in conf
+        and f"0x{0xA0 + len(names):016x}=full" in conf
+    )
+    assert "llm=0x5401, ipoib, mtu=5, defmember=full :" in conf
     net = render(plan, "cabling")["storage.net"]
     assert 'Hca 1 "scratch-oss-0001 mlx5_0"' in net and net.count('Hca 1 "fast-backend-') == 16
 
