@@ -20,7 +20,7 @@ from ...spec.loader import LoadedSpec
 from .. import list_targets, render
 from . import load_builder
 from .declared import load_spec
-from .work import BuildContext, ClusterOutputs, ExistingResources, format_identity
+from .build_context import BuildContext, ClusterOutputs, ExistingResources, format_identity
 
 __all__ = ["OUTPUTS", "Cluster", "ClusterArgs"]
 

@@ -10,7 +10,7 @@ from pulumi_aws import ec2
 
 from ....plan.model.cloud import SubnetPlan
 from ..declared import resolve_existing
-from ..work import BuildContext
+from ..build_context import BuildContext
 
 __all__ = ["ANY_ADDRESS", "Network", "create_network"]
 
