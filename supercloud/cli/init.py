@@ -72,7 +72,7 @@ def init(
     where = of.provider
     for flag, value, fits in (("--location", location, where == "onprem"), ("--region", region, where != "onprem")):
         if value and not fits:
-            other = "--location PLACE" if where == "onprem" else "--region REGION"
+            other = "--location LOCATION" if where == "onprem" else "--region REGION"
             raise InputError(
                 f"{flag} {value}: {machine} is {of.kind_of_site}; use {other}, or --machine with "
                 f"{'a machine of a cloud' if where == 'onprem' else 'an on-prem machine'} (supercloud catalog machines)"

@@ -9,8 +9,8 @@ import pulumi
 from pulumi_aws import ec2
 
 from ....plan.model.cloud import SubnetPlan
-from ..declared import resolve_existing
 from ..build_context import BuildContext
+from ..declared import resolve_existing
 
 __all__ = ["ANY_ADDRESS", "Network", "create_network"]
 
