@@ -25,7 +25,8 @@ from supercloud.targets import render
 
 COMPUTE = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
 STORAGE = {"name": "storage", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700"}
-IN_BAND = {"name": "in-band", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600c", "external_links": 2}
+EXTERNAL = {"external_links": 2}
+IN_BAND = {"name": "in-band", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600c"} | EXTERNAL
 MANAGEMENT = {
     "name": "management",
     "kind": "ethernet",
@@ -257,8 +258,8 @@ ETHERNET = {"name": "storage", "kind": "ethernet", "shape": "fat-tree", "switch"
     [
         ("nfs", ETHERNET, {}, "nor on a network connected to it"),
         ("nfs", ETHERNET, {"upstream": {"fabric": "in-band", "links": 2}}, ""),
-        ("nfs", ETHERNET, {"external_links": 2}, ""),  # over the routers of the building
-        ("lustre", ETHERNET, {"external_links": 2}, ""),
+        ("nfs", ETHERNET, EXTERNAL, ""),  # over the routers of the building
+        ("lustre", ETHERNET, EXTERNAL, ""),
         ("nfs", ETHERNET, {"kind": "roce", "external_links": 2}, ""),
         (
             "lustre",
@@ -266,12 +267,7 @@ ETHERNET = {"name": "storage", "kind": "ethernet", "shape": "fat-tree", "switch"
             {"kind": "roce", "external_links": 2},
             "clients of lustre over RoCE name RDMA interfaces of storage",
         ),
-        (
-            "storage-scale",
-            ETHERNET,
-            {"external_links": 2},
-            "storage-scale identifies its clients by their names on storage",
-        ),
+        ("storage-scale", ETHERNET, EXTERNAL, "storage-scale identifies its clients by their names on storage"),
     ],
 )
 def test_ethernet_storage_is_reached_over_cables_and_routers(
