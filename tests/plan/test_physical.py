@@ -135,7 +135,7 @@ def test_derived_values_can_be_declared() -> None:
         text,
         ("    spines: 6\n", "    su: 22\n    leaf_down: 22\n    leaf_up: 20\n"),
         ("pdu: raritan-px3-5747v}", "pdu: raritan-px3-5747v, racks: 8, pdus: 3}"),
-        (", cable: nvidia-980-9i117, full", ", full"),
+        (", cable: nvidia-980-9i117, non_blocking", ", non_blocking"),
     )
     assert not plan.errors
     assert count_switches(plan)["storage"] == (12, 4)
