@@ -14,6 +14,7 @@ __all__ = ["AdapterQos"]
 class AdapterQos(CatalogEntry):
     """Adapters that are configured with the same tool; ``templates/roce/qos-<tool>.sh.j2`` has its commands."""
 
+    singular = "quality of service of adapters"
     vendor: Text
     tool: Literal["mlnx_qos", "nicctl", "bnxt_setupcc"]
     software: Text

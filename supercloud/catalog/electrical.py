@@ -33,6 +33,7 @@ class Pdu(CatalogEntry):
 class PowerShelf(CatalogEntry):
     """Rectifiers that feed a busbar."""
 
+    singular = "power-shelf"
     vendor: Text | None = None
     power: Power
     """Output of all its power supplies."""
@@ -52,6 +53,7 @@ class LoadPoint(CatalogModel):
 class Ups(CatalogEntry):
     """An uninterruptible power supply in one operating mode."""
 
+    singular = "UPS"
     mode: Literal["double-conversion", "eco"]
     efficiency_from: Ratio
     """Lowest efficiency of the published range; plans use it."""

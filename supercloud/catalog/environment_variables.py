@@ -16,6 +16,7 @@ VariableName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=80)
 class EnvironmentVariables(CatalogEntry):
     """Variables that commands and SDKs of a cloud read, named after it."""
 
+    singular = "set of environment variables"
     paths: tuple[VariableName, ...] = ()
     """Variables with the path of a file or directory."""
     settings: tuple[VariableName, ...] = ()

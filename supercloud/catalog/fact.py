@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from ipaddress import ip_network
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, ConfigDict, Field
 
@@ -49,6 +49,8 @@ class CatalogModel(Model):
 class CatalogEntry(CatalogModel):
     """One entry of the catalog. A field without a source is absent; values are never estimated."""
 
+    singular: ClassVar[str] = ""
+    """What messages call one entry; empty means the folder of its kind without the s."""
     name: EntryName
     """Name of the entry and of its file."""
     title: Text

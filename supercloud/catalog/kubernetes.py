@@ -53,6 +53,7 @@ class KubernetesAbilities(CatalogModel):
 class KubernetesRelease(CatalogEntry):
     """One minor release."""
 
+    singular = "release of Kubernetes"
     patch: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+$")]
     """Patch release that is installed if the spec does not specify one."""
     max_nodes: Count | None = None
@@ -120,6 +121,7 @@ class KueueAbilities(CatalogModel):
 class KueueRelease(CatalogEntry):
     """One minor release of Kueue."""
 
+    singular = "release of Kueue"
     version: Text
     """Version of the chart and the images."""
     apis: KueueApis
@@ -147,6 +149,7 @@ class VolcanoAbilities(CatalogModel):
 class VolcanoRelease(CatalogEntry):
     """One minor release of Volcano."""
 
+    singular = "release of Volcano"
     version: Text
     queues: ApiVersion
     """API version of scheduling.volcano.sh."""

@@ -102,6 +102,7 @@ class DeviceStack(CatalogEntry):
 class NodeTopology(CatalogEntry):
     """Node labels with which a provider reports the location of a node, outermost first."""
 
+    singular = "node-topology"
     labels: tuple[LabelKey, ...]
     machines: tuple[EntryName, ...] = ()
     """Machines whose nodes have the labels; empty: all."""
@@ -114,6 +115,7 @@ class NodeTopology(CatalogEntry):
 class PlatformRanges(CatalogEntry):
     """Addresses outside the network of a plan that a cloud and its managed Kubernetes use."""
 
+    singular = "set of platform ranges"
     platform: dict[Text, Cidr] = {}
     """Service -> addresses that all machines can reach in any network, such as metadata."""
     names: tuple[Cidr, ...] = ()
@@ -135,6 +137,7 @@ class Metric(CatalogModel):
 class MetricSet(CatalogEntry):
     """The metrics of an exporter."""
 
+    singular = "set of metrics"
     metrics: tuple[Metric, ...]
 
 
@@ -151,6 +154,7 @@ class XidClass(CatalogModel):
 class XidTable(CatalogEntry):
     """Errors of a driver by number, with the required action."""
 
+    singular = "list of XIDs"
     classes: tuple[XidClass, ...]
 
     def list_codes(self, severity: str) -> tuple[int, ...]:
@@ -173,6 +177,7 @@ class Alert(CatalogModel):
 class AlertSet(CatalogEntry):
     """Alerts on the metrics of one set."""
 
+    singular = "set of alerts"
     metrics: EntryName
     """The metric set; the alerts are rendered if its exporter is installed."""
     fabrics: tuple[Text, ...] = ()

@@ -39,6 +39,7 @@ class PodNetworkApi(CatalogModel):
 class KubernetesService(CatalogEntry):
     """The managed Kubernetes of a cloud, named after it."""
 
+    singular = "managed Kubernetes"
     port_plugins: dict[FabricKind, PortPlugin] = {}
     """Kind of fabric -> device plugin, for fabrics that only this cloud has."""
     pod_networks: PodNetworkApi | None = None

@@ -22,6 +22,7 @@ class PreparedDisks(CatalogModel):
 class LocalDisks(CatalogEntry):
     """Internal disks of a provider's machines, by model or by the links that the image creates."""
 
+    singular = "description of internal disks"
     model: Annotated[str, Field(pattern=r"^[A-Za-z0-9 ._-]{1,64}$")] | None = None
     """``/sys/block/*/device/model``, or its beginning."""
     links: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")] | None = None

@@ -29,6 +29,7 @@ class ListPrice(CatalogModel):
 class Prices(CatalogEntry):
     """List prices of a machine, named after it."""
 
+    singular = "list of prices"
     provider: CloudKind
     prices: tuple[ListPrice, ...]
 

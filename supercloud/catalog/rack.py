@@ -43,6 +43,7 @@ class Rack(CatalogEntry):
 class CoolingMethod(CatalogEntry):
     """A cooling method, and the rack power for which it is suitable."""
 
+    singular = "cooling method"
     medium: Literal["air", "rear-door", "direct-liquid", "immersion"]
     power_from: Power | None = None
     """Rack power from which it is commonly used."""

@@ -60,34 +60,6 @@ from .thermal import Cdu, Coolant, HeatRejection, ThermalClass
 
 __all__ = ["KINDS", "OVERLAY_VARIABLE", "Catalog"]
 
-_SINGULAR_NAMES = {
-    "adapter-qos": "quality of service of adapters",
-    "alerts": "set of alerts",
-    "cooling": "cooling method",
-    "metrics": "set of metrics",
-    "node-topologies": "node-topology",
-    "platform-ranges": "set of platform ranges",
-    "prices": "list of prices",
-    "storage": "storage product",
-    "xids": "list of XIDs",
-    "environment-variables": "set of environment variables",
-    "heat-rejection": "heat rejection",
-    "kubernetes": "release of Kubernetes",
-    "kubernetes-services": "managed Kubernetes",
-    "local-disks": "description of internal disks",
-    "kueue": "release of Kueue",
-    "power-shelves": "power-shelf",
-    "slurm": "release of Slurm",
-    "slurm-packages": "family of Slurm packages",
-    "switches": "switch",
-    "system-accounts": "set of accounts",
-    "system-folders": "set of folders",
-    "thermal-classes": "thermal-class",
-    "ups": "UPS",
-    "volcano": "release of Volcano",
-}
-"""The name of one entry of a kind, if it is not the kind without its s."""
-
 KINDS: dict[str, type[CatalogEntry]] = {
     "accelerators": Accelerator,
     "adapter-qos": AdapterQos,
@@ -283,7 +255,7 @@ class Catalog:
     def _load(self, kind: str, name: str) -> CatalogEntry:
         known = self.list_names(kind)
         if name not in known:
-            raise UnknownNameError(_SINGULAR_NAMES.get(kind) or kind.removesuffix("s"), name, known)
+            raise UnknownNameError(KINDS[kind].singular or kind.removesuffix("s"), name, known)
         data: dict[str, Any] = {}
         lines: dict[tuple[str | int, ...], tuple[str, int]] = {}
         for layer in self._layers:

@@ -60,6 +60,7 @@ class SlurmAbilities(CatalogModel):
 class SlurmRelease(CatalogEntry):
     """One release series."""
 
+    singular = "release of Slurm"
     keys: SlurmKeys
     lists: dict[Text, tuple[tuple[Text, ...], ...]]
     """Keys of slurm.conf whose value is a list of items, separated by commas, that apply together -> groups of items of

@@ -41,6 +41,7 @@ class SlurmPackageNames(CatalogModel):
 class SlurmPackages(CatalogEntry):
     """One family of packages."""
 
+    singular = "family of Slurm packages"
     names: SlurmPackageNames
     suites: dict[_Release, _Suite] = {}
     """Release of Slurm -> suite of the distribution that contains it."""

@@ -16,6 +16,7 @@ __all__ = ["StorageProduct", "StorageTiers", "Tier", "TierRate"]
 class StorageProduct(CatalogEntry):
     """A file system or object store."""
 
+    singular = "storage product"
     vendor: Text | None = None
     kind: StorageKind
     provider: SiteKind

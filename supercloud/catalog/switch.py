@@ -27,6 +27,7 @@ class PortMode(CatalogModel):
 class Switch(CatalogEntry):
     """One model of switch."""
 
+    singular = "switch"
     vendor: Text
     kind: Literal["infiniband", "ethernet", "nvlink"]
     modes: tuple[PortMode, ...] = ()

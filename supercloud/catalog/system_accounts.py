@@ -26,6 +26,7 @@ class IdRange(CatalogModel):
 class SystemAccounts(CatalogEntry):
     """Accounts and numbers that one system reserves."""
 
+    singular = "set of accounts"
     names: tuple[Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_.-]*$")], ...] = ()
     """Names of its users and groups."""
     ranges: tuple[IdRange, ...] = ()

@@ -11,5 +11,6 @@ __all__ = ["SystemFolders"]
 class SystemFolders(CatalogEntry):
     """Folders that one software's packages install outside of the operating system's folders."""
 
+    singular = "set of folders"
     folders: tuple[Text, ...]
     """Folders including their contents; ``*`` replaces a release in a name."""

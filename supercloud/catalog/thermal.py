@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ..primitives.quantity import Flow, Length, Power, Temperature, TemperatureStep
+from ..primitives.quantity import Flow, Length, Power, Temperature, TemperatureDifference
 from ..spec.base import Count, Natural, Number, Text
 from .fact import CatalogEntry
 
@@ -17,7 +17,7 @@ class Coolant(CatalogEntry):
     medium: Literal["air", "liquid"]
     flow: Flow
     """Flow that removes 1 kW at a temperature rise of 1 K: 1 kW / (density × specific heat × 1 K)."""
-    usual_step: TemperatureStep | None = None
+    usual_rise: TemperatureDifference | None = None
     """Usual design temperature rise."""
 
 
@@ -31,7 +31,7 @@ class Cdu(CatalogEntry):
     """Heat that it transfers at its approach temperature."""
     flow: Flow | None = None
     """Flow of the racks' loop."""
-    approach: TemperatureStep | None = None
+    approach: TemperatureDifference | None = None
     """Supply temperature of the racks minus that of the building."""
     power: Power | None = None
     """Power of its pumps."""
@@ -44,8 +44,9 @@ class Cdu(CatalogEntry):
 class HeatRejection(CatalogEntry):
     """A method of heat rejection."""
 
-    approach_from: TemperatureStep | None = None
-    approach_to: TemperatureStep | None = None
+    singular = "heat rejection"
+    approach_from: TemperatureDifference | None = None
+    approach_to: TemperatureDifference | None = None
     """Supply temperature of the building minus the outdoor temperature; plans use the maximum."""
     reference: Literal["dry-bulb", "wet-bulb"] | None = None
     cop: Number | None = None
@@ -59,6 +60,7 @@ class HeatRejection(CatalogEntry):
 class ThermalClass(CatalogEntry):
     """A range of supply temperatures for which equipment is specified."""
 
+    singular = "thermal-class"
     medium: Literal["air", "liquid"]
     supply_from: Temperature
     supply_to: Temperature

@@ -72,7 +72,7 @@ def init(
     where = of.provider
     for flag, value, fits in (("--location", location, where == "onprem"), ("--region", region, where != "onprem")):
         if value and not fits:
-            other = "--location PLACE" if where == "onprem" else "--region REGION"
+            other = "--location LOCATION" if where == "onprem" else "--region REGION"
             raise InputError(
                 f"{flag} {value}: {machine} is {of.kind_of_site}; use {other}, or --machine with "
                 f"{'a machine of a cloud' if where == 'onprem' else 'an on-prem machine'} (supercloud catalog machines)"
@@ -117,6 +117,15 @@ def _select_version(catalog: Catalog, scheduler: str, site: str) -> str:
         if released:
             return max(released)
     return str(catalog.list_names(scheduler)[-1])
+
+
+def _explain_version(catalog: Catalog, values: Mapping[str, Any]) -> str:
+    """Why a spec for a cloud has a release of which ``check`` warns; empty if it does not."""
+    if values["scheduler"] != "slurm" or values["provider"] == "onprem":
+        return ""
+    if catalog.get_slurm_release(values["version"]).abilities.topology_yaml:
+        return ""
+    return "that of the provider's images; 'check' warns of its topology, newer ones need your own image"
 
 
 def list_spec_options(
@@ -177,7 +186,7 @@ def _render_candidate(values: dict[str, Any], file: str, catalog: Catalog) -> _S
     from ..primitives.templates import render_template
     from ..spec.loader import loads
 
-    text = render_template("init/cluster.yaml.j2", **values)
+    text = render_template("init/cluster.yaml.j2", **values, version_note=_explain_version(catalog, values))
     return _SpecCandidate(values, text, resolve(loads(text, file), catalog))
 
 

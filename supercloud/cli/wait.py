@@ -64,7 +64,8 @@ def _print_states(jobs: list[Job]) -> None:
         status = f"{job.record.state}" + (f": {job.record.reason}" if job.record.reason else "")
         print_result(status if len(jobs) == 1 else f"{job.id}  {status}")
     simulated = "simulated on this machine · " if any(job.record.engine == "local" for job in jobs) else ""
-    print_note(f"{simulated}next: supercloud " + (f"logs {jobs[0].id}" if len(jobs) == 1 else "jobs"))
+    has_logs = len(jobs) == 1 and jobs[0].supports_logs()
+    print_note(f"{simulated}next: supercloud " + (f"logs {jobs[0].id}" if has_logs else "jobs"))
 
 
 def _wait_with_progress(jobs: list[Job], timeout: float | None) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..primitives.quantity import Flow, Power, TemperatureStep
+from ..primitives.quantity import Flow, Power, TemperatureDifference
 
 __all__ = ["Heat", "compute_flow", "split_heat"]
 
@@ -58,10 +58,10 @@ def split_heat(power: Power, cooling: str, can_take_liquid: bool, liquid_share: 
     return Heat(air=power), True
 
 
-def compute_flow(heat: Power, coolant: Flow, temperature_rise: TemperatureStep) -> Flow:
+def compute_flow(heat: Power, coolant: Flow, temperature_rise: TemperatureDifference) -> Flow:
     """Flow = (flow for 1 kW at 1 K) · Q / ΔT; for water 14.34 L/min · Q[kW] / ΔT[K].
 
-    >>> compute_flow(Power("100 kW"), Flow("14.34 L/min"), TemperatureStep("10 K")).to("L/min")
+    >>> compute_flow(Power("100 kW"), Flow("14.34 L/min"), TemperatureDifference("10 K")).to("L/min")
     143.4
     """
     return Flow.from_base(coolant.base * (heat.base / 1000) / temperature_rise.base)

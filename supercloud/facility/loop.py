@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..catalog import Cdu, HeatRejection, ThermalClass
-from ..primitives.quantity import Flow, Power, Temperature, TemperatureStep
+from ..primitives.quantity import Flow, Power, Temperature, TemperatureDifference
 
 __all__ = ["LiquidLoop", "find_thermal_class", "compute_outdoor_limit", "count_cdus"]
 
@@ -31,7 +31,7 @@ class LiquidLoop:
     flow: Flow | None
     """None if the temperature rise is unknown."""
     supply: Temperature | None
-    temperature_rise: TemperatureStep | None
+    temperature_rise: TemperatureDifference | None
     cdu: Cdu | None
     zone_cdus: tuple[tuple[int, int], ...]
     """Per zone: required distribution units, and spares."""

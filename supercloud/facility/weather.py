@@ -35,7 +35,7 @@ _COLUMN_NAMES = {
 
 
 class WeatherError(ValueError):
-    """A weather file cannot be read; the text states the place and the problem."""
+    """A weather file cannot be read; the text states the line and the problem."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,6 +178,13 @@ class Job:
             if final and (rest := decoder.decode(b"", final=True)):
                 yield rest
 
+    def supports_logs(self) -> bool:
+        """Whether :meth:`logs` can read its output: it was submitted, and its engine keeps output."""
+        try:
+            return bool(self.record.connection) and isinstance(self._open_engine(), StreamsLogs)
+        except SupercloudError:  # its engine is not installed here
+            return False
+
     def read_output(self) -> bytes:
         """The content of its file SUPERCLOUD_RESULT; empty if there is none.
 

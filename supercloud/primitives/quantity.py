@@ -35,7 +35,7 @@ __all__ = [
     "Rate",
     "Size",
     "Temperature",
-    "TemperatureStep",
+    "TemperatureDifference",
     "UnitPrice",
     "Voltage",
 ]
@@ -136,7 +136,7 @@ class Duration(Quantity):
 
 
 class Temperature(Quantity):
-    """A temperature on the Celsius scale; base unit °C. Temperatures compare; their difference is a TemperatureStep."""
+    """A temperature on the Celsius scale; base unit °C. Temperatures compare; two differ by a TemperatureDifference."""
 
     __slots__ = ()
     dimension, example = "temperature", "32 °C"
@@ -145,14 +145,14 @@ class Temperature(Quantity):
 
     def __sub__(self, other: Any) -> Any:
         if type(other) is Temperature:
-            return TemperatureStep.from_base(self.base - other.base)
-        return Temperature.from_base(self.base - other.base) if type(other) is TemperatureStep else NotImplemented
+            return TemperatureDifference.from_base(self.base - other.base)
+        return Temperature.from_base(self.base - other.base) if type(other) is TemperatureDifference else NotImplemented
 
     def __add__(self, other: Any) -> Any:
-        return Temperature.from_base(self.base + other.base) if type(other) is TemperatureStep else NotImplemented
+        return Temperature.from_base(self.base + other.base) if type(other) is TemperatureDifference else NotImplemented
 
 
-class TemperatureStep(Quantity):
+class TemperatureDifference(Quantity):
     """A temperature difference, such as an approach; base unit kelvin."""
 
     __slots__ = ()

@@ -28,7 +28,7 @@ __all__ = [
     "Cabling",
     "Fabric",
     "FabricKind",
-    "FabricInterconnect",
+    "UpstreamFabric",
     "SubnetManager",
     "Oversubscription",
     "Partition",
@@ -184,17 +184,17 @@ class Service(Model):
     """Splitters share modules with each other, on as few leaves as possible: fewer modules, less redundancy."""
     peer_links: PairLinks = 0
     """Links between the two machines of a pair, in addition to the management network: back to back. Example: ``1``."""
-    full: Flag = False
+    non_blocking: Flag = False
     """Leaves get uplinks for its full bandwidth, as on a storage network for storage."""
     product: Text | None = None
     """Name in the bill of materials; empty means the name of the group. Example: ``storage appliance``."""
     part_number: Text | None = None
     """Part number for the bill of materials; empty means none. Example: ``SA-100``."""
-    ours: Flag = True
-    """False means that the vendor of the machines also delivers their optics and manages them."""
+    vendor_managed: Flag = False
+    """The vendor of the machines also delivers their optics and manages them."""
 
 
-class FabricInterconnect(Model):
+class UpstreamFabric(Model):
     """Links from every leaf to the topmost switches of another fabric, over the leaves' uplink ports."""
 
     fabric: Name
@@ -307,9 +307,9 @@ class Fabric(Model):
     peer_links: PairLinks = 0
     """Links between the two leaves of a pair, if a node has one port on each (multi-chassis link aggregation). Example:
     ``2``."""
-    exits: Links = 0
+    external_links: Links = 0
     """Links from the topmost switches to the building's network, distributed over the planes. Example: ``8``."""
-    joins: FabricInterconnect | None = None
+    upstream: UpstreamFabric | None = None
     """Another fabric whose topmost switches the leaves of this one have links to, instead of separate spines; empty
     means spines of its own. Example: ``{fabric: compute, links: 4}``."""
     cabling: Cabling | None = None

@@ -14,7 +14,7 @@ from ..primitives.quantity import (
     Mass,
     Power,
     Temperature,
-    TemperatureStep,
+    TemperatureDifference,
     UnitPrice,
     Voltage,
 )
@@ -147,7 +147,7 @@ class Cooling(Model):
     not compared with the limits of machines. Example: ``32 °C``."""
     flow: Flow | None = None
     """Water flow available for the hall; empty means no limit. Example: ``900 L/min``."""
-    step: TemperatureStep | None = None
+    temperature_rise: TemperatureDifference | None = None
     """Rise from supply to return; empty means the usual rise of the coolant. Example: ``10 K``."""
     coolant: Text = "pg25"
     """Coolant of the loop through the racks. Example: ``water``."""
@@ -248,11 +248,11 @@ class Facility(Model):
     computed from the known parts. Example: ``1.2``."""
     racks_per_row: Count | None = None
     """Racks per row; empty means a usual number. Example: ``10``."""
-    floor: Mass | None = None
+    floor_load: Mass | None = None
     """Maximum weight of a rack with its equipment on the floor; empty means no limit. Example: ``1360 kg``."""
     door: Length | None = None
     """Height of the lowest door on the way into the hall; empty means no limit. Example: ``2.4 m``."""
-    reach: Length | None = None
+    max_cable_length: Length | None = None
     """Maximum cable run; leaves are then placed among the racks they serve. Empty means no limit. Example: ``30 m``."""
 
     @model_validator(mode="after")

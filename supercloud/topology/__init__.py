@@ -2,7 +2,7 @@
 
 A builder takes counts and ports, those of a switched shape as one value, and returns a `Fabric`: tiers of switches,
 link groups, levels of locality, each listed from the nodes outwards, all as formulas, nothing per node. All numbers
-start at 0. The package has no products and no places. Names are loaded on first use; numpy only by `build_columns`.
+start at 0. The package has no products and no locations. Names are loaded on first use; numpy only by `build_columns`.
 """
 
 from importlib import import_module

@@ -26,7 +26,7 @@ pools: [{name: train, machine: dgx-h100, nodes: 12500, fabrics: [compute]}]
 fabrics: [{name: compute, kind: roce, shape: rail-optimized, switch: nvidia-sn5600, speed: 400 Gb/s}]
 facility:
   rack: {type: eia-48u, nodes: 4, pdus: 3}
-  reach: 2000 m
+  max_cable_length: 2000 m
   racks_per_row: 64
   power: {budget: 999 MW, feeds: 3, redundancy: 3N/2, voltage: 415 V, circuit: 63 A, row: 99 MW}
 """

@@ -68,6 +68,16 @@ def test_a_switch_that_cannot_connect_all_nodes_is_not_selected(cli: Cli, tmp_pa
     assert "64 racks of 18 nodes in gb300-nvl72" in out and " in no rack" not in out
 
 
+@pytest.mark.parametrize("machine", ["dgx-h100", "p5.48xlarge"])
+def test_a_release_of_which_check_warns_is_explained_in_the_spec(cli: Cli, tmp_path: Path, machine: str) -> None:
+    file = tmp_path / "cluster.yaml"
+    assert cli("init", file, "--machine", machine)[0] == 0
+    warned = "[slurm-cloud-topology]" in cli("check", file)[1]
+    (line,) = [line for line in file.read_text().splitlines() if line.startswith("scheduler: ")]
+    assert warned == ("# that of the provider's images; 'check' warns of its topology" in line)
+    assert warned == (machine == "p5.48xlarge")
+
+
 @pytest.mark.parametrize("machine, nodes", [("dgx-gb300", 36), ("dgx-b300", 512)])
 def test_the_switch_model_that_needs_the_fewest_switches_is_selected(machine: str, nodes: int) -> None:
     of = FACTS.get(Machine, machine)

@@ -21,8 +21,8 @@ import supercloud as sc
 from supercloud.pulumi import OUTPUTS, Cluster
 from supercloud.spec.fleet import Connection
 from supercloud.spec.loader import LoadedSpec
+from supercloud.targets.clouds.build_context import ExistingResources
 from supercloud.targets.clouds.declared import load_spec
-from supercloud.targets.clouds.work import ExistingResources
 
 # a generated SDK warns of each deprecated class when its module is loaded, used or not
 pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning")

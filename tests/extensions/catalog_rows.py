@@ -145,7 +145,7 @@ def add_adapter_tool(copy: PackageCopy) -> None:
 
 
 PROOFS = {
-    "accelerator, machine, switch, rack, place": add_products,
+    "accelerator, machine, switch, rack, location": add_products,
     "cable, transceiver, PDU, UPS, CDU, coolant, switch system …": add_parts,
     "Slurm release": add_slurm_release,
     "cloud region, instance prices, storage service": add_region,

@@ -12,6 +12,7 @@ from extensions.package_copy import PackageCopy
 JOB = "name: job\ncommand: [train]\nnodes: 2\naccelerators: {count: 16}\ntime_limit: 1 h\n"
 ENGINE = (ROOT / "docs/extend/engine.md").read_text().split("{code-block} python\n", 1)[1].split("```", 1)[0]
 """The engine of the page «Write an engine»."""
+USERS_FILE = "users-file: A file of users that cannot be read, or has errors."
 
 
 def use_engine(copy: PackageCopy, *options: str) -> None:
@@ -134,6 +135,73 @@ class Ladder(CatalogEntry):
     assert "steps" in copy.run("catalog", "ladders", "tall")
 
 
+def add_field_of_fact(copy: PackageCopy) -> None:
+    copy.line(
+        "supercloud/catalog/rack.py",
+        "    country: Text | None = None",
+        '    grid: Text | None = None\n    """Operator."""',
+    )
+    copy.line(f"{DATA}/locations/stockholm.yaml", "name: stockholm", "grid: Own grid operator")
+    assert "Own grid operator" in copy.run("catalog", "locations", "stockholm")
+    copy.write("cluster.yaml", read_example("01"))
+    copy.run("check", "cluster.yaml")
+    code = "from supercloud.catalog import Catalog, Location\n"
+    code += "print(Catalog.load_default().get(Location, 'stockholm').grid)"
+    assert copy.python(code) == "Own grid operator\n"
+
+
+def add_finding(copy: PackageCopy) -> None:
+    """Resolution reports it; it cannot be suppressed."""
+    (copy.root / "docs").mkdir()
+    shutil.copy(ROOT / "docs/findings.yaml", copy.root / "docs/findings.yaml")
+    copy.line(
+        "supercloud/plan/build/users.py",
+        "    declared = inputs.spec.users",
+        '    if not declared:\n        inputs.problems.add_error("users-none", "users", "no user", "declare one")',
+    )
+    copy.line("supercloud/plan/model/problems.py", '        "users-file",', '        "users-none",')
+    copy.line("docs/findings.yaml", USERS_FILE, "users-none: A cluster without users.")
+    code = f"import yaml\nfrom supercloud.plan.model.problems import OTHER_NAMES\npath = {str(copy.root)!r}\n"
+    code += "assert set(yaml.safe_load(open(path + '/docs/findings.yaml'))) == OTHER_NAMES"
+    copy.python(code)
+    copy.write("cluster.yaml", read_example("01") + "suppress: [{check: users-none, reason: none yet}]\n")
+    shown = copy.run("check", "cluster.yaml", status=2)
+    assert "no user [users-none]" in shown and "[suppress-unknown]" in shown
+
+
+def add_placement_step(copy: PackageCopy) -> None:
+    copy.add(
+        "supercloud/jobs/placement/steps/owner.py",
+        '''"""Jobs of an owner."""
+
+from ..context import PlacementContext
+from ..refusal import StepRefusal
+
+__all__ = ["check_owner"]
+
+
+def check_owner(context: PlacementContext) -> StepRefusal | None:
+    """Check that a job with more than one node has a tenant."""
+    if context.job.nodes and context.job.nodes > 1 and not context.job.tenant:
+        return StepRefusal("nobody owns the job", "set tenant", {"nodes": 1, "accelerators.count": 8})
+    return None
+''',
+    )
+    candidate = "supercloud/jobs/placement/candidate.py"
+    copy.line(
+        candidate,
+        "from .steps.node_tenant import check_node_tenant",
+        "from .steps.owner import check_owner",
+    )
+    copy.line(candidate, "        or check_licenses(context)", "        or check_owner(context)")
+    copy.write("cluster.yaml", read_example("01"))
+    copy.write("job.yaml", JOB)
+    assert "nobody owns the job" in copy.run("place", "job.yaml", "--on", "cluster.yaml", status=2)
+    assert "nobody owns the job" in copy.run("why-not", "job.yaml", "--on", "cluster.yaml")
+    copy.write("job.yaml", JOB.replace("nodes: 2", "nodes: 1").replace("count: 16", "count: 8"))
+    copy.run("place", "job.yaml", "--on", "cluster.yaml")
+
+
 def add_owned_key(copy: PackageCopy) -> None:
     options = '    OwnedOption("NodeSet", _POOLS, "set pools"),'
     copy.line(
@@ -195,6 +263,9 @@ def add_example(copy: PackageCopy) -> None:
 
 PROOFS = {
     "kind of fact": add_kind_of_fact,
+    "field of the catalog": add_field_of_fact,
+    "finding that no check reports": add_finding,
+    "step of placement": add_placement_step,
     "key of slurm.conf that another rendered file repeats": add_owned_key,
     "scheduler, on-prem": add_scheduler,
     "job engine": add_engine,

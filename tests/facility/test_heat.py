@@ -19,7 +19,7 @@ from supercloud.facility import (
     find_thermal_class,
     split_heat,
 )
-from supercloud.primitives.quantity import CarbonIntensity, Flow, Power, Temperature, TemperatureStep
+from supercloud.primitives.quantity import CarbonIntensity, Flow, Power, Temperature, TemperatureDifference
 
 CATALOG = Catalog()
 
@@ -40,16 +40,16 @@ def read_coolant(name: str) -> Flow:
     ],
 )
 def test_flow_follows_power_and_temperature_step(fluid: str, kw: float, step: float, unit: str, flow: float) -> None:
-    assert compute_flow(Power(kw, "kW"), read_coolant(fluid), TemperatureStep(step, "K")).to(unit) == pytest.approx(
-        flow, rel=1e-4
-    )
+    assert compute_flow(Power(kw, "kW"), read_coolant(fluid), TemperatureDifference(step, "K")).to(
+        unit
+    ) == pytest.approx(flow, rel=1e-4)
 
 
 def test_water_flow_matches_its_formula() -> None:
     """Q = ρ c V ΔT: 1 kg/L · 4.184 kJ/(kg K) · 1 L/s · 10 K = 41.84 kW."""
-    assert compute_flow(Power("41.84 kW"), read_coolant("water"), TemperatureStep("10 K")).to("L/min") == pytest.approx(
-        60, rel=1e-4
-    )
+    assert compute_flow(Power("41.84 kW"), read_coolant("water"), TemperatureDifference("10 K")).to(
+        "L/min"
+    ) == pytest.approx(60, rel=1e-4)
 
 
 def test_heat_of_an_nvl72_rack_is_split_as_published() -> None:
@@ -83,7 +83,7 @@ def test_split_heat_adds_up(power: Power, hall: str, liquid: bool, share: float 
 @given(st.integers(1, 10**8).map(Power.from_base), st.integers(1, 30), st.sampled_from(["water", "pg25"]))
 def test_flow_carries_exactly_the_heat(power: Power, step: int, fluid: str) -> None:
     one = read_coolant(fluid)
-    flow = compute_flow(power, one, TemperatureStep(step, "K"))
+    flow = compute_flow(power, one, TemperatureDifference(step, "K"))
     assert flow.base * step / one.base * 1000 == power.base
 
 

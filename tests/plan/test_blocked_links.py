@@ -21,7 +21,7 @@ MANAGEMENT = {
     "kind": "ethernet",
     "shape": "fat-tree",
     "switch": "nvidia-sn2201",
-    "joins": {"fabric": "in-band", "links": 2},
+    "upstream": {"fabric": "in-band", "links": 2},
 }
 
 
@@ -75,7 +75,7 @@ def test_routed_networks_and_single_switches_block_nothing() -> None:
 
 
 def test_a_network_that_joins_another_is_advised_fewer_uplinks_and_no_routing() -> None:
-    """`fabric-joins` would refuse routing."""
+    """`fabric-upstream` would refuse routing."""
     example = ROOT / "examples/07-storage"
     spec = load(example / "cluster.yaml").model
     spec = spec.model_copy(update={"catalog": str(example / spec.catalog)}) if spec.catalog else spec
@@ -89,4 +89,4 @@ def test_a_network_that_joins_another_is_advised_fewer_uplinks_and_no_routing() 
     routed = tuple(
         item.model_copy(update={"kind": "roce"}) if item.name == "in-band" else item for item in spec.fabrics
     )
-    assert "fabric-joins" in {item.check for item in resolve(spec.model_copy(update={"fabrics": routed})).errors}
+    assert "fabric-upstream" in {item.check for item in resolve(spec.model_copy(update={"fabrics": routed})).errors}

@@ -90,7 +90,13 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
         "smooth",
     ),
     "budget": ("power-budget", "error", {"power": {"budget": "1 MW"}}, "377.96 kW over", "set budget: 1.37796 MW"),
-    "reach": ("rack-reach", "error", {"rack": DGX, "reach": "5 m", "racks_per_row": 4}, "over the reach of 5 m", "row"),
+    "reach": (
+        "cable-length",
+        "error",
+        {"rack": DGX, "max_cable_length": "5 m", "racks_per_row": 4},
+        "over the limit of 5 m",
+        "row",
+    ),
     "source": (
         "energy-source",
         "error",
@@ -131,10 +137,10 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
         "set share: 0.087",
     ),
     "floor": (
-        "rack-floor",
+        "rack-floor-load",
         "error",
-        {"rack": {"type": "eia-42u"}, "floor": "400 kg"},
-        "a rack of train weighs 521.8 kg, 121.8 kg over the floor limit of 400 kg",
+        {"rack": {"type": "eia-42u"}, "floor_load": "400 kg"},
+        "a rack of train weighs 521.8 kg, 121.8 kg over the floor load of 400 kg",
         "set facility.rack.nodes: 3",
     ),
     "door": ("rack-door", "error", {"rack": {"type": "eia-42u"}, "door": "1.9 m"}, "1.991 m tall, 91 mm over", "lower"),
@@ -173,7 +179,7 @@ WET: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
     "rise too large": (
         "cooling-flow",
         "warning",
-        {"step": "15 K"},
+        {"temperature_rise": "15 K"},
         "less than dgx-gb200 requires (1.5 L/min)",
         "10.1 K",
     ),
@@ -198,7 +204,7 @@ WET: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
         "in zone 1: with 1 failed, 1 of 2 needed units remain (600 kW of 689.04 kW, 89.04 kW short",
         "set cdus: 3",
     ),
-    "no rise": ("cooling-flow", "error", {"step": "0 K"}, "removes no heat", "10 K"),
+    "no rise": ("cooling-flow", "error", {"temperature_rise": "0 K"}, "removes no heat", "10 K"),
     "few units": (
         "cooling-cdu",
         "error",
@@ -209,7 +215,7 @@ WET: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
     "unit short of flow": (
         "cooling-cdu",
         "error",
-        {"cdu": "nvidia-qualified", "cdus": 2, "step": "5 K"},
+        {"cdu": "nvidia-qualified", "cdus": 2, "temperature_rise": "5 K"},
         "780 L/min of 2774.53 L/min, 1994.53 L/min short",
         "set cdus: 5",
     ),
@@ -247,7 +253,7 @@ def test_a_valid_hall_has_no_findings(tmp_path: Path) -> None:
     plan = build_hall(
         tmp_path,
         rack=DGX | {"pdus": 3, "pdu": "raritan-px3-5878i2r"},
-        reach="100 m",
+        max_cable_length="100 m",
         management={"pdu": "raritan-px3-5747v"},
         cooling={"kind": "rear-door", "supply": "20 °C"},
         power={

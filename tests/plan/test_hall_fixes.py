@@ -75,11 +75,11 @@ CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
     "too many nodes": ("rack-fit", 1, build_hall(rack={"type": "eia-42u", "nodes": 6})),
     "too much power": ("rack-fit", 1, build_hall(rack={"type": "eia-48u", "nodes": 4, "power": "30 kW"})),
     "a pool's own rack": ("rack-fit", 1, build_hall([H100[0] | {"rack": {"type": "eia-42u", "nodes": 6}}])),
-    "too heavy for the floor": ("rack-floor", 1, build_hall(floor="400 kg")),
+    "too heavy for the floor": ("rack-floor-load", 1, build_hall(floor_load="400 kg")),
     "a pool's rack on the floor": (
-        "rack-floor",
+        "rack-floor-load",
         1,
-        build_hall([H100[0] | {"rack": {"type": "eia-48u", "nodes": 4}}], floor="400 kg"),
+        build_hall([H100[0] | {"rack": {"type": "eia-48u", "nodes": 4}}], floor_load="400 kg"),
     ),
     "racks of switches": ("rack-fit", 1, build_hall([H100[0] | {"nodes": 127}], management={"racks": 1})),
     "208 V": ("power-circuit", 2, build_hall(power={"voltage": "208 V", "circuit": "60 A"})),
@@ -186,7 +186,7 @@ def test_hints_fix_any_hall(
     """All together, first error first, until there is none: no fix leads back to the same finding."""
     data = build_hall(
         rack={"type": "eia-48u", "nodes": nodes},
-        floor=f"{floor} kg",
+        floor_load=f"{floor} kg",
         power={
             "voltage": voltage,
             "circuit": f"{current} A",

@@ -14,9 +14,9 @@ from supercloud.plan.publish.document import build_document
 @pytest.mark.slow
 def test_leaves_are_placed_near_their_nodes_if_cable_reach_requires_it(tmp_path: Path) -> None:
     facility: dict[str, Any] = {"nodes": 512, "rack": DGX, "racks_per_row": 16}
-    assert list_problems(build_hall(tmp_path, **facility, reach="40 m"), "rack-reach") == []
+    assert list_problems(build_hall(tmp_path, **facility, max_cable_length="40 m"), "cable-length") == []
     middle = build_hall(tmp_path, **facility).layout
-    spread = build_hall(tmp_path, **facility, reach="40 m").layout
+    spread = build_hall(tmp_path, **facility, max_cable_length="40 m").layout
     assert middle and spread and len(middle.racks) == len(spread.racks)
 
     def count_rows(layout: Any) -> int:

@@ -26,7 +26,7 @@ def build_plan(nodes: int, peers: int, shape: str = "rail-optimized", more: str 
     return resolve(loads(SPEC.format(nodes=nodes, peers=peers, shape=shape, more=more), "x"), FACTS)
 
 
-@pytest.mark.parametrize("more", ["", ", exits: 4", ", services: [{name: nfs, count: 3, links: 2}]"])
+@pytest.mark.parametrize("more", ["", ", external_links: 4", ", services: [{name: nfs, count: 3, links: 2}]"])
 @pytest.mark.parametrize("shape", ["rail-optimized", "fat-tree"])
 @pytest.mark.parametrize("nodes, peers", [(2, 2), (31, 1), (32, 4), (65, 2), (127, 40)])
 def test_pairs_without_leaf_up_are_planned(nodes: int, peers: int, shape: str, more: str) -> None:
@@ -51,9 +51,9 @@ def test_leaves_without_ports_for_the_pair_are_reported_with_a_size_that_fits() 
 
 def test_exits_on_leaves_keep_the_ports_of_the_pair() -> None:
     """Without spines the links to the building are on leaves too."""
-    plan = build_plan(31, 2, more=", tiers: 1, exits: 60")
+    plan = build_plan(31, 2, more=", tiers: 1, external_links: 60")
     assert not plan.errors
-    assert build_plan(31, 2, more=", tiers: 1, exits: 63").errors
+    assert build_plan(31, 2, more=", tiers: 1, external_links: 63").errors
 
 
 def test_reserved_ports_are_not_those_of_the_pair() -> None:

@@ -32,8 +32,8 @@ def build_hall_with(folder: Path, kind: str, name: str, text: str, **facility: A
 def build_limits(value: int) -> dict[str, Any]:
     """A facility whose limits all have one value."""
     return {
-        "reach": f"{value} m",
-        "floor": f"{value} kg",
+        "max_cable_length": f"{value} m",
+        "floor_load": f"{value} kg",
         "door": f"{value} m",
         "rack": {"type": "eia-48u", "power": f"{value} kW"},
         "management": {"type": "eia-48u", "power": f"{value} kW"},
@@ -54,7 +54,7 @@ def test_values_of_the_hall_are_above_their_minimum(tmp_path: Path) -> None:
     found = list_findings(build_hall(tmp_path, nodes=32, **build_limits(0)), "facility-value")
     assert {level for level, _, _ in found} == {"error"} and all(hint.startswith("set ") for _, _, hint in found)
     assert {path.removeprefix("facility.") for _, path, _ in found} == {
-        *("reach", "floor", "door", "rack.power", "management.power", "cooling.flow", "cooling.fans"),
+        *("max_cable_length", "floor_load", "door", "rack.power", "management.power", "cooling.flow", "cooling.fans"),
         *(f"power.{name}" for name in ("budget", "voltage", "circuit", "feed", "row", "swing_limit")),
         "energy.sources[0].power",
     }

@@ -63,7 +63,7 @@ def test_all_devices_on_the_management_network_have_an_address(where: str) -> No
     plan = build_site() if where == "here" else resolve(load(ROOT / "examples" / where / "cluster.yaml"))
     found = read_hosts(plan)
     part = ipaddress.ip_network(plan.spec.network.management or "100.64.0.0/10")
-    upper = {item.joins.fabric for item in plan.spec.fabrics if item.joins}
+    upper = {item.upstream.fabric for item in plan.spec.fabrics if item.upstream}
     devices = {
         name
         for name in list_cabled_devices(plan, "management")
@@ -175,7 +175,11 @@ def test_every_example_has_one_address_per_name() -> None:
 def test_a_full_single_leaf_gets_spines_for_joining_networks(nodes: int) -> None:
     plan = plan_spec(
         pools=[build_pools("dgx-h100", nodes)[0] | {"fabrics": ["compute", "in-band", "management"]}],
-        fabrics=[COMPUTE, IN_BAND | {"exits": 2}, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}}],
+        fabrics=[
+            COMPUTE,
+            IN_BAND | {"external_links": 2},
+            MANAGEMENT | {"upstream": {"fabric": "in-band", "links": 2}},
+        ],
         facility={"rack": {"type": "eia-48u", "nodes": 2}},
     )
     assert not plan.errors
@@ -220,9 +224,9 @@ def test_unused_uplink_ports_are_reported_with_the_fix() -> None:
     plan = plan_spec(pools=pools, fabrics=[COMPUTE, IN_BAND, MANAGEMENT])
     (found,) = (finding for finding in plan.findings if finding.check == "fabric-uplinks-unused")
     assert found.path == "fabrics[2]" and "links of 1 Gb/s; the 4 uplink ports" in found.problem
-    assert found.hint == "set joins: {fabric: in-band, links: 2}"
+    assert found.hint == "set upstream: {fabric: in-band, links: 2}"
     fixed = plan_spec(
-        pools=pools, fabrics=[COMPUTE, IN_BAND, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}}]
+        pools=pools, fabrics=[COMPUTE, IN_BAND, MANAGEMENT | {"upstream": {"fabric": "in-band", "links": 2}}]
     )
     assert not [finding for finding in fixed.findings if finding.check.startswith("fabric-")]
 

@@ -52,12 +52,12 @@ def count_full_spines(found: FabricPlan) -> int:
         ("dgx-h100", 128, INFINIBAND | {"oversubscription": {"leaf": 3}}, 6, 32 * 12),
         ("dgx-h100", 128, INFINIBAND | {"oversubscription": {"leaf": 2}}, 8, 32 * 16),
         ("dgx-gb200", 144, INFINIBAND, 9, 576),
-        ("dgx-h100", 59, ROCE | {"exits": 40}, 5, 8 * 60),
+        ("dgx-h100", 59, ROCE | {"external_links": 40}, 5, 8 * 60),
         # no more uplinks than nodes need: 31 ports up would take 31 spines, as four further ports fit beside them
         # only then
-        ("dgx-h200", 8, IN_BAND | {"exits": 4, "peer_links": 2}, 1, 2 * 8),
-        ("dgx-h200", 31, IN_BAND | {"exits": 4, "peer_links": 1}, 2, 2 * 32),
-        ("dgx-h200", 8, IN_BAND | {"exits": 4}, 1, 2 * 8),
+        ("dgx-h200", 8, IN_BAND | {"external_links": 4, "peer_links": 2}, 1, 2 * 8),
+        ("dgx-h200", 31, IN_BAND | {"external_links": 4, "peer_links": 1}, 2, 2 * 32),
+        ("dgx-h200", 8, IN_BAND | {"external_links": 4}, 1, 2 * 8),
         # fewer nodes on a leaf: 91 down and 37 up take 37 spines, 60 and 24 three
         ("dgx-h200", 100, ROCE | {"oversubscription": {"leaf": 2.5}}, 3, 16 * 24),
         ("dgx-h200", 100, ROCE | {"oversubscription": {"leaf": 1.75}}, 4, 16 * 32),
@@ -115,14 +115,16 @@ def test_any_number_of_nodes_is_planned(
     ),
     st.sampled_from([0, 4]),
 )
-def test_less_bandwidth_needs_no_more_switches(nodes: int, of: tuple[str, dict[str, Any]], exits: int) -> None:
+def test_less_bandwidth_needs_no_more_switches(nodes: int, of: tuple[str, dict[str, Any]], external_links: int) -> None:
     before = None
     for ratio in RATIOS:
-        found = build_fabric(of[0], nodes, of[1] | {"exits": exits, "oversubscription": {"leaf": ratio}})
+        found = build_fabric(
+            of[0], nodes, of[1] | {"external_links": external_links, "oversubscription": {"leaf": ratio}}
+        )
         leaves, spines = found.count_switches("leaf"), found.count_switches("spine")
         switches = leaves + spines + found.count_switches("core")
         assert before is None or switches <= before, (ratio, leaves, spines)
-        assert spines <= leaves or exits or found.count_switches("core")
+        assert spines <= leaves or external_links or found.count_switches("core")
         before = switches
 
 

@@ -44,7 +44,7 @@ fabrics:
     leaf_up: 16
     spines: 2
     services: [{name: mgmt, count: 7, links: 2, product: management-server}]
-  - {name: management, kind: ethernet, shape: fat-tree, switch: nvidia-sn2201, joins: {fabric: in-band, links: 2}}
+  - {name: management, kind: ethernet, shape: fat-tree, switch: nvidia-sn2201, upstream: {fabric: in-band, links: 2}}
 facility:
   rack: {type: eia-48u, nodes: 2}
   machines:
@@ -135,7 +135,7 @@ def test_derived_values_can_be_declared() -> None:
         text,
         ("    spines: 6\n", "    su: 22\n    leaf_down: 22\n    leaf_up: 20\n"),
         ("pdu: raritan-px3-5747v}", "pdu: raritan-px3-5747v, racks: 8, pdus: 3}"),
-        (", cable: nvidia-980-9i117, full", ", full"),
+        (", cable: nvidia-980-9i117, non_blocking", ", non_blocking"),
     )
     assert not plan.errors
     assert count_switches(plan)["storage"] == (12, 4)
@@ -278,9 +278,9 @@ def test_cables_that_do_not_fit_are_errors() -> None:
 
 def test_a_network_that_is_joined_has_ports_left() -> None:
     """Two spines would be enough for its own 128 uplinks, and would leave none for those that join."""
-    text = STORAGE.read_text().replace(", exits: 2", "")
+    text = STORAGE.read_text().replace(", external_links: 2", "")
     assert count_switches(build_plan(text, file=STORAGE))["in-band"] == (4, 4)
-    alone = build_plan(text.replace(", joins: {fabric: in-band, links: 2}", ""), file=STORAGE)
+    alone = build_plan(text.replace(", upstream: {fabric: in-band, links: 2}", ""), file=STORAGE)
     assert count_switches(alone)["in-band"] == (4, 2)
     few = build_plan(
         text, ("switch: nvidia-sn4600c}", "switch: nvidia-sn4600c, spines: 2, leaf_down: 32}"), file=STORAGE

@@ -55,7 +55,7 @@ def test_unknown_ports_are_reported() -> None:
 
 def test_a_full_network_is_not_suggested() -> None:
     """By hand: 30 nodes take 60 of the 64 ports of the only switch, 23 links to the building the others and 19 more."""
-    full = IN_BAND | {"tiers": 1, "exits": 23}
+    full = IN_BAND | {"tiers": 1, "external_links": 23}
     (finding,) = list_findings(build_site(COMPUTE, full, joined=["compute"]))
     assert finding.hint.startswith("declare a network with role: in-band for b")
 
@@ -84,7 +84,7 @@ def test_suggestions_for_pools_of_two_machines_work_together() -> None:
         {"name": name, "machine": machine, "nodes": 10, "fabrics": ["compute"]}
         for name, machine in (("b", "dgx-h100"), ("d", "dgx-h200"))
     ]
-    fabrics = [COMPUTE, IN_BAND | {"tiers": 1, "exits": 2}]
+    fabrics = [COMPUTE, IN_BAND | {"tiers": 1, "external_links": 2}]
     hints = [item.hint for item in list_findings(plan_spec(pools=[nodes, *others], fabrics=fabrics))]
     assert hints[0].startswith("add in-band to pools[1].fabrics")
     assert hints[1].startswith("declare a network with role: in-band for d")
@@ -114,7 +114,7 @@ def test_if_the_smallest_pool_does_not_fit_no_more_parts_are_tried() -> None:
 def test_an_untested_network_is_not_excluded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan of more nodes than are planned for a hint is made once: of the first network, which is full."""
     monkeypatch.setattr(rebuild, "_NODES", 1)
-    full, other = IN_BAND | {"tiers": 1, "exits": 23}, IN_BAND | {"name": "other", "role": "in-band"}
+    full, other = IN_BAND | {"tiers": 1, "external_links": 23}, IN_BAND | {"name": "other", "role": "in-band"}
     (finding,) = list_findings(build_site(COMPUTE, full, other, joined=["compute"]))
     assert finding.hint.startswith(
         "try in-band or other in pools[1].fabrics (not all were tested because the plan is large)"
@@ -128,7 +128,7 @@ def test_an_untested_network_is_not_excluded(monkeypatch: pytest.MonkeyPatch) ->
     "fabrics, joined",
     [
         ([COMPUTE], ["compute"]),
-        ([COMPUTE, MANAGEMENT | {"joins": None}], ["compute", "management"]),
+        ([COMPUTE, MANAGEMENT | {"upstream": None}], ["compute", "management"]),
         ([COMPUTE, IN_BAND, IN_BAND | {"name": "other", "role": "in-band"}], ["other"]),
     ],
     ids=["no such network", "no in-band network", "one each"],
@@ -141,11 +141,19 @@ def test_pools_on_all_available_networks_have_no_findings(fabrics: list[dict[str
 @pytest.mark.slow
 def test_leaves_that_join_need_uplink_ports() -> None:
     """All ports of other switches are for nodes. Their findings are correct, and one network for both is enough."""
-    own = IN_BAND | {"name": "own", "role": "in-band", "exits": 0, "joins": {"fabric": "in-band", "links": 2}}
+    own = IN_BAND | {
+        "name": "own",
+        "role": "in-band",
+        "external_links": 0,
+        "upstream": {"fabric": "in-band", "links": 2},
+    }
     plan = build_site(COMPUTE, IN_BAND, own, joined=["compute", "own"], a=["compute", "in-band"])
     (error,) = plan.errors
-    assert "joins by 2 links, and nvidia-sn4600c has no uplink ports in addition to the 64 for nodes" in error.problem
-    assert "or connect the pools to the network that is joined" in error.hint
+    assert (
+        "has 2 links to in-band, and nvidia-sn4600c has no uplink ports in addition to the 64 for nodes"
+        in error.problem
+    )
+    assert "or connect the pools to the upstream fabric" in error.hint
     assert not build_site(COMPUTE, IN_BAND, joined=["compute", "in-band"]).errors
 
 
@@ -154,13 +162,13 @@ def test_more_links_than_uplink_ports_are_reported_with_the_number_that_fits() -
     """An SN2201 has 4: with fewer links there is no finding. Omitting the management network is not a fix."""
 
     def look(links: int) -> Plan:
-        management = MANAGEMENT | {"joins": {"fabric": "in-band", "links": links}}
+        management = MANAGEMENT | {"upstream": {"fabric": "in-band", "links": links}}
         joined = ["compute", "in-band", "management"]
         return build_site(COMPUTE, IN_BAND, management, joined=joined)
 
     (error,) = look(5).errors
-    assert "joins by 5 links, and nvidia-sn2201 has 4 uplink ports" in error.problem
+    assert "has 5 links to in-band, and nvidia-sn2201 has 4 uplink ports" in error.problem
     assert error.hint == (
-        "set joins: {fabric: in-band, links: 4}, or use a switch with 5 of them (uplink_ports in the catalog)"
+        "set upstream: {fabric: in-band, links: 4}, or use a switch with 5 of them (uplink_ports in the catalog)"
     )
     assert not look(4).errors

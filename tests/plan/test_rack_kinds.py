@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,10 @@ from plan.test_resolve import build_pools, plan_spec
 
 from supercloud.catalog import Catalog, Rack
 from supercloud.errors import Finding
+from supercloud.plan.build.facility.node_racks import with_leaves
+from supercloud.plan.build.facility.racking import get_switch_power
 from supercloud.plan.model.plan import Plan
+from supercloud.primitives.quantity import Mass, Power
 
 
 def build_hall(machine: str, rack: dict[str, Any], nodes: int = 36, **more: Any) -> Plan:
@@ -23,7 +27,7 @@ def list_findings(plan: Plan, check: str) -> list[Finding]:
 
 
 def test_complete_racks_are_not_ordered_for_switches() -> None:
-    plan = build_hall("dgx-gb200", {"type": "gb200-nvl72"}, floor="2000 kg")
+    plan = build_hall("dgx-gb200", {"type": "gb200-nvl72"}, floor_load="2000 kg")
     assert plan.facility and [(group.kind, group.count) for group in plan.facility.racks] == [("compute", 2)]
     assert not plan.errors
     (finding,) = list_findings(plan, "rack-unassigned")
@@ -107,6 +111,37 @@ def test_leaves_in_racks_of_nodes_are_compared_with_their_rack() -> None:
     assert plan.facility and plan.facility.racks[0].leaf_fabrics == ("compute",), plan.findings
     (found,) = list_findings(plan, "rack-compatibility")
     assert found.path == "facility.rack.type" and "nvidia-sn4600 is fed by cords" in found.problem
+
+
+@pytest.mark.parametrize(
+    "field, more, fits",
+    [
+        ("units", 0, True),
+        ("units", 1, False),
+        ("power", 0, True),
+        ("power", 1, False),
+        ("weight", 0, True),
+        ("weight", 1, False),
+    ],
+)
+def test_a_leaf_is_in_a_rack_of_nodes_only_if_it_fits(field: str, more: int, fits: bool) -> None:
+    """By units, power and weight: exactly full, and one unit, watt or kilogram over it."""
+    clos = [{"name": "compute", "kind": "roce", "shape": "clos", "switch": "nvidia-sn5610", "su": 2, "leaf_up": 16}]
+    plan = plan_spec(pools=build_pools("dgx-h100", 8), fabrics=clos, facility={"rack": {"type": "eia-48u", "nodes": 2}})
+    assert plan.facility and plan.facility.racks[0].rack
+    group, fabric = plan.facility.racks[0], plan.fabrics[0]
+    assert group.leaf_fabrics == ("compute",)
+    rack = plan.facility.racks[0].rack.model_copy(update={"max_load": Mass("900 kg")})
+    switch = fabric.tiers[0].switch.model_copy(update={"units": 2, "weight": Mass("20 kg")})
+    fabric = replace(fabric, tiers=(replace(fabric.tiers[0], switch=switch), *fabric.tiers[1:]))
+    limit = group.power + get_switch_power(switch)
+    bare = replace(group, rack=rack, leaf_fabrics=(), units=0, weight=None, power_limit=limit)
+    full = {
+        "units": replace(bare, units=rack.units - 2 + more),
+        "power": replace(bare, power_limit=Power.from_base(limit.base - more)),
+        "weight": replace(bare, weight=Mass(880 + more, "kg")),
+    }[field]
+    assert with_leaves(full, [fabric]).leaf_fabrics == (("compute",) if fits else ())
 
 
 def test_every_rack_of_the_catalog_lists_what_it_accepts() -> None:

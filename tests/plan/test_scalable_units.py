@@ -70,9 +70,9 @@ def test_switches_match_a_manual_count(machine: str, nodes: int, of: dict[str, A
 @pytest.mark.parametrize("shape", ["fat-tree", "rail-optimized"])
 def test_units_and_domains_of_compute_do_not_affect_other_networks(machine: str, shape: str) -> None:
     """Machines with as many ports of a network on leaves of as many ports take equal switches there. By hand: 32 ports
-    of a leaf face down, and exits find ports on the spines.
+    of a leaf face down, and external links find ports on the spines.
     """
-    network = {"name": "in-band", "kind": "ethernet", "shape": shape, "switch": "nvidia-sn4600c", "exits": 2}
+    network = {"name": "in-band", "kind": "ethernet", "shape": shape, "switch": "nvidia-sn4600c", "external_links": 2}
     pools = [{"name": "train", "machine": machine, "nodes": 288, "fabrics": ["in-band"]}]
     wiring = build_wiring(plan_spec(pools=pools, fabrics=[network]))
     assert tuple(tier.count for tier in wiring.tiers) == (18, 16)

@@ -18,7 +18,7 @@ FABRICS = [
         "kind": "ethernet",
         "shape": "fat-tree",
         "switch": "nvidia-sn2201",
-        "joins": {"fabric": "in-band", "links": 2},
+        "upstream": {"fabric": "in-band", "links": 2},
     },
 ]
 SLURM = {

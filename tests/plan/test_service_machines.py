@@ -145,6 +145,6 @@ def test_hosts_of_the_subnet_manager_without_a_rack_are_reported_with_a_fix() ->
 
 
 def test_machines_of_others_need_no_rack() -> None:
-    service = {"name": "appliance", "count": 2, "ours": False}
+    service = {"name": "appliance", "count": 2, "vendor_managed": True}
     plan = build_plan(IN_BAND | {"services": [service]}, facility={"rack": {"type": "eia-48u"}})
     assert not [item for item in plan.findings if item.check == "service-racks"] and describe_open_points(plan) == ""

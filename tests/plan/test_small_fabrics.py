@@ -60,7 +60,7 @@ def test_small_designs_on_800g_switches_match_the_reference(nodes: int, rails: i
         ({"su": 32}, (8, 4)),
         ({"spines": 4}, (8, 4)),
         ({"manager": {"links": 2}}, (6, 3)),
-        ({"exits": 100}, (6, 5)),
+        ({"external_links": 100}, (6, 5)),
     ],
 )
 def test_declared_sizes_are_kept(more: dict[str, Any], expected: tuple[int, int]) -> None:

@@ -43,6 +43,21 @@ def test_nearly_empty_leaves_are_reported_with_settings_that_work(nodes: int, fe
         assert not list_findings(changed) and count_switches(changed) == int(setting[2]) < count_switches(plan)
 
 
+@pytest.mark.parametrize("nodes, su", [(36, 18), (65, 22), (130, 26)])
+def test_the_hint_names_the_size_of_a_unit_that_spreads_the_nodes_evenly(nodes: int, su: int) -> None:
+    plan = build_plan(nodes)
+    (finding,) = list_findings(plan)
+    assert f"set su: {su}, which spreads the nodes evenly over the leaves" in finding.hint
+    changed = build_plan(nodes, su=su)
+    assert not list_findings(changed) and count_switches(changed) <= count_switches(plan)
+
+
+def test_a_unit_that_needs_more_switches_is_not_suggested() -> None:
+    plan = build_plan(33)
+    (finding,) = list_findings(plan)
+    assert "set su: " not in finding.hint and count_switches(build_plan(33, su=17)) > count_switches(plan)
+
+
 def test_one_node_more_than_a_unit_has_a_setting_with_fewer_switches() -> None:
     (finding,) = list_findings(build_plan(33))
     assert "set leaf_rails: " in finding.hint and "up to 31 nodes will be added" in finding.hint

@@ -25,13 +25,14 @@ from supercloud.targets import render
 
 COMPUTE = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
 STORAGE = {"name": "storage", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700"}
-IN_BAND = {"name": "in-band", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600c", "exits": 2}
+EXTERNAL = {"external_links": 2}
+IN_BAND = {"name": "in-band", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600c"} | EXTERNAL
 MANAGEMENT = {
     "name": "management",
     "kind": "ethernet",
     "shape": "fat-tree",
     "switch": "nvidia-sn2201",
-    "joins": {"fabric": "in-band", "links": 2},
+    "upstream": {"fabric": "in-band", "links": 2},
 }
 NODES = {"name": "a", "machine": "dgx-b200", "nodes": 12, "fabrics": ["compute", "storage", "in-band"]}
 LOGIN = {"name": "c", "machine": "cpu-6740e", "nodes": 4, "fabrics": ["in-band"]}
@@ -256,17 +257,17 @@ ETHERNET = {"name": "storage", "kind": "ethernet", "shape": "fat-tree", "switch"
     "kind, fabric, change, unreached",
     [
         ("nfs", ETHERNET, {}, "nor on a network connected to it"),
-        ("nfs", ETHERNET, {"joins": {"fabric": "in-band", "links": 2}}, ""),
-        ("nfs", ETHERNET, {"exits": 2}, ""),  # over the routers of the building
-        ("lustre", ETHERNET, {"exits": 2}, ""),
-        ("nfs", ETHERNET, {"kind": "roce", "exits": 2}, ""),
+        ("nfs", ETHERNET, {"upstream": {"fabric": "in-band", "links": 2}}, ""),
+        ("nfs", ETHERNET, EXTERNAL, ""),  # over the routers of the building
+        ("lustre", ETHERNET, EXTERNAL, ""),
+        ("nfs", ETHERNET, {"kind": "roce", "external_links": 2}, ""),
         (
             "lustre",
             ETHERNET,
-            {"kind": "roce", "exits": 2},
+            {"kind": "roce", "external_links": 2},
             "clients of lustre over RoCE name RDMA interfaces of storage",
         ),
-        ("storage-scale", ETHERNET, {"exits": 2}, "storage-scale identifies its clients by their names on storage"),
+        ("storage-scale", ETHERNET, EXTERNAL, "storage-scale identifies its clients by their names on storage"),
     ],
 )
 def test_ethernet_storage_is_reached_over_cables_and_routers(

@@ -30,8 +30,8 @@ def build_spec(
     } | more
 
 
-def build_joined_spec(**joins: Any) -> Any:
-    return build_spec(COMPUTE, IN_BAND, MANAGEMENT | {"joins": joins}, nodes=8)
+def build_upstream_spec(**upstream: Any) -> Any:
+    return build_spec(COMPUTE, IN_BAND, MANAGEMENT | {"upstream": upstream}, nodes=8)
 
 
 WRONG: dict[str, tuple[str, str, str, Any]] = {
@@ -47,11 +47,13 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
         "16 links per node, 8 more than the 8",
         build_spec(ROCE | {"rails": 8, "planes": 2}),
     ),
-    "planes that join": (
+    "planes below another network": (
         "fabric-planes",
         "fabrics[0].planes",
-        "compute has 2 planes: leaves that join storage are switches of one network",
-        build_spec(COMPUTE | {"planes": 2, "joins": {"fabric": "storage", "links": 2}}, COMPUTE | {"name": "storage"}),
+        "compute has 2 planes: leaves below storage are switches of one network",
+        build_spec(
+            COMPUTE | {"planes": 2, "upstream": {"fabric": "storage", "links": 2}}, COMPUTE | {"name": "storage"}
+        ),
     ),
     "too few spines": ("fabric-fit", "fabrics[0]", "do not fit", build_spec(ROCE | {"spines": 3})),
     "spines that would take a core": (
@@ -72,57 +74,60 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
         "cannot be spread evenly over 1000",
         build_spec(ROCE | {"spines": 1000}),
     ),
-    "joins nothing": (
+    "unknown upstream fabric": (
         "unknown-name",
-        "fabrics[2].joins.fabric",
+        "fabrics[2].upstream.fabric",
         "unknown fabric 'inband'",
-        build_joined_spec(fabric="inband", links=2),
+        build_upstream_spec(fabric="inband", links=2),
     ),
-    "a torus that joins": (
-        "fabric-joins",
-        "fabrics[2].joins",
+    "a torus with an upstream fabric": (
+        "fabric-upstream",
+        "fabrics[2].upstream",
         "management is a torus, which has no switches",
         build_spec(
             COMPUTE,
             IN_BAND,
-            MANAGEMENT | {"shape": "torus", "dims": [4, 2], "joins": {"fabric": "in-band", "links": 2}},
+            MANAGEMENT | {"shape": "torus", "dims": [4, 2], "upstream": {"fabric": "in-band", "links": 2}},
             nodes=8,
         ),
     ),
-    "a torus with exits": (
+    "a torus with external links": (
         "fabric-shape",
-        "fabrics[0].exits",
+        "fabrics[0].external_links",
         "compute is a torus, which has no switches",
-        build_spec(ROCE | {"shape": "torus", "dims": [8, 8], "exits": 2}),
+        build_spec(ROCE | {"shape": "torus", "dims": [8, 8], "external_links": 2}),
     ),
-    "joins itself": (
-        "fabric-joins",
-        "fabrics[2].joins.fabric",
-        "joins itself",
-        build_joined_spec(fabric="management", links=2),
+    "its own upstream fabric": (
+        "fabric-upstream",
+        "fabrics[2].upstream.fabric",
+        "management is its own upstream fabric",
+        build_upstream_spec(fabric="management", links=2),
     ),
-    "joins another kind": (
-        "fabric-joins",
-        "fabrics[2].joins.fabric",
+    "upstream fabric of another kind": (
+        "fabric-upstream",
+        "fabrics[2].upstream.fabric",
         "compute is infiniband",
-        build_joined_spec(fabric="compute", links=2),
+        build_upstream_spec(fabric="compute", links=2),
     ),
-    "joins a routed network": (
-        "fabric-joins",
-        "fabrics[2].joins.fabric",
+    "routed upstream fabric": (
+        "fabric-upstream",
+        "fabrics[2].upstream.fabric",
         "in-band is routed (ethernet, role storage)",
         build_spec(
-            COMPUTE, IN_BAND | {"role": "storage"}, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}}, nodes=8
+            COMPUTE,
+            IN_BAND | {"role": "storage"},
+            MANAGEMENT | {"upstream": {"fabric": "in-band", "links": 2}},
+            nodes=8,
         ),
     ),
-    "joins a network without a pool": (
-        "fabric-joins",
-        "fabrics[2].joins.fabric",
+    "upstream fabric without a pool": (
+        "fabric-upstream",
+        "fabrics[2].upstream.fabric",
         "in-band",
         build_spec(
             COMPUTE,
             IN_BAND,
-            MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}},
+            MANAGEMENT | {"upstream": {"fabric": "in-band", "links": 2}},
             pools=[{"name": "train", "machine": "dgx-h100", "nodes": 8, "fabrics": ["compute", "management"]}],
         ),
     ),
@@ -247,7 +252,7 @@ def test_each_wrong_network_is_one_finding_with_its_path(case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "joins, cycle",
+    "upstream, cycle",
     [
         ({"a": "b", "b": "a"}, "ab"),
         ({"a": "b", "b": "c", "c": "b"}, "bc"),
@@ -256,24 +261,27 @@ def test_each_wrong_network_is_one_finding_with_its_path(case: str) -> None:
         ({"d": "c", "c": "b", "b": "a", "a": "b"}, "ab"),
     ],
 )
-def test_a_cycle_of_joins_is_refused_at_each_of_its_networks(joins: dict[str, str], cycle: str) -> None:
+def test_a_cycle_of_upstream_fabrics_is_refused_at_each_of_its_networks(upstream: dict[str, str], cycle: str) -> None:
     """Also where other networks only lead into it, which say nothing."""
-    names = sorted({*joins, *joins.values()})
+    names = sorted({*upstream, *upstream.values()})
     pools = [{"name": f"of-{name}", "machine": "dgx-h100", "nodes": 8, "fabrics": [name]} for name in names]
-    fabrics = [IN_BAND | {"name": name, "role": "in-band", "joins": None} for name in names]
+    fabrics = [IN_BAND | {"name": name, "role": "in-band", "upstream": None} for name in names]
     for fabric in fabrics:
-        if name := joins.get(fabric["name"]):
-            fabric["joins"] = {"fabric": name, "links": 2}
-    wrong = [item for item in list_findings(build_spec(*fabrics, pools=pools)) if item.check == "fabric-joins"]
+        if name := upstream.get(fabric["name"]):
+            fabric["upstream"] = {"fabric": name, "links": 2}
+    wrong = [item for item in list_findings(build_spec(*fabrics, pools=pools)) if item.check == "fabric-upstream"]
     assert [(item.check, item.path) for item in wrong] == [
-        ("fabric-joins", f"fabrics[{names.index(name)}].joins.fabric") for name in cycle
+        ("fabric-upstream", f"fabrics[{names.index(name)}].upstream.fabric") for name in cycle
     ]
-    assert all(item.problem.startswith(f"{name} joins ") and item.hint for name, item in zip(cycle, wrong, strict=True))
+    assert all(
+        item.problem.startswith((f"{name} -> ", f"{name} is its own ")) and item.hint
+        for name, item in zip(cycle, wrong, strict=True)
+    )
 
 
 @pytest.mark.slow
 def test_valid_joins_and_partitions_have_no_findings() -> None:
-    good = build_joined_spec(fabric="in-band", links=2)
+    good = build_upstream_spec(fabric="in-band", links=2)
     assert not [finding for finding in list_findings(good) if finding.level == "error"]
     parts = [{"tenant": "a", "pkey": 16, "hosts": "train-[0001-0008]"}, {"tenant": "a", "pkey": 16}, {"tenant": "b"}]
     assert not [
@@ -304,15 +312,15 @@ def test_specs_of_the_cases_are_plain_yaml() -> None:
 
 @pytest.mark.slow
 def test_links_out_of_a_routed_fabric_are_reported() -> None:
-    conv = ROCE | {"name": "conv", "role": "storage", "exits": 4}
-    data = build_spec(COMPUTE, conv, MANAGEMENT | {"joins": {"fabric": "conv", "links": 2}}, nodes=8)
+    conv = ROCE | {"name": "conv", "role": "storage", "external_links": 4}
+    data = build_spec(COMPUTE, conv, MANAGEMENT | {"upstream": {"fabric": "conv", "links": 2}}, nodes=8)
     findings = [(item.path, item.problem.split(":")[0]) for item in list_findings(data) if item.check == "network-edge"]
     assert findings == [
-        ("fabrics[1].exits", "4 links of conv lead to the building"),
+        ("fabrics[1].external_links", "4 links of conv lead to the building"),
         ("fabrics[1]", "2 links of conv lead to management"),
     ]
     bridged = build_spec(
-        COMPUTE, IN_BAND | {"exits": 4}, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}}, nodes=8
+        COMPUTE, IN_BAND | {"external_links": 4}, MANAGEMENT | {"upstream": {"fabric": "in-band", "links": 2}}, nodes=8
     )
     assert not [item for item in list_findings(bridged) if item.check == "network-edge"]
 

@@ -23,7 +23,7 @@ from supercloud.primitives.quantity import (
     Rate,
     Size,
     Temperature,
-    TemperatureStep,
+    TemperatureDifference,
 )
 
 DIMENSIONS = [getattr(quantity, name) for name in quantity.__all__ if name != "Quantity"]
@@ -81,7 +81,7 @@ def test_products_and_quotients_have_their_dimensions() -> None:
     assert Size("1 GB") / Duration("1 s") == Rate("8 Gb/s")
     assert CarbonIntensity("100 gCO2e/kWh") * Energy("1 MWh") == Carbon("100 kgCO2e")
     assert Power("3 kW") / Power("2 kW") == 1.5
-    assert Temperature("32 °C") - Temperature("22 °C") == TemperatureStep("10 K")
+    assert Temperature("32 °C") - Temperature("22 °C") == TemperatureDifference("10 K")
     assert sum([Power("1 kW"), Power("2 kW")]) == Power("3 kW")
 
 

@@ -10,7 +10,20 @@ import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from supercloud.errors import SpecError
-from supercloud.spec import ClusterSpec, JobSpec, cluster, fabric, fleet, job, pool, scheduler, site, storage, tenant
+from supercloud.spec import (
+    ClusterSpec,
+    JobSpec,
+    cluster,
+    fabric,
+    facility,
+    fleet,
+    job,
+    pool,
+    scheduler,
+    site,
+    storage,
+    tenant,
+)
 from supercloud.spec.base import Name
 from supercloud.spec.document import parse_yaml
 from supercloud.spec.fleet import Connection
@@ -29,6 +42,9 @@ MODELS = {
     for model in (
         storage.Storage,
         fabric.Fabric,
+        fabric.Service,
+        facility.Facility,
+        facility.Cooling,
         tenant.Tenant,
         scheduler.Partition,
         scheduler.SlurmScheduler,
@@ -208,8 +224,21 @@ def test_both_times_that_a_number_may_mean_are_accepted() -> None:
     assert suggest_times(0) == suggest_times("2 h") == suggest_times(True) == suggest_times(1.5) == ""
 
 
-def test_the_earlier_name_of_an_isolated_network_gets_a_hint() -> None:
-    assert find_field_hint("closed", True, [cluster.Network]) == "write isolated: true"
+@pytest.mark.parametrize(
+    "model, name, value, hint",
+    [
+        (cluster.Network, "closed", True, "write isolated: true"),
+        (fabric.Fabric, "exits", 8, "write external_links: 8"),
+        (fabric.Fabric, "joins", {"fabric": "in-band", "links": 2}, "write upstream: {fabric: NAME, links: 2}"),
+        (fabric.Service, "full", True, "write non_blocking: true if "),
+        (fabric.Service, "ours", False, "write vendor_managed: true if "),
+        (facility.Facility, "floor", "400 kg", "write floor_load: "),
+        (facility.Facility, "reach", "40 m", "write max_cable_length: "),
+        (facility.Cooling, "step", "10 K", "write temperature_rise: 10 K"),
+    ],
+)
+def test_earlier_names_of_fields_get_a_hint(model: type[BaseModel], name: str, value: object, hint: str) -> None:
+    assert find_field_hint(name, value, [model]).startswith(hint)
 
 
 def test_mistakes_in_clusters_and_fleets_are_reported_with_the_correction(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def build_physical_plan(
     """
     spec = inputs.spec
     managed = spec.site.kind == "onprem" and any(
-        get_fabric_role(fabric) == "management" or fabric.joins for fabric in spec.fabrics
+        get_fabric_role(fabric) == "management" or fabric.upstream for fabric in spec.fabrics
     )
     others = AttachedEquipment(servers, rack_nodes=_find_declared_rack_nodes(spec))
     for _ in range(_MAX_ROUNDS if managed else 1):
@@ -43,7 +43,7 @@ def build_physical_plan(
             servers,
             facility.pdu_count if facility else 0,
             _count_rack_nodes(facility) or others.rack_nodes,
-            _list_joining_links(spec, fabrics),
+            _list_downstream_links(spec, fabrics),
         )
         if found == others:
             break
@@ -58,13 +58,15 @@ def _count_rack_nodes(facility: FacilityPlan | None) -> int | None:
     return max(nodes, key=lambda group: group.count * group.nodes_per_rack).nodes_per_rack if nodes else None
 
 
-def _list_joining_links(spec: ClusterSpec, fabrics: tuple[FabricPlan, ...]) -> tuple[tuple[str, int], ...]:
-    """Links into each fabric from the leaves of networks that it joins."""
+def _list_downstream_links(spec: ClusterSpec, fabrics: tuple[FabricPlan, ...]) -> tuple[tuple[str, int], ...]:
+    """Links into each fabric from the leaves of networks whose upstream fabric it is."""
     leaves = {fabric.name: fabric.count_switches("leaf") for fabric in fabrics}
     counts: dict[str, int] = {}
     for item in spec.fabrics:
-        if item.joins:
-            counts[item.joins.fabric] = counts.get(item.joins.fabric, 0) + item.joins.links * leaves.get(item.name, 0)
+        if item.upstream:
+            counts[item.upstream.fabric] = counts.get(item.upstream.fabric, 0) + item.upstream.links * leaves.get(
+                item.name, 0
+            )
     return tuple(sorted(counts.items()))
 
 

@@ -89,14 +89,16 @@ def _get_ends(cables: CableTable, row: int) -> tuple[_CableEnd, _CableEnd]:
 
 
 def _has_special_cables(plan: Plan, fabric: FabricPlan) -> bool:
-    """Whether a fabric declares more than the usual links; an unknown network in ``joins`` is reported where it is
+    """Whether a fabric declares more than the usual links; an unknown network in ``upstream`` is reported where it is
     declared.
     """
     declared = _get_declaration(plan, fabric)
-    if not fabric.tiers or not (declared.cabling or declared.peer_links or declared.exits or declared.joins):
+    if not fabric.tiers or not (
+        declared.cabling or declared.peer_links or declared.external_links or declared.upstream
+    ):
         return False
     upper = {item.name for item in plan.fabrics if item.tiers and item.name != fabric.name}
-    return not declared.joins or declared.joins.fabric in upper
+    return not declared.upstream or declared.upstream.fabric in upper
 
 
 def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...catalog import Catalog, Cdu, Machine, ThermalClass
 from ...errors import Finding, UnknownNameError
 from ...facility import LiquidLoop, compute_flow, find_thermal_class
-from ...primitives.quantity import Flow, Power, Temperature, TemperatureStep
+from ...primitives.quantity import Flow, Power, Temperature, TemperatureDifference
 from ...spec.facility import Cooling
 from ..model.plan import Plan
 
@@ -205,12 +205,12 @@ def cooling_flow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     loop, declared = _get_liquid_loop(plan), _get_declared_cooling(plan)
     if loop is None or declared is None:
         return
-    if declared.step is not None and declared.step.base <= 0:
+    if declared.temperature_rise is not None and declared.temperature_rise.base <= 0:
         yield Finding(
             "cooling-flow",
             "error",
-            "facility.cooling.step",
-            f"a rise of {declared.step} removes no heat",
+            "facility.cooling.temperature_rise",
+            f"a rise of {declared.temperature_rise} removes no heat",
             "set a rise above zero, such as 10 K",
         )
         return
@@ -235,7 +235,7 @@ def _report_flow(loop: LiquidLoop, flow: Flow, available: Flow) -> Iterator[Find
     )
 
 
-def _check_machine_flows(plan: Plan, heat: Power, flow: Flow, rise: TemperatureStep) -> Iterator[Finding]:
+def _check_machine_flows(plan: Plan, heat: Power, flow: Flow, rise: TemperatureDifference) -> Iterator[Finding]:
     """Machines that require more flow per power than the temperature rise gives."""
     given = compute_flow(Power(1, "kW"), flow * (1000 / heat.base) * rise.base, rise)
     for machine in _list_machines(plan):
@@ -244,7 +244,7 @@ def _check_machine_flows(plan: Plan, heat: Power, flow: Flow, rise: TemperatureS
             yield Finding(
                 "cooling-flow",
                 "warning",
-                "facility.cooling.step",
+                "facility.cooling.temperature_rise",
                 f"a rise of {rise} gives {given} per kW, {asked - given} less than {machine.name} requires ({asked})",
                 f"set a rise of at most {float(rise.base * given.base / asked.base):.3g} K",
             )

@@ -111,7 +111,7 @@ def fabric_uplinks_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Leaves with dedicated uplink ports under separate spines: the spine links use ports that devices could use."""
     for index, declared in enumerate(plan.spec.fabrics):
         fabric = next((item for item in plan.fabrics if item.name == declared.name), None)
-        if fabric is None or len(fabric.tiers) < 2 or declared.joins or not fabric.tiers[0].switch.uplink_ports:
+        if fabric is None or len(fabric.tiers) < 2 or declared.upstream or not fabric.tiers[0].switch.uplink_ports:
             continue
         leaf, spine = fabric.tiers[0], fabric.tiers[1]
         others = [item.name for item in plan.fabrics if item.role == "in-band" and item.tiers]
@@ -122,7 +122,7 @@ def fabric_uplinks_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             f"{spine.count} {spine.name} switches connect the {leaf.count} leaves of {fabric.name} by "
             f"{fabric.link_counts['leaf_spine']} links of {fabric.speed}; the {leaf.switch.uplink_ports} uplink "
             f"ports of each {leaf.switch.name} remain unused",
-            f"set joins: {{fabric: {others[0] if others else 'in-band'}, links: 2}}"
+            f"set upstream: {{fabric: {others[0] if others else 'in-band'}, links: 2}}"
             + ("" if others else ", and declare that network"),
         )
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...catalog import Catalog, NetworkOs
 from ...errors import Finding
 from ...primitives.addresses import Block
-from ..build.fabric.joins import list_joined, select_top_switches
 from ..build.fabric.roles import get_fabric_role, is_routed
+from ..build.fabric.upstream import list_upstream, select_top_switches
 from ..build.network.bridge_needs import describe_missing_feature
 from ..build.network.vlans import LAST_VLAN, build_vlans, list_own_vlans
+from ..model.network import SwitchRun
 from ..model.plan import FabricPlan, Plan
 from ..model.subnet import parse_block
 
@@ -117,21 +119,21 @@ def network_edge(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for index, fabric in enumerate(plan.spec.fabrics):
         if plan.networks is None or plan.networks.find_underlay(fabric.name) is None:
             continue
-        joining = {
-            item.name: item.joins.links * leaves.get(item.name, 0)
+        downstream = {
+            item.name: item.upstream.links * leaves.get(item.name, 0)
             for item in plan.spec.fabrics
-            if item.joins and item.joins.fabric == fabric.name
+            if item.upstream and item.upstream.fabric == fabric.name
         }
         rows = [
-            ("exits", fabric.exits, "the building"),
+            ("external_links", fabric.external_links, "the building"),
             ("peer_links", fabric.peer_links * (leaves.get(fabric.name, 0) // 2), "the other leaf of a pair"),
             (
-                "joins",
-                fabric.joins.links * leaves.get(fabric.name, 0) if fabric.joins else 0,
-                fabric.joins.fabric if fabric.joins else "",
+                "upstream",
+                fabric.upstream.links * leaves.get(fabric.name, 0) if fabric.upstream else 0,
+                fabric.upstream.fabric if fabric.upstream else "",
             ),
         ]
-        rows += [("", links, name) for name, links in joining.items()]
+        rows += [("", links, name) for name, links in downstream.items()]
         for key, links, where in rows:
             if links:
                 yield Finding(
@@ -155,8 +157,19 @@ def network_bridging(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "warning",
                 f"fabrics[{positions[run.fabric]}]",
                 f"no configuration is rendered for {run.tier.count} {run.tier.name} switches of {run.fabric}: {lack}",
-                "set os: nvue or eos if the switch runs it, or configure them by hand and suppress this",
+                _suggest_systems(plan, catalog, bridged[run.fabric], run),
             )
+
+
+def _suggest_systems(plan: Plan, catalog: Catalog, fabric: FabricPlan, run: SwitchRun) -> str:
+    """The operating systems of the catalog for switches of a tier that have all functions that it requires."""
+    fitting = [
+        system.name
+        for system in catalog.iter_entries(NetworkOs)
+        if system.is_for(run.switch) and not describe_missing_feature(plan, fabric, replace(run, network_os=system))
+    ]
+    by_hand = "configure them by hand and suppress this"
+    return f"set os: {' or '.join(fitting)} if the switch runs it, or {by_hand}" if fitting else by_hand
 
 
 def _find_bridged_fabrics(plan: Plan) -> dict[str, FabricPlan]:
@@ -168,66 +181,68 @@ def _find_bridged_fabrics(plan: Plan) -> dict[str, FabricPlan]:
     }
 
 
-def network_exits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def network_external_links(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Bridged networks of several subnets, or planes of them, without a router: their switches only bridge."""
     bridged, vlans = _find_bridged_fabrics(plan), build_vlans(plan)
     declared = {fabric.name: fabric for fabric in plan.spec.fabrics}
-    joined: dict[str, list[str]] = {}
+    separate: dict[str, list[str]] = {}
     for name in bridged:
-        way = list_joined([declared[item] for item in bridged], name)  # up to the network where its VLANs end
-        if not any(declared[item].exits for item in way):
-            joined.setdefault(way[-1], []).append(name)
-    for last, names in joined.items():
+        way = list_upstream([declared[item] for item in bridged], name)  # up to the network where its VLANs end
+        if not any(declared[item].external_links for item in way):
+            separate.setdefault(way[-1], []).append(name)
+    for last, names in separate.items():
         subnets = sorted({vlan for name in names for vlan in list_own_vlans(bridged[name], vlans)})
         if len(subnets) > 1:
             listed = ", ".join(vlan.name for vlan in subnets[:_MAX_LISTED]) + (
                 ", …" if len(subnets) > _MAX_LISTED else ""
             )
             yield Finding(
-                "network-exits",
+                "network-external-links",
                 "warning",
-                f"fabrics[{list(declared).index(last)}].exits",
+                f"fabrics[{list(declared).index(last)}].external_links",
                 f"no link of {' and '.join(names)} leads to a router: the {len(subnets)} subnets ({listed}) are VLANs "
                 "of their own, and machines in different subnets cannot reach each other",
-                "set exits to the number of links to the building's router, which has the gateways' addresses"
-                f"{_describe_least_exits(bridged[last])}, or cable a router by hand and suppress this with a reason",
+                "set external_links to the number of links to the building's router, which has the gateways' addresses"
+                f"{_describe_least_external_links(bridged[last])}, or cable a router by hand and suppress this "
+                "with a reason",
             )
     yield from _iter_missed_planes(plan, bridged)
 
 
-def _describe_least_exits(fabric: FabricPlan) -> str:
+def _describe_least_external_links(fabric: FabricPlan) -> str:
     return f" ({fabric.planes} at least, one for each plane)" if fabric.planes > 1 else ""
 
 
 def _iter_missed_planes(plan: Plan, bridged: dict[str, FabricPlan]) -> Iterator[Finding]:
-    """Planes of bridged networks that have no exit, or no link of a network that joins. Nodes use one plane at a time,
-    and nothing but exits joins planes: a node whose link in another plane fails has no gateway there.
+    """Planes of bridged networks that have no external link, or no link of a network below. Nodes use one plane at
+    a time, and planes are connected outside only: a node whose link in another plane fails has no gateway there.
     """
     for index, declared in enumerate(plan.spec.fabrics):
         fabric = bridged.get(declared.name)
-        if fabric and declared.exits and (missed := _list_missed_planes(fabric, declared.exits)):
+        if fabric and declared.external_links and (missed := _list_missed_planes(fabric, declared.external_links)):
             yield Finding(
-                "network-exits",
+                "network-external-links",
                 "warning",
-                f"fabrics[{index}].exits",
+                f"fabrics[{index}].external_links",
                 f"no link of {missed} of {fabric.name} leads to a router: a node that uses its link in that plane, "
                 "as it does when its other links fail, can reach neither its gateway nor the nodes that use another "
                 "plane",
-                f"set exits: {fabric.planes}, or cable a router to each plane by hand and suppress this with a reason",
+                f"set external_links: {fabric.planes}, or cable a router to each plane by hand and suppress this "
+                "with a reason",
             )
-        upper = bridged.get(declared.joins.fabric) if declared.joins else None
-        if fabric and upper and declared.joins:
+        upper = bridged.get(declared.upstream.fabric) if declared.upstream else None
+        if fabric and upper and declared.upstream:
             leaves, switch = fabric.tiers[0].count, fabric.tiers[0].switch
-            if missed := _list_missed_planes(upper, leaves * declared.joins.links):
+            if missed := _list_missed_planes(upper, leaves * declared.upstream.links):
                 links = -(-upper.planes // leaves)
                 larger = f" and use leaves with {links} uplink ports" if links > switch.uplink_ports else ""
                 yield Finding(
-                    "network-exits",
+                    "network-external-links",
                     "warning",
-                    f"fabrics[{index}].joins.links",
+                    f"fabrics[{index}].upstream.links",
                     f"no link of {fabric.name} leads to {missed} of {upper.name}: if the other planes fail, "
                     f"{fabric.name} is not reachable",
-                    f"set joins: {{fabric: {upper.name}, links: {links}}}{larger}, or suppress this with a reason",
+                    f"set upstream: {{fabric: {upper.name}, links: {links}}}{larger}, or suppress this with a reason",
                 )
 
 
@@ -359,7 +374,7 @@ CHECKS = (
     network_bridging,
     network_lossless,
     network_edge,
-    network_exits,
+    network_external_links,
     network_overlap,
     network_paths,
     network_routed,

@@ -334,7 +334,7 @@ def _compute_ratio(limit: Power, total: Power) -> float:
 
 
 def carbon_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A place without a known carbon intensity."""
+    """A location without a known carbon intensity."""
     if plan.facility and plan.facility.annual_carbon is None:
         nearest = _suggest_location(plan.site.place, catalog)
         yield Finding(

@@ -13,7 +13,7 @@ from ...primitives.quantity import Quantity
 from ...spec.facility import Facility
 from ..model.plan import Plan, RackGroup
 from ..model.racks import FacilityPlan
-from .rack_reach import rack_reach
+from .cable_length import cable_length
 from .rack_suggestions import find_rack_path, suggest_node_count
 from .rebuild import explain_untried, find_working, replan
 
@@ -30,8 +30,8 @@ def facility_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         return
     power, cooling, rack = facility.power, facility.cooling, facility.rack
     values: dict[str, Quantity | None] = {
-        "reach": facility.reach,
-        "floor": facility.floor,
+        "max_cable_length": facility.max_cable_length,
+        "floor_load": facility.floor_load,
         "door": facility.door,
         "rack.power": rack.power if rack else None,
         "management.power": facility.management.power,
@@ -89,9 +89,9 @@ def rack_weight(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def rack_floor(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def rack_floor_load(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Racks that, with their equipment, exceed the floor load; the rack's own weight is included if known."""
-    floor = plan.spec.facility.floor if plan.spec.facility else None
+    floor = plan.spec.facility.floor_load if plan.spec.facility else None
     for group in plan.facility.racks if plan.facility and floor else ():
         own = group.rack.weight if group.rack else None
         # the weight of a rack product includes its equipment
@@ -103,9 +103,9 @@ def rack_floor(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         what = group.pool or group.kind
         if weight is None:
             yield Finding(
-                "rack-floor",
+                "rack-floor-load",
                 "note",
-                "facility.floor",
+                "facility.floor_load",
                 f"unknown weight of a rack of {what}: its floor load is not checked",
                 "add the weight of the rack and its machines to a catalog overlay",
             )
@@ -113,10 +113,10 @@ def rack_floor(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             fewer = suggest_node_count(plan, group, weight, floor, own.base if own else Fraction(0))
             suggestion = f"{fewer or 'spread its load'}, or reinforce the floor"
             yield Finding(
-                "rack-floor",
+                "rack-floor-load",
                 "error",
-                "facility.floor",
-                f"a rack of {what} weighs {weight}, {weight - floor} over the floor limit of {floor}",
+                "facility.floor_load",
+                f"a rack of {what} weighs {weight}, {weight - floor} over the floor load of {floor}",
                 suggestion,
             )
 
@@ -356,9 +356,9 @@ CHECKS = (
     rack_compatibility_unknown,
     rack_unassigned,
     rack_door,
-    rack_floor,
+    rack_floor_load,
     rack_power,
-    rack_reach,
+    cable_length,
     rack_size_unknown,
     rack_weight,
 )

@@ -128,14 +128,14 @@ def add_fabrics(spec: ClusterSpec, added: Mapping[str, str]) -> ClusterSpec:
 def rebuild_fabric(plan: Plan, catalog: Catalog, fabric: Fabric) -> FabricPlan | None:
     """The fabric alone, with the servers of the plan and the networks connected to it; None if it cannot be built."""
     leaves = {item.name: item.count_switches("leaf") for item in plan.fabrics}
-    joining = sum(
-        item.joins.links * leaves.get(item.name, 0)
+    downstream = sum(
+        item.upstream.links * leaves.get(item.name, 0)
         for item in plan.spec.fabrics
-        if item.joins and item.joins.fabric == fabric.name
+        if item.upstream and item.upstream.fabric == fabric.name
     )
     rack = plan.spec.facility.rack.nodes if plan.spec.facility and plan.spec.facility.rack else None
-    others = AttachedEquipment(plan.servers, rack_nodes=rack, joining_links=((fabric.name, joining),))
-    spec = plan.spec.model_copy(update={"fabrics": (fabric.model_copy(update={"joins": None}),)})
+    others = AttachedEquipment(plan.servers, rack_nodes=rack, downstream_links=((fabric.name, downstream),))
+    spec = plan.spec.model_copy(update={"fabrics": (fabric.model_copy(update={"upstream": None}),)})
     problems = Problems()
     found = build_fabrics(spec, plan.pools, catalog, problems, others)
     return next((item for item in found if item.name == fabric.name), None) if _is_built(fabric, problems) else None

@@ -9,8 +9,8 @@ from ...catalog import Catalog
 from ...errors import Finding
 from ...spec import Fabric as Declared
 from ...topology import Fabric as Wiring
-from ..build.fabric.joins import list_joined, select_top_switches
 from ..build.fabric.roles import is_routed
+from ..build.fabric.upstream import list_upstream, select_top_switches
 from ..model.plan import FabricPlan, Plan
 from .bridge_domain import BridgeDomain
 from .rebuild import rebuild_fabric, replan
@@ -72,7 +72,7 @@ def _find_blocked_links(plan: Plan, name: str) -> _Blocked | None:
     }
     if name not in fabrics:
         return None
-    way = list_joined([declared[item] for item in fabrics], name)
+    way = list_upstream([declared[item] for item in fabrics], name)
     top = way[-1]
     domain = _build_domain(fabrics, declared, top)
     root = domain.get_first(top, fabrics[top].tiers[-1].name)
@@ -103,12 +103,12 @@ def _build_domain(fabrics: dict[str, FabricPlan], declared: dict[str, Declared],
                 low = find_bridges(name, group.source_kind, columns.source)
                 domain.add_links(name, low, find_bridges(name, group.target_kind, columns.target))
         for other_name, other in fabrics.items():
-            join = declared[other_name].joins
-            if join and join.fabric == name and other_name not in names:
+            upstream = declared[other_name].upstream
+            if upstream and upstream.fabric == name and other_name not in names:
                 names.append(other_name)
                 bottom = other.tiers[0]
-                switches = select_top_switches(fabric, bottom.count * join.links)
-                low = find_bridges(other_name, bottom.name, np.repeat(np.arange(bottom.count), join.links))
+                switches = select_top_switches(fabric, bottom.count * upstream.links)
+                low = find_bridges(other_name, bottom.name, np.repeat(np.arange(bottom.count), upstream.links))
                 domain.add_links(other_name, low, find_bridges(name, fabric.tiers[-1].name, switches))
     return domain
 

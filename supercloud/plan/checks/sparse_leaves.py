@@ -69,6 +69,8 @@ def _suggest_fewer_leaves(plan: Plan, catalog: Catalog, index: int, fabric: Fabr
             )
     setting = _find_setting(plan, catalog, declared, switches)
     hints += [setting] if setting else []
+    even = _find_even_unit(plan, catalog, declared, fabric)
+    hints += [even] if even else []
     hosts = fabric.require_wiring().node_links
     room = -hosts.nodes % hosts.unit_nodes
     hints.append(f"suppress this if up to {format_count(room, 'node')} will be added to these leaves")
@@ -97,6 +99,18 @@ def _find_setting(plan: Plan, catalog: Catalog, declared: Declared, switches: in
             best = _count_switches(found)
             text = f"set leaf_rails: {rails}, so that rails share leaves, which needs {best} switches"
     return text
+
+
+def _find_even_unit(plan: Plan, catalog: Catalog, declared: Declared, fabric: FabricPlan) -> str:
+    """The size of a scalable unit that spreads the nodes over the same number of units; empty if it needs more
+    switches, or leaves of that size cannot be built.
+    """
+    hosts = fabric.require_wiring().node_links
+    size = -(-hosts.nodes // -(-hosts.nodes // hosts.unit_nodes))
+    found = rebuild_fabric(plan, catalog, declared.model_copy(update={"su": size}))
+    if found is None or _count_last_nodes(found) is not None or _count_switches(found) > _count_switches(fabric):
+        return ""
+    return f"set su: {size}, which spreads the nodes evenly over the leaves"
 
 
 CHECKS = (fabric_leaves_sparse,)

@@ -61,7 +61,7 @@ def subnet_manager_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         used = 2 * sum(group.count for group in wiring.link_groups)
         used -= sum(group.count for group in wiring.link_groups if group.source_kind in ("node", "reserved"))
-        used += declared.exits + 2 * declared.peer_links * (fabric.count_switches("leaf") // 2)
+        used += declared.external_links + 2 * declared.peer_links * (fabric.count_switches("leaf") // 2)
         ports = sum(tier.count * tier.radix for tier in wiring.tiers)
         if used >= ports:
             yield Finding(

@@ -134,11 +134,11 @@ class FabricPlan:
     """InfiniBand: device -> GUID (node GUID of a switch, port GUID of an adapter)."""
     position: int = 0
     """Index in the list of fabrics of the spec; route tables of hosts are numbered by it."""
-    exits: int = 0
+    external_links: int = 0
     """Links from the topmost switches to the building's network."""
     peer_links: int = 0
     """Links between the two leaves of a pair."""
-    joined_fabric: str | None = None
+    upstream_fabric: str | None = None
     """The fabric whose topmost switches its leaves have links to; None if it has spines of its own, or none."""
     cable_spares: float = 0.0
     """Spare cables and transceivers as a fraction of those in use."""

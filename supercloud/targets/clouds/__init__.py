@@ -14,7 +14,7 @@ from ...errors import UnknownNameError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .work import BuildContext, ClusterOutputs
+    from .build_context import BuildContext, ClusterOutputs
 
 __all__ = ["CLOUDS", "load_builder"]
 

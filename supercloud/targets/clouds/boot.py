@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import pulumi
 
 from ...errors import InputError
-from .work import BuildContext
+from .build_context import BuildContext
 
 __all__ = ["with_dependencies", "fill_placeholders", "render_user_data"]
 

@@ -19,8 +19,8 @@ from ...spec import ClusterSpec
 from ...spec.loader import LoadedSpec
 from .. import list_targets, render
 from . import load_builder
+from .build_context import BuildContext, ClusterOutputs, ExistingResources, format_identity
 from .declared import load_spec
-from .work import BuildContext, ClusterOutputs, ExistingResources, format_identity
 
 __all__ = ["OUTPUTS", "Cluster", "ClusterArgs"]
 

@@ -14,7 +14,7 @@ from ...errors import InputError
 from ...spec import ClusterSpec
 from ...spec.cluster import PASSED_IDENTIFIER
 from ...spec.loader import LoadedSpec, load, loads
-from .work import ExistingResources
+from .build_context import ExistingResources
 
 __all__ = ["load_spec", "resolve_existing"]
 

@@ -6,7 +6,7 @@ from ...facility import LiquidLoop
 from ...plan.model.hall import CoolingPlan
 from ...plan.model.plan import FacilityPlan, Plan, RackGroup
 from ...primitives.counts import format_count
-from ...primitives.quantity import Power, TemperatureStep
+from ...primitives.quantity import Power, TemperatureDifference
 from .facts import render_pairs, render_table
 from .names import format_power, format_rack_power
 
@@ -111,7 +111,7 @@ def _list_loop_rows(hall: FacilityPlan, loop: LiquidLoop) -> list[tuple[str, str
     """Return flow and temperatures of the coolant, and the distribution units."""
     data = []
     if loop.flow:
-        rise = _format_step(loop.temperature_rise)
+        rise = _format_rise(loop.temperature_rise)
         data.append(("coolant flow", f"{loop.flow.to('L/min'):,.0f} L/min with a rise of {rise}"))
         data += _list_rack_flows(hall)
     if loop.supply is not None:
@@ -148,8 +148,8 @@ def _list_efficiency_rows(heat: CoolingPlan) -> list[tuple[str, str]]:
     return data
 
 
-def _format_step(step: TemperatureStep | None) -> str:
-    return str(step) if step is None else f"{step.to('K'):.3g} K"
+def _format_rise(rise: TemperatureDifference | None) -> str:
+    return str(rise) if rise is None else f"{rise.to('K'):.3g} K"
 
 
 def _list_rack_flows(hall: FacilityPlan) -> list[tuple[str, str]]:

@@ -61,4 +61,4 @@ def list_irregular_cables(plan: Plan, fabric: FabricPlan, spots: DeviceLocator) 
 
 
 def _has_irregular_cables(fabric: FabricPlan) -> bool:
-    return bool(fabric.services or fabric.peer_links or fabric.exits or fabric.joined_fabric)
+    return bool(fabric.services or fabric.peer_links or fabric.external_links or fabric.upstream_fabric)

@@ -205,9 +205,9 @@ scheduler: {kind: slurm, version: "25.11"}
 pools: [{name: train, machine: dgx-h100, nodes: 48, fabrics: [in-band, management]}]
 fabrics:
   - {name: in-band, kind: ethernet, shape: rail-optimized, switch: nvidia-sn4600c, os: eos, leaf_up: 4,
-     spines: 2, peer_links: 2, exits: 2, services: [{name: nfs, count: 2, links: 2}]}
+     spines: 2, peer_links: 2, external_links: 2, services: [{name: nfs, count: 2, links: 2}]}
   - {name: management, kind: ethernet, shape: fat-tree, switch: nvidia-sn2201, os: eos,
-     joins: {fabric: in-band, links: 2}}
+     upstream: {fabric: in-band, links: 2}}
 """
 
 

@@ -189,8 +189,11 @@ def test_nvue_files_use_the_keys_of_their_release() -> None:
 def test_pairs_are_rendered_only_for_systems_with_mlag(system: str, files: bool) -> None:
     plan = build_bridged_plan(system)
     assert not plan.errors, plan.errors
-    findings = [item.path for item in plan.findings if item.check == "network-bridging"]
-    assert findings == ([] if files else ["fabrics[0]"])
+    findings = {item.path: item.hint for item in plan.findings if item.check == "network-bridging"}
+    assert list(findings) == ([] if files else ["fabrics[0]"])
+    assert files or findings["fabrics[0]"].startswith("set os: nvue if the switch runs it, or "), (
+        "the vendor's, with MLAG"
+    )
     bundle = render(plan, "ethernet")
     assert any(path.startswith("in-band/leaf/") for path in bundle) == files
     assert any(path.startswith("management/leaf/") for path in bundle)

@@ -17,8 +17,8 @@ from ....topology import Fabric as Wiring
 from ...model.cables import CableTable, LinkColumns
 from ...model.devices import DeviceSet
 from ...model.plan import FabricPlan, Plan
-from ..fabric.joins import select_top_switches
 from ..fabric.service_links import build_service_links
+from ..fabric.upstream import select_top_switches
 from .cabled import list_cabled_fabrics
 from .choice import select_cables
 from .ends import DeviceLocator, build_external_device, build_node_devices, build_service_devices, build_switch_devices
@@ -119,18 +119,20 @@ def _iter_extra_links(
             leaf.down + link,
             zero,
         )
-    if declared.exits:
-        link = np.arange(declared.exits)
-        switch, port = _select_top_ports(plan, fabric, fabric, declared.exits)
-        devices.append(build_external_device(declared.exits, fabric.tiers[-1].switch.cage or ""))
+    if declared.external_links:
+        link = np.arange(declared.external_links)
+        switch, port = _select_top_ports(plan, fabric, fabric, declared.external_links)
+        devices.append(build_external_device(declared.external_links, fabric.tiers[-1].switch.cage or ""))
         yield (link * 0 + set_numbers[top.name], switch, port, link * 0 + len(devices) - 1, link * 0, link, link * 0)
-    if declared.joins:
-        upper = next((item for item in list_cabled_fabrics(plan) if item.name == declared.joins.fabric), None)
+    if declared.upstream:
+        upper = next((item for item in list_cabled_fabrics(plan) if item.name == declared.upstream.fabric), None)
         if upper is None:
-            raise InputError(f"fabrics: {fabric.name} joins {declared.joins.fabric!r}, which has no switches")
-        _check_uplink_ports(plan, fabric, upper, leaf.radix, declared.joins.links)
+            raise InputError(
+                f"fabrics: {declared.upstream.fabric!r}, the upstream fabric of {fabric.name}, has no switches"
+            )
+        _check_uplink_ports(plan, fabric, upper, leaf.radix, declared.upstream.links)
         devices.append(build_switch_devices(upper, upper.tiers[-1], locator))
-        device, link = _number_links(leaf.count, declared.joins.links)
+        device, link = _number_links(leaf.count, declared.upstream.links)
         switch, port = _select_top_ports(plan, fabric, upper, len(device))
         yield (
             device * 0 + set_numbers["leaf"],
@@ -144,17 +146,19 @@ def _iter_extra_links(
 
 
 def _check_uplink_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, radix: int, links: int) -> None:
-    """Leaves that join another network use separate uplink ports: all other ports face down."""
+    """Leaves below an upstream fabric use separate uplink ports: all other ports face down."""
     switch = fabric.tiers[0].switch
     if switch.uplink_ports >= links:
         return
     index = [item.name for item in plan.spec.fabrics].index(fabric.name)
-    suggestions = [f"set joins: {{fabric: {upper.name}, links: {switch.uplink_ports}}}"] if switch.uplink_ports else []
+    suggestions = (
+        [f"set upstream: {{fabric: {upper.name}, links: {switch.uplink_ports}}}"] if switch.uplink_ports else []
+    )
     suggestions.append(f"use a switch with {links} of them (uplink_ports in the catalog)")
     if fabric.role == upper.role:  # a network of another role has other adapters: it cannot be omitted
-        suggestions.append("connect the pools to the network that is joined")
+        suggestions.append("connect the pools to the upstream fabric")
     raise InputError(
-        f"fabrics[{index}]: each leaf of {fabric.name} joins by {links} links, and {switch.name} has "
+        f"fabrics[{index}]: each leaf of {fabric.name} has {links} links to {upper.name}, and {switch.name} has "
         f"{switch.uplink_ports or 'no'} uplink ports in addition to the {radix} for nodes; {', or '.join(suggestions)}"
     )
 
@@ -203,13 +207,13 @@ def _list_earlier_links(plan: Plan, fabric: FabricPlan, upper: FabricPlan) -> li
     """Numbers of links to the topmost switches of ``upper`` that have their ports before those of ``fabric``."""
     if fabric is upper:
         return []
-    found = [next(item.exits for item in plan.spec.fabrics if item.name == upper.name)]
+    found = [next(item.external_links for item in plan.spec.fabrics if item.name == upper.name)]
     leaves = {item.name: item.count_switches("leaf") for item in list_cabled_fabrics(plan)}
     for item in plan.spec.fabrics:
         if item.name == fabric.name:
             break
-        if item.joins and item.joins.fabric == upper.name:
-            found.append(leaves.get(item.name, 0) * item.joins.links)
+        if item.upstream and item.upstream.fabric == upper.name:
+            found.append(leaves.get(item.name, 0) * item.upstream.links)
     return found
 
 

@@ -97,8 +97,8 @@ def _list_candidate_cables(
     if links > 1:  # fibers of a single link are also possible for several
         single = parts.list_cables(cage_keys[0], cage_keys[1], network, speed, 1, split)
         offered += tuple(item for item in _select_media(single, ("fiber",)) if item not in offered)
-    is_exit = "building" in (sides[0].kind, sides[1].kind)
-    return _select_media(offered, ("fiber",) if is_exit else _list_declared_media(declared))
+    is_external = "building" in (sides[0].kind, sides[1].kind)
+    return _select_media(offered, ("fiber",) if is_external else _list_declared_media(declared))
 
 
 def _list_declared_media(declared: Declared) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Leaves without a tier above in their fabric, which join another one: usual for management networks."""
+"""Leaves without a tier above, whose uplinks lead to an upstream fabric: usual for management networks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ....topology.reserved import PortReservation, to_port_requests
 from ....topology.switched import LeafTier, SwitchedShape, assemble_fabric
 from ....topology.tiers import LeafUnits, TierLayout
 
-__all__ = ["build_joined_leaves"]
+__all__ = ["build_single_tier"]
 
 
-def build_joined_leaves(
+def build_single_tier(
     nodes: int,
     *,
     nics: int,

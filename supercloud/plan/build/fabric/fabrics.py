@@ -13,7 +13,6 @@ from ....topology import TopologyError, build_torus
 from ...model.plan import FabricPlan, PoolPlan, SwitchTier
 from ...model.problems import Problems
 from .cabling_parts import CablingParts
-from .joins import list_joined
 from .leaf_rules import WiringRequest
 from .pool_adapters import find_common_adapter, find_pool_adapters, with_own_links
 from .port_owners import check_port_conflicts
@@ -23,13 +22,14 @@ from .speeds import compute_speeds
 from .spine_counts import check_spines, select_spines
 from .subnet import build_subnet_manager
 from .switches import SWITCH_KINDS, find_switches
+from .upstream import list_upstream
 from .wiring import build_wiring, build_with_free_ports, find_rack_nodes
 
 __all__ = ["build_fabrics"]
 
 _NO_EQUIPMENT = AttachedEquipment()
 # Settings that use switch ports.
-_SWITCH_SETTINGS = ("exits", "joins", "manager", "peer_links", "services")
+_SWITCH_SETTINGS = ("external_links", "upstream", "manager", "peer_links", "services")
 _CABLE_KEYS = {"node-leaf": "node_leaf", "leaf-spine": "leaf_spine", "spine-core": "spine_core"}
 
 
@@ -50,7 +50,7 @@ def build_fabrics(
                     UnknownNameError("fabric", name, declared, f"declare it: fabrics: [{{name: {name}, kind: …}}]"),
                 )
     for index, fabric in enumerate(spec.fabrics):
-        _check_join(spec, index, fabric, problems)
+        _check_upstream(spec, index, fabric, problems)
     check_port_conflicts(spec, pools, problems)
     context = FabricContext(spec, catalog, problems, attached)
     built: dict[int, FabricPlan] = {}
@@ -60,7 +60,7 @@ def build_fabrics(
         if found is not None:
             built[index] = _with_settings(found, index, spec.fabrics[index])
     for index, fabric in enumerate(spec.fabrics):
-        _check_joined_is_built(spec, index, fabric, built, problems)
+        _check_upstream_is_built(spec, index, fabric, built, problems)
     return tuple(built[index] for index in sorted(built))
 
 
@@ -69,76 +69,79 @@ def _with_settings(fabric: FabricPlan, position: int, declared: Fabric) -> Fabri
     return replace(
         fabric,
         position=position,
-        exits=declared.exits,
+        external_links=declared.external_links,
         peer_links=declared.peer_links,
-        joined_fabric=declared.joins.fabric if declared.joins else None,
+        upstream_fabric=declared.upstream.fabric if declared.upstream else None,
         cable_spares=declared.cabling.spares if declared.cabling else 0.0,
         subnet_manager=build_subnet_manager(fabric, declared) if fabric.kind == "infiniband" and fabric.tiers else None,
     )
 
 
-def _check_join(spec: ClusterSpec, index: int, fabric: Fabric, problems: Problems) -> None:
-    """Check that the network to join exists, is another one, and is of the same kind."""
-    if fabric.joins is None:
+def _check_upstream(spec: ClusterSpec, index: int, fabric: Fabric, problems: Problems) -> None:
+    """Check that the upstream fabric exists, is another one, and is of the same kind."""
+    if fabric.upstream is None:
         return
-    path = f"fabrics[{index}].joins.fabric"
+    path = f"fabrics[{index}].upstream.fabric"
     others = {item.name: item for item in spec.fabrics if item.name != fabric.name}
-    other = others.get(fabric.joins.fabric)
-    if fabric.joins.fabric == fabric.name:
+    other = others.get(fabric.upstream.fabric)
+    if fabric.upstream.fabric == fabric.name:
         problems.add_error(
-            "fabric-joins", path, f"{fabric.name} joins itself", "specify another network, or omit joins"
+            "fabric-upstream",
+            path,
+            f"{fabric.name} is its own upstream fabric",
+            "specify another network, or omit upstream",
         )
     elif other is None:
-        problems.add_unknown_name(path, UnknownNameError("fabric", fabric.joins.fabric, others))
-    elif _is_cycle(way := list_joined(spec.fabrics, fabric.name), spec):
+        problems.add_unknown_name(path, UnknownNameError("fabric", fabric.upstream.fabric, others))
+    elif _is_cycle(way := list_upstream(spec.fabrics, fabric.name), spec):
         problems.add_error(
-            "fabric-joins",
+            "fabric-upstream",
             path,
-            f"{' joins '.join((*way, fabric.name))}: a cycle has no topmost network",
-            "omit joins at the network that should be the topmost one",
+            f"{' -> '.join((*way, fabric.name))}: a cycle of upstream fabrics has no topmost network",
+            "omit upstream at the network that should be the topmost one",
         )
     elif SWITCH_KINDS.get(other.kind) != SWITCH_KINDS.get(fabric.kind):
         problems.add_error(
-            "fabric-joins",
+            "fabric-upstream",
             path,
             f"{fabric.name} is {fabric.kind}, {other.name} is {other.kind}: no cable connects them",
-            "join a network of the same kind",
+            "specify a network of the same kind",
         )
     elif is_routed(fabric.kind, get_fabric_role(fabric)) != is_routed(other.kind, get_fabric_role(other)):
         routed, bridged = (fabric, other) if is_routed(fabric.kind, get_fabric_role(fabric)) else (other, fabric)
         problems.add_error(
-            "fabric-joins",
+            "fabric-upstream",
             path,
             f"{routed.name} is routed ({routed.kind}, role {get_fabric_role(routed)}) and "
             f"{bridged.name} is bridged: the VLANs of one do not cross the other",
-            "join an in-band or management network",
+            "specify an in-band or management network",
         )
 
 
 def _is_cycle(way: list[str], spec: ClusterSpec) -> bool:
-    """Whether the last network of a path joins the first."""
+    """Whether the upstream fabric of the last network of a path is the first."""
     last = next(item for item in spec.fabrics if item.name == way[-1])
-    return last.joins is not None and last.joins.fabric == way[0]
+    return last.upstream is not None and last.upstream.fabric == way[0]
 
 
-def _check_joined_is_built(
+def _check_upstream_is_built(
     spec: ClusterSpec, index: int, fabric: Fabric, built: dict[int, FabricPlan], problems: Problems
 ) -> None:
-    """Check that the network to join has switches: a network that no pool uses is not built."""
-    if fabric.joins is None or index not in built or spec.site.kind != "onprem":
+    """Check that the upstream fabric has switches: a network that no pool uses is not built."""
+    if fabric.upstream is None or index not in built or spec.site.kind != "onprem":
         return
     for at, other in enumerate(spec.fabrics):
-        if other.name != fabric.joins.fabric or other.name == fabric.name or (at in built and built[at].tiers):
+        if other.name != fabric.upstream.fabric or other.name == fabric.name or (at in built and built[at].tiers):
             continue
         used = any(other.name in pool.fabrics for pool in spec.pools)
         if at not in built and used:
             continue  # the reason is reported at its own path
         why = "is a torus and has no switches" if at in built else "is in the fabrics of no pool, so it is not built"
         problems.add_error(
-            "fabric-joins",
-            f"fabrics[{index}].joins.fabric",
-            f"{fabric.name} joins {other.name}, which {why}",
-            f"add {other.name} to the fabrics of a pool, or join another network",
+            "fabric-upstream",
+            f"fabrics[{index}].upstream.fabric",
+            f"{other.name}, the upstream fabric of {fabric.name}, {why}",
+            f"add {other.name} to the fabrics of a pool, or specify another network",
         )
 
 
@@ -187,12 +190,12 @@ def _compute_rails(fabric: Fabric, path: str, adapter: Adapter, problems: Proble
             f"use a divisor of {adapter.count}",
         )
         return None
-    if fabric.joins and planes > 1:
+    if fabric.upstream and planes > 1:
         problems.add_error(
             "fabric-planes",
             f"{path}.planes",
-            f"{fabric.name} has {planes} planes: leaves that join {fabric.joins.fabric} are switches of one network",
-            "omit joins",
+            f"{fabric.name} has {planes} planes: leaves below {fabric.upstream.fabric} are switches of one network",
+            "omit upstream",
         )
         return None
     rails = fabric.rails or adapter.count // planes
@@ -250,7 +253,7 @@ def _build_switched_fabric(
         services=services,
         speed=speeds.port_speed,
         rack_nodes=context.attached.rack_nodes,
-        links=fabric.exits + dict(context.attached.joining_links).get(fabric.name, 0),
+        links=fabric.external_links + dict(context.attached.downstream_links).get(fabric.name, 0),
     )
     wiring = _build_checked_wiring(fabric, path, request, problems)
     if wiring is None:
@@ -314,7 +317,7 @@ def _build_torus_fabric(
     unusable = [key for key in _SWITCH_SETTINGS if getattr(fabric, key)]
     for key in unusable:
         problems.add_error(
-            "fabric-joins" if key == "joins" else "fabric-shape",
+            "fabric-upstream" if key == "upstream" else "fabric-shape",
             f"{path}.{key}",
             f"{fabric.name} is a torus, which has no switches: {key} cannot be cabled",
             f"remove {key}, or use another shape",

@@ -32,7 +32,7 @@ def build_with_peer_ports(
     try:
         return build(fabric)
     except TopologyError:
-        if not fabric.peer_links or fabric.su or fabric.leaf_down or fabric.joins or fabric.shape == "clos":
+        if not fabric.peer_links or fabric.su or fabric.leaf_down or fabric.upstream or fabric.shape == "clos":
             raise
         found = list(_iter_smaller_leaves(build, fabric, radix, rails, domain_nodes))
         if not found:

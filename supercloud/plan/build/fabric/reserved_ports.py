@@ -67,7 +67,7 @@ def build_with_reserved_ports(build: Callable[[Fabric, int], Wiring], fabric: Fa
     try:
         return build(fabric, sizing.nodes)
     except NoFreePortsError as error:
-        if fabric.joins or fabric.shape == "clos":
+        if fabric.upstream or fabric.shape == "clos":
             raise
         refusal = error
     given = "su" if fabric.su else "leaf_down"

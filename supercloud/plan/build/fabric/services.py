@@ -36,7 +36,7 @@ class AttachedEquipment:
     """Power distribution units of all racks."""
     rack_nodes: int | None = None
     """Nodes per rack, if racks are known."""
-    joining_links: tuple[tuple[str, int], ...] = ()
+    downstream_links: tuple[tuple[str, int], ...] = ()
     """Fabric -> number of links of other networks to its topmost switches."""
 
 
@@ -86,11 +86,11 @@ def build_services(
                 item.cage,
                 item.product,
                 item.part_number,
-                item.ours,
+                not item.vendor_managed,
                 cable,
                 item.pack,
                 item.peer_links,
-                item.full,
+                item.non_blocking,
             )
         )
     named = {service.name for service in found}

@@ -81,7 +81,7 @@ class SmallFabric:
 
 def has_open_leaves(fabric: Fabric, role: str) -> bool:
     """Whether the spec does not fix the number of rails per leaf."""
-    declared = (fabric.su, fabric.leaf_down, fabric.leaf_up, fabric.tiers, fabric.pod, fabric.spines, fabric.joins)
+    declared = (fabric.su, fabric.leaf_down, fabric.leaf_up, fabric.tiers, fabric.pod, fabric.spines, fabric.upstream)
     return (
         fabric.shape in (None, "rail-optimized")
         and role == "compute"

@@ -15,7 +15,7 @@ from ....topology import (
 )
 from ....topology import Fabric as Wiring
 from ...model.problems import Problems
-from .apart import build_joined_leaves
+from .apart import build_single_tier
 from .leaf_pairs import build_with_peer_ports
 from .leaf_rules import (
     WiringRequest,
@@ -50,8 +50,8 @@ def build_wiring(fabric: Fabric, request: WiringRequest) -> Wiring:
 def _build_shape(fabric: Fabric, request: WiringRequest, is_sized: bool) -> Wiring:
     """The wiring with leaves by the spec, the reference design or the rule of the shape."""
     context = ShapeContext(fabric, request, is_sized)
-    if fabric.joins:
-        return build_joined_leaves(
+    if fabric.upstream:
+        return build_single_tier(
             request.nodes,
             nics=request.rails,
             radix=request.radix[0],

@@ -20,7 +20,7 @@ from ....facility import (
     count_free_hours,
     parse_weather,
 )
-from ....primitives.quantity import Flow, Power, Temperature, TemperatureStep
+from ....primitives.quantity import Flow, Power, Temperature, TemperatureDifference
 from ....spec.facility import Facility
 from ...model.hall import CoolingPlan, MachineGroup, PowerPlan
 from ...model.plan import FabricPlan, PoolPlan, RackGroup
@@ -145,34 +145,34 @@ def _build_loop(
     wet = heat.liquid + heat.door
     if not wet or coolant is None:
         return None
-    step = _compute_temperature_rise(facility, coolant, sources.pools)
+    rise = _compute_temperature_rise(facility, coolant, sources.pools)
     declared = facility.cooling
-    flow = compute_flow(wet, coolant.flow, step) if step else None
+    flow = compute_flow(wet, coolant.flow, rise) if rise else None
     size = declared.zone if cdu is None or cdu.form == "row" else 1
     zones, heats = [], []
-    if cdu and step:
+    if cdu and rise:
         for liquid in compute_zone_heats(sources.racks, sources.pools, size):
-            needed = count_cdus(liquid, compute_flow(liquid, coolant.flow, step), cdu)
+            needed = count_cdus(liquid, compute_flow(liquid, coolant.flow, rise), cdu)
             if needed:
                 held = declared.cdus if declared.cdus else needed + declared.cdu_spares
                 zones.append((needed, held - needed))
                 heats.append(liquid)
-    return LiquidLoop(wet, flow, declared.supply, step, cdu, tuple(zones), tuple(heats), size)
+    return LiquidLoop(wet, flow, declared.supply, rise, cdu, tuple(zones), tuple(heats), size)
 
 
 def _compute_temperature_rise(
     facility: Facility, coolant: Coolant, pools: Sequence[PoolPlan]
-) -> TemperatureStep | None:
+) -> TemperatureDifference | None:
     """Temperature rise of the loop: declared; else at the flow that the machines require; else the coolant's design
     value.
     """
-    declared = facility.cooling.step
+    declared = facility.cooling.temperature_rise
     if declared is not None:
         return declared if declared.base > 0 else None
     asked = [pool.machine.heat.flow_per_kw for pool in pools if pool.machine.heat.flow_per_kw]
     if asked:
-        return TemperatureStep.from_base(coolant.flow.base / max(flow.base for flow in asked))
-    return coolant.usual_step
+        return TemperatureDifference.from_base(coolant.flow.base / max(flow.base for flow in asked))
+    return coolant.usual_rise
 
 
 def compute_zone_heats(groups: Sequence[RackGroup], pools: Sequence[PoolPlan], zone: int | None) -> list[Power]:

@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 def _decode_text(data: bytes) -> str:
-    """Decode UTF-8, or Latin-1 as in many EPW files: only names of places differ, not numbers."""
+    """Decode UTF-8, or Latin-1 as in many EPW files: only names of locations differ, not numbers."""
     if b"\0" in data:
         raise WeatherError("not a text file")
     try:

@@ -92,7 +92,9 @@ def _order_racks(
     devices = list_network_equipment(fabrics, hall.racks) + list_server_equipment(hall.service_groups)
     network = list(_iter_shared_racks("network", devices, hall, facility.management.switches))
     storage = list(_iter_shared_racks("storage", list_server_equipment(servers), hall, None))
-    placed = _place_amid_nodes(nodes, network, fabrics) if facility.reach else _place_in_middle(nodes, network)
+    placed = (
+        _place_amid_nodes(nodes, network, fabrics) if facility.max_cable_length else _place_in_middle(nodes, network)
+    )
     return _with_cdus([*placed, *storage], hall, facility.cooling.zone)
 
 

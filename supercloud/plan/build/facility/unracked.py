@@ -1,4 +1,4 @@
-"""Machines on networks without a place in the hall: subnet managers and services that facility.machines lacks."""
+"""Machines on networks that are not in the hall: subnet managers and services that facility.machines lacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["UnrackedEquipment", "find_unracked"]
 
 @dataclass(frozen=True)
 class UnrackedEquipment:
-    """Equal machines with ports on networks, without a place in a rack and without power."""
+    """Equal machines with ports on networks, in no rack and without power."""
 
     name: str
     path: str

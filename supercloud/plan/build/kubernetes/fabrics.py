@@ -188,7 +188,7 @@ def count_addresses_per_node(plan: Plan, attachment: FabricAttachment) -> int:
 def compute_pod_blocks(plan: Plan, attachment: FabricAttachment) -> list[Block | None]:
     """For each rail the part of its subnet for pod addresses; None if it is too small.
 
-    The lower part of the subnet contains the addresses of nodes (``pool_places.py``), its upper half those of servers.
+    The lower part of the subnet contains the addresses of nodes (``pool_starts.py``), its upper half those of servers.
     Of the part below, the upper half is for whole ports, and the upper half of the rest for functions of ports, so that
     adding nodes moves neither. If the ports of only some pools are distinguished, the other pools use the upper half of
     the part for whole ports.

@@ -24,7 +24,7 @@ def _has_loops(plan: Plan, fabric: FabricPlan) -> bool:
     declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
     tops = fabric.tiers[-1].count if fabric.tiers else 0
     ways = tops if len(fabric.tiers) > 1 else 0
-    if declared.joins:
-        upper = next((item for item in plan.fabrics if item.name == declared.joins.fabric), None)
-        ways = min(declared.joins.links, upper.tiers[-1].count if upper and upper.tiers else 0)
-    return ways > 1 or declared.exits > 1
+    if declared.upstream:
+        upper = next((item for item in plan.fabrics if item.name == declared.upstream.fabric), None)
+        ways = min(declared.upstream.links, upper.tiers[-1].count if upper and upper.tiers else 0)
+    return ways > 1 or declared.external_links > 1

@@ -53,7 +53,7 @@ def build_bridged_networks(plan: Plan) -> tuple[BridgedNetwork, ...]:
     host_vlans = _find_host_vlans(plan, vlans)
     bonds = {item.name: _attach_hosts(context, trunks, item, links, host_vlans) for item in fabrics}
     join_switches(context, trunks, [(link.lower, link.upper) for link in links if link.lower], carried)
-    _add_exits(context, trunks, links, carried)
+    _add_external_links(context, trunks, links, carried)
     switches = _build_switches(context, links, trunks, carried)
     return tuple(
         BridgedNetwork(item, own[item.name], _select_switches(switches, item, vlans), *bonds[item.name])
@@ -111,7 +111,7 @@ def _attach_hosts(
     return bonds, tuple(sorted(without_vlan))
 
 
-def _add_exits(
+def _add_external_links(
     context: BridgeContext,
     trunks: dict[str, list[Trunk]],
     links: Sequence[NamedLink],
@@ -119,7 +119,7 @@ def _add_exits(
 ) -> None:
     """Add the ports to the router of the building."""
     for link in links:
-        if link.is_exit:
+        if link.is_external:
             run, _ = context.runs[link.upper.switch]
             port = context.format_port_name(link.upper)
             trunks[link.upper.switch].append(
@@ -185,7 +185,7 @@ def _iter_links(context: BridgeContext, table: CableTable) -> Iterator[NamedLink
         near, far = table.devices[one_set], table.devices[other_set]
         name = table.fabric.name
         if far.kind == "building":
-            yield NamedLink(name, SwitchPort(a, a_port, 0, 1), None, is_exit=True)
+            yield NamedLink(name, SwitchPort(a, a_port, 0, 1), None, is_external=True)
         elif near.side == "switch":
             yield NamedLink(name, SwitchPort(b, b_port, 0, 1), SwitchPort(a, a_port, 0, 1))
         elif far.side == "switch":
@@ -203,14 +203,19 @@ def _build_natural_sort_key(port: str) -> list[tuple[int, str]]:
 def _list_carried_vlans(
     context: BridgeContext, vlans_by_fabric: Mapping[str, tuple[Vlan, ...]], fabric: str
 ) -> tuple[Vlan, ...]:
-    """The VLANs of a network and of those that join it."""
+    """The VLANs of a network and of those whose upstream fabric it is."""
     found, left = set(vlans_by_fabric[fabric]), [fabric]
     seen: set[str] = set()
     while left:
         name = left.pop()
         seen.add(name)
         for other, declared in context.declared.items():
-            if other in vlans_by_fabric and other not in seen and declared.joins and declared.joins.fabric == name:
+            if (
+                other in vlans_by_fabric
+                and other not in seen
+                and declared.upstream
+                and declared.upstream.fabric == name
+            ):
                 found |= set(vlans_by_fabric[other])
                 left.append(other)
     return tuple(sorted(found, key=lambda vlan: vlan.number))
@@ -218,7 +223,7 @@ def _list_carried_vlans(
 
 def _compute_priority(context: BridgeContext, fabric: FabricPlan, run: SwitchRun, index: int) -> int | None:
     """The first topmost switch, or pair, is the root of the spanning tree; the second is the backup root."""
-    if context.declared[fabric.name].joins or run.tier.name != fabric.tiers[-1].name:
+    if context.declared[fabric.name].upstream or run.tier.name != fabric.tiers[-1].name:
         return None
     places = list(dict.fromkeys(context.find_bridge(run.format_name(item)) for item in range(run.tier.count)))
     rank = places.index(context.find_bridge(run.format_name(index)))

@@ -24,7 +24,7 @@ from .adapter_qos import find_adapter_qos, iter_adapters
 from .blocks import AddressSpaces, SwitchBlocks, allocate_blocks_in_turn, allocate_bmc_blocks, allocate_switch_blocks
 from .machines import ManagementAllocators, build_machine_runs, iter_management_runs
 from .macs import read_macs
-from .pool_places import compute_pool_starts
+from .pool_starts import compute_pool_starts
 from .rails import build_rail_subnets, compute_leaf_addresses, list_server_blocks, split_block
 from .server_links import build_server_links, select_upper_half
 from .switches import build_switch_runs, select_as_numbers

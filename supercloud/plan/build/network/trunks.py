@@ -46,7 +46,7 @@ class NamedLink:
     host: str = ""
     host_port: str = ""
     group: str = ""
-    is_exit: bool = False
+    is_external: bool = False
 
 
 @dataclass

@@ -60,8 +60,8 @@ def is_client(plan: Plan, index: int, pool: PoolPlan) -> bool:
     """Whether nodes of a pool reach the servers of a store.
 
     InfiniBand is reached from the same fabric only. Ethernet is reached from networks that are cabled to it: by
-    ``joins``, or through the building's routers if both have ``exits``. Networks that are not cabled in the plan are
-    assumed to be reached.
+    ``upstream``, or through the building's routers if both have ``external_links``. Networks that are not cabled in
+    the plan are assumed to be reached.
     """
     return _is_reached(plan.spec, index, pool.fabrics)
 
@@ -151,9 +151,9 @@ def _is_joined(fabrics: Iterable[Fabric], one: str, other: str) -> bool:
     for item in fabrics:
         if item.kind == "infiniband":
             continue
-        if item.joins:
-            pairs.add((item.name, item.joins.fabric))
-        if item.exits:
+        if item.upstream:
+            pairs.add((item.name, item.upstream.fabric))
+        if item.external_links:
             pairs.add((item.name, _BUILDING))
     reached, new = {one}, {one}
     while new:

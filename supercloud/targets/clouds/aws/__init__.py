@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..work import BuildContext, ClusterOutputs
+from ..build_context import BuildContext, ClusterOutputs
 from .buckets import create_buckets, publish_bundles
 from .dns import create_zone
 from .eks import create_eks_cluster

@@ -11,7 +11,7 @@ import pulumi
 from pulumi_aws import eks, s3
 
 from ....plan.model.cloud import Addon
-from ..work import BuildContext
+from ..build_context import BuildContext
 from .iam import create_role
 from .rights import allow_bucket_data
 

@@ -8,7 +8,7 @@ import pulumi
 from pulumi_aws import s3
 
 from ..archive import pack_bundle
-from ..work import CLUSTER_TAG, BuildContext
+from ..build_context import CLUSTER_TAG, BuildContext
 
 __all__ = ["create_buckets", "publish_bundles"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_aws import rds, route53
 
-from ..work import BuildContext
+from ..build_context import BuildContext
 from .dns import create_record
 from .network import Network
 from .security import SecurityGroups, allow_traffic, create_security_group

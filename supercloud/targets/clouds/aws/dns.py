@@ -5,7 +5,7 @@ from __future__ import annotations
 import pulumi
 from pulumi_aws import route53
 
-from ..work import BuildContext
+from ..build_context import BuildContext
 from .network import Network
 
 __all__ = ["create_record", "create_zone"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_aws import eks, s3
 
+from ..build_context import BuildContext
 from ..naming import format_physical_name
-from ..work import BuildContext
 from .addons import create_early_addons, create_late_addons
 from .iam import create_role
 from .kubernetes_groups import create_pool_node_group, create_system_node_group

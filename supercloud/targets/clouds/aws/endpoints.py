@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pulumi_aws import ec2
 
-from ..work import BuildContext
+from ..build_context import BuildContext
 from .network import Network
 from .security import SecurityGroups, allow_prefix_list
 

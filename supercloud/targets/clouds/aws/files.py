@@ -11,7 +11,7 @@ from pulumi_aws import cloudwatch, ec2
 
 from ....errors import InputError
 from ....plan.model.cloud import CloudStorage, MountRule
-from ..work import BuildContext
+from ..build_context import BuildContext
 from .network import Network
 from .security import SecurityGroups, allow_traffic, create_security_group
 from .watch import create_log_group

@@ -10,7 +10,7 @@ from pulumi_aws import autoscaling, ec2
 
 from ....plan.model.cloud import NodeGroup
 from ..boot import render_user_data
-from ..work import BuildContext
+from ..build_context import BuildContext
 from .launch import LaunchSettings, create_launch_template, get_latest_version
 from .network import Network
 from .placement import create_placement_group

@@ -11,7 +11,7 @@ from pulumi_aws import ebs, ec2
 
 from ....plan.model.cloud import CloudHost
 from ..boot import render_user_data
-from ..work import BuildContext
+from ..build_context import BuildContext
 from .dns import create_record
 from .groups import GROUP_TAG
 from .launch import VOLUME_TYPE, build_metadata_options, format_image_id

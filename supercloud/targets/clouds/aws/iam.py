@@ -10,7 +10,7 @@ from typing import Any
 import pulumi
 from pulumi_aws import iam
 
-from ..work import CLUSTER_TAG, BuildContext
+from ..build_context import CLUSTER_TAG, BuildContext
 
 __all__ = [
     "IamRole",

@@ -13,7 +13,7 @@ from ....plan.build.kubernetes.labels import build_pool_labels, build_taints
 from ....plan.model.cloud import CloudHost, NodeGroup
 from ....plan.model.plan import Plan, PoolPlan
 from ....spec.pool import CapacityBlock, Spot
-from ..work import BuildContext
+from ..build_context import BuildContext
 from .launch import LaunchSettings, create_launch_template, get_latest_version
 from .network import Network
 from .node_config import build_node_config, find_ami_type

@@ -12,7 +12,7 @@ from pulumi_aws import ec2
 from ....plan.model.cloud import Interface
 from ....primitives.quantity import Size
 from ....spec.pool import Capacity, CapacityBlock, Reservation, ReservationGroup, Spot
-from ..work import BuildContext
+from ..build_context import BuildContext
 
 __all__ = [
     "LaunchSettings",

@@ -12,7 +12,7 @@ from typing import Any
 
 from pulumi_aws import cloudwatch, ssm
 
-from ..work import CLUSTER_TAG, BuildContext
+from ..build_context import CLUSTER_TAG, BuildContext
 
 __all__ = ["LOG_FILES", "ship_logs"]
 

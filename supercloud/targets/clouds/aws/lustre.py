@@ -9,7 +9,7 @@ import pulumi
 from pulumi_aws import fsx, s3
 
 from ....plan.model.cloud import CloudStorage
-from ..work import BuildContext
+from ..build_context import BuildContext
 from .files import FileSystem, create_storage_log_group, create_storage_security_group, require_setting
 from .network import Network
 from .security import SecurityGroups

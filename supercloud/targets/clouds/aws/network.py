@@ -9,8 +9,8 @@ import pulumi
 from pulumi_aws import ec2
 
 from ....plan.model.cloud import SubnetPlan
+from ..build_context import BuildContext
 from ..declared import resolve_existing
-from ..work import BuildContext
 
 __all__ = ["ANY_ADDRESS", "Network", "create_network"]
 

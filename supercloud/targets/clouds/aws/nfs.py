@@ -6,7 +6,7 @@ import pulumi
 from pulumi_aws import efs, fsx
 
 from ....plan.model.cloud import CloudStorage
-from ..work import BuildContext
+from ..build_context import BuildContext
 from .files import FileSystem, create_storage_security_group, require_mount_rule, require_setting
 from .shared import SharedResources
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pulumi
 from pulumi_aws import s3
 
-from ..work import BuildContext, ClusterOutputs
+from ..build_context import BuildContext, ClusterOutputs
 from .eks import EksCluster
 from .files import FileSystem
 from .hosts import HostInstance

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pulumi
 from pulumi_aws import ec2
 
-from ..work import BuildContext
+from ..build_context import BuildContext
 
 __all__ = ["create_placement_group"]
 

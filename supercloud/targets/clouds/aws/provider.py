@@ -11,7 +11,7 @@ import pulumi
 import pulumi_aws as aws
 from pulumi.runtime import is_config_secret
 
-from ..work import BuildContext
+from ..build_context import BuildContext
 
 __all__ = ["create_provider"]
 

@@ -9,7 +9,7 @@ import pulumi
 from pulumi_aws import s3, secretsmanager
 
 from ....plan.model.cloud import CloudStorage
-from ..work import BuildContext
+from ..build_context import BuildContext
 from .database import AccountingDatabase
 from .iam import Statement, allow, build_cluster_condition, escape_wildcards
 from .sessions import allow_log_agent, allow_sessions

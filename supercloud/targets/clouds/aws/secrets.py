@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from pulumi_aws import secretsmanager
 
-from ..work import BuildContext
+from ..build_context import BuildContext
 
 __all__ = ["create_secrets"]
 

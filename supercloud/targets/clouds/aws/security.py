@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_aws import ec2, vpc
 
-from ..work import BuildContext
+from ..build_context import BuildContext
 from .network import ANY_ADDRESS, Network
 
 __all__ = ["SecurityGroups", "create_security_group", "allow_traffic", "allow_prefix_list", "create_security_groups"]

@@ -8,7 +8,7 @@ docs.aws.amazon.com/systems-manager/latest/userguide/getting-started-create-iam-
 
 from __future__ import annotations
 
-from ..work import BuildContext
+from ..build_context import BuildContext
 from .iam import Statement, allow
 
 __all__ = ["allow_log_agent", "allow_sessions"]

@@ -9,7 +9,7 @@ import pulumi
 from pulumi_aws import iam, s3, secretsmanager
 
 from ..boot import with_dependencies
-from ..work import BuildContext
+from ..build_context import BuildContext
 from .database import AccountingDatabase, create_database
 from .files import FileSystem
 from .groups import create_node_group

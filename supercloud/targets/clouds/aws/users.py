@@ -13,7 +13,7 @@ from dataclasses import replace
 import pulumi
 from pulumi_aws import s3
 
-from ..work import BuildContext
+from ..build_context import BuildContext
 from .iam import IamRole, Statement, allow, create_role, grant
 
 __all__ = ["create_user_role"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_aws import budgets, cloudwatch, ec2, sns
 
-from ..work import CLUSTER_TAG, BuildContext
+from ..build_context import CLUSTER_TAG, BuildContext
 from .iam import allow, create_role
 from .network import Network
 

@@ -6,7 +6,7 @@ from pulumi_aws import autoscaling, lb
 
 from ....plan.model.cloud import CloudHost, CloudStorage
 from ..boot import render_user_data, with_dependencies
-from ..work import BuildContext
+from ..build_context import BuildContext
 from .dns import create_record
 from .files import FileSystem, require_mount_rule, require_setting
 from .groups import GroupSettings, create_instance_group

@@ -57,7 +57,7 @@ def render(plan: Plan) -> Bundle:
         vlans=vlans,
         tiers={name: [(tier.run, tier.lack) for tier in found] for name, found in tiers.items()},
         loads=_list_load_templates([tier for found in tiers.values() for tier in found]),
-        exits=sum(fabric.exits for fabric in plan.fabrics if fabric.name in names),
+        external_links=sum(fabric.external_links for fabric in plan.fabrics if fabric.name in names),
         servers=list_address_servers(plan),
     )
     return Bundle(files)

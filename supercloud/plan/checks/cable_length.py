@@ -10,22 +10,22 @@ from ...errors import Finding
 from ...primitives.quantity import Length
 from ..model.plan import LayoutPlan, Plan, RackPlan
 
-__all__ = ["rack_reach"]
+__all__ = ["cable_length"]
 
 
-def rack_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def cable_length(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Runs from nodes to their leaves, and from leaves to the tier above, that are longer than cables reach."""
-    reach = plan.spec.facility.reach if plan.spec.facility else None
-    if reach is None or plan.layout is None:
+    limit = plan.spec.facility.max_cable_length if plan.spec.facility else None
+    if limit is None or plan.layout is None:
         return
     longest, ends = _find_longest_run(plan, plan.layout)
-    if longest > reach and ends:
+    if longest > limit and ends:
         yield Finding(
-            "rack-reach",
+            "cable-length",
             "error",
-            "facility.reach",
+            "facility.max_cable_length",
             f"the run from {ends[0].name} to {ends[1].name} is {longest} along and across rows, "
-            f"{Length.from_base(longest.base - reach.base)} over the reach of {reach}",
+            f"{Length.from_base(longest.base - limit.base)} over the limit of {limit}",
             "set more racks_per_row, denser racks, or optics that reach further",
         )
 

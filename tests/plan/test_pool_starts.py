@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from itertools import pairwise
 
-from supercloud.plan.build.network import pool_places
+from supercloud.plan.build.network import pool_starts
 
 
 def test_each_pool_starts_in_the_middle_of_a_remaining_gap() -> None:
-    assert pool_places._spread_starts([10, 10, 10, 10], 1000) == (0, 500, 250, 750)
+    assert pool_starts._spread_starts([10, 10, 10, 10], 1000) == (0, 500, 250, 750)
 
 
 def test_pools_do_not_overlap_and_the_first_free_place_is_used() -> None:
@@ -17,7 +17,7 @@ def test_pools_do_not_overlap_and_the_first_free_place_is_used() -> None:
     for _ in range(200):
         hosts = source.choice([254, 1_000, 16_000])
         nodes = [source.randint(1, source.choice([3, 40, 400])) for _ in range(source.randint(1, 25))]
-        starts = pool_places._spread_starts(nodes, hosts)
+        starts = pool_starts._spread_starts(nodes, hosts)
         if starts is None:
             continue
         ranges = sorted(zip(starts, nodes, strict=True))
@@ -26,4 +26,4 @@ def test_pools_do_not_overlap_and_the_first_free_place_is_used() -> None:
 
 
 def test_more_pools_than_places_follow_each_other() -> None:
-    assert pool_places._spread_starts([1] * 2_000, 65_000) is None
+    assert pool_starts._spread_starts([1] * 2_000, 65_000) is None

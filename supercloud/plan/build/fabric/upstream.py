@@ -1,4 +1,4 @@
-"""Networks that join others: the path from one to the topmost, and the switches at which their links end."""
+"""Networks with an upstream fabric: the path from one to the topmost, and the switches at which their links end."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["list_joined", "select_top_switches"]
+__all__ = ["list_upstream", "select_top_switches"]
 
 
-def list_joined(fabrics: Iterable[Fabric], name: str) -> list[str]:
-    """A network of ``fabrics``, the one it joins, the one that this joins, and so on, each once. The path ends also at
-    a cycle in the spec, and at a network that is not in ``fabrics``.
+def list_upstream(fabrics: Iterable[Fabric], name: str) -> list[str]:
+    """A network of ``fabrics``, its upstream fabric, the upstream fabric of that, and so on, each once. The path
+    ends also at a cycle in the spec, and at a network that is not in ``fabrics``.
     """
     fabrics = list(fabrics)
-    above = {item.name: item.joins.fabric for item in fabrics if item.joins}
+    above = {item.name: item.upstream.fabric for item in fabrics if item.upstream}
     known = {item.name for item in fabrics}
     way = [name]
     while (up := above.get(way[-1])) in known and up not in way:
