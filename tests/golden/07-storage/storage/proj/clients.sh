@@ -7,6 +7,7 @@ set -euo pipefail
 printf '%s\n' train-{0001..0031}-storage >train.clients
 mmaddnode -N train.clients
 mmchlicense client --accept -N train.clients
-mmchconfig pagepool=16G,verbsRdma=enable,verbsRdmaSend=yes -N train.clients
+mmchconfig pagepool=16G -N train.clients
+mmchconfig 'verbsRdma=enable,verbsRdmaSend=yes,verbsPorts=mlx5_7/1 mlx5_1/1' -N train.clients
 mmstartup -a
 mmmount proj -a
