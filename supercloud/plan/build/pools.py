@@ -11,6 +11,7 @@ from ...primitives.addresses import AddressRun, allocate_blocks
 from ...primitives.nodes import HostRange
 from ...primitives.quantity import Size
 from ...spec import ClusterSpec, Pool
+from ...spec.hosts import list_host_names
 from ..model.plan import NetworkPlan, PoolPlan
 from ..model.problems import Problems
 from .cloud.domains import select_domain_nodes
@@ -50,8 +51,6 @@ def build_network_and_pools(
         if machine.instance and machine.instance.domains:
             machine = machine.model_copy(update={"domain_nodes": select_domain_nodes(machine, pool.nodes, pool.domain)})
         accelerator = _find_accelerator(machine, f"pools[{index}].machine", catalog, problems)
-        width = max(_HOST_DIGITS, len(str(pool.nodes)))
-        hosts = HostRange(f"{pool.hostname or pool.name}-", 1, pool.nodes, width)
         pools.append(
             PoolPlan(
                 name=pool.name,
@@ -59,7 +58,7 @@ def build_network_and_pools(
                 accelerator=accelerator,
                 nodes=pool.nodes,
                 spares=pool.spares,
-                hosts=hosts,
+                hosts=_build_host_range(pool, onprem),
                 addresses=AddressRun(blocks[pool.name], 0, pool.nodes),
                 fabrics=pool.fabrics,
                 features=_list_features(pool, accelerator),
@@ -71,6 +70,14 @@ def build_network_and_pools(
             )
         )
     return network, tuple(pools)
+
+
+def _build_host_range(pool: Pool, onprem: bool) -> HostRange:
+    """The names of a pool's nodes: those that the spec gives, else the pool's prefix and numbers."""
+    if onprem and (names := list_host_names(pool.hosts)):
+        return HostRange.from_names(pool.name, names)
+    width = max(_HOST_DIGITS, len(str(pool.nodes)))
+    return HostRange(f"{pool.hostname or pool.name}-", 1, pool.nodes, width)
 
 
 def _is_network(text: str) -> bool:

@@ -165,6 +165,7 @@ def _build_switches(
 
 def _iter_links(context: BridgeContext, table: CableTable) -> Iterator[NamedLink]:
     splits = {service.name: service.split for service in table.fabric.services}
+    pools = {item.hosts.get_name(0): item.name for item in context.plan.pools}
     one, other, ports = (
         table.get_device_names("source"),
         table.get_device_names("target"),
@@ -189,8 +190,7 @@ def _iter_links(context: BridgeContext, table: CableTable) -> Iterator[NamedLink
         elif near.side == "switch":
             yield NamedLink(name, SwitchPort(b, b_port, 0, 1), SwitchPort(a, a_port, 0, 1))
         elif far.side == "switch":
-            group = near.names[0].rpartition("-")[0] if near.kind == "node" else near.kind
-            pool = next((item.name for item in context.plan.pools if item.hosts.prefix == f"{group}-"), group)
+            pool = pools.get(near.names[0], near.kind) if near.kind == "node" else near.kind
             end = SwitchPort(b, b_port, lane, splits.get(near.kind, 1) if lane else 1)
             yield NamedLink(name, end, None, a, str(a_name), pool)
 

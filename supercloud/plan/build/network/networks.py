@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from ....catalog.roce_profile import RoceProfile
 from ....primitives.addresses import AddressRun, Block
-from ....primitives.nodes import HostRange
 from ....primitives.quantity import Rate
 from ....spec import ClusterSpec, SlurmScheduler
 from ....topology import Fabric as Wiring
@@ -148,7 +147,7 @@ def _build_bmc_runs(equipment: Equipment, devices: _ManagedDevices) -> tuple[Bmc
         BmcRun(
             name,
             hosts,
-            HostRange(f"bmc-{hosts.prefix}", hosts.first, hosts.last, hosts.width),
+            hosts.with_prefix("bmc-"),
             AddressRun(block, 0, len(hosts)),
         )
         for name, hosts, block in owners

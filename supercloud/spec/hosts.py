@@ -1,0 +1,70 @@
+"""Hosts that exist: the names of a pool's nodes, if they follow another scheme than that of the plan."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from ..errors import InputError
+from ..primitives.host_lists import parse_host_list
+from .base import MAX_NODES, Model
+
+__all__ = ["PoolHosts", "find_names_problem", "list_host_names"]
+
+_MAX_TEXT = 65_536
+
+
+def _check_list(text: str) -> str:
+    try:
+        parse_host_list(text, MAX_NODES)
+    except InputError as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+def _wrap_text(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+_ONE_LIST = {"type": "string", "minLength": 1, "maxLength": _MAX_TEXT}
+HostLists = Annotated[
+    tuple[Annotated[str, Field(min_length=1, max_length=_MAX_TEXT), AfterValidator(_check_list)], ...],
+    Field(max_length=MAX_NODES),
+    BeforeValidator(_wrap_text),
+    WithJsonSchema(
+        {
+            "anyOf": [_ONE_LIST, {"type": "array", "items": _ONE_LIST, "maxItems": MAX_NODES}],
+            "typeName": "host names",
+        }
+    ),
+]
+"""Host names in Slurm's notation: one text, or a list of such texts."""
+
+
+class PoolHosts(Model):
+    """Names of nodes that exist."""
+
+    names: HostLists = ()
+    """Names of the nodes in the order of their positions, in Slurm's notation or as a list; empty means
+    ``<pool>-0001`` and so on, or ``hostname`` instead of the pool. Example: ``gpu[001-032,041-072]``."""
+
+
+def list_host_names(hosts: PoolHosts) -> list[str]:
+    """The names of a pool's nodes, in their order; empty if they are not given."""
+    return [name for text in hosts.names for name in parse_host_list(text, MAX_NODES)]
+
+
+def find_names_problem(hosts: PoolHosts, nodes: int) -> tuple[str, str]:
+    """What is wrong with the names as those of so many nodes, and what to do; empty if nothing is."""
+    names = list_host_names(hosts)
+    if not names:
+        return "", ""
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
+    if twice:
+        return f"{twice[0]} is the name of two nodes", "give each node one name"
+    if len(names) != nodes:
+        few = f"{len(names)} names, {names[0]} to {names[-1]}" if len(names) > 1 else f"one name, {names[0]}"
+        return f"{few}, but the pool has {nodes} nodes", f"set nodes to {len(names)}, or list {nodes} names"
+    return "", ""
