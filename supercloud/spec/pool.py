@@ -27,7 +27,7 @@ from .base import (
     find_duplicates,
 )
 from .facility import RackChoice
-from .hosts import PoolHosts, find_names_problem
+from .hosts import PoolHosts, find_address_problems, find_names_problem
 from .storage import Mount
 
 __all__ = [
@@ -166,7 +166,8 @@ class Pool(Model):
     hostname: Name | None = None
     """Prefix of host names; empty means the pool's name. Example: ``gpu``."""
     hosts: PoolHosts = PoolHosts()
-    """On-prem only: hosts that exist, whose names follow another scheme. Example: ``{names: "gpu[001-064]"}``."""
+    """On-prem only: names and addresses of hosts that exist; empty means that the plan assigns them. Example:
+    ``{names: "gpu[001-064]"}``."""
     rack: RackChoice | None = None
     """On-prem only: rack, if different from the facility's; empty means that of `facility.rack`. Example: ``{type:
     eia-52u, nodes: 4}``."""
@@ -205,6 +206,8 @@ class Pool(Model):
 
     @model_validator(mode="after")
     def _check_names(self) -> Pool:
+        if wrong := find_address_problems(self.hosts, self.nodes):
+            raise LocatedProblemsError(wrong)
         problem, hint = find_names_problem(self.hosts, self.nodes)
         if problem:
             raise LocatedProblemsError([LocatedProblem(("hosts", "names"), ("nodes",), problem, hint)])

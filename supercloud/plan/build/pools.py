@@ -15,6 +15,7 @@ from ...spec.hosts import list_host_names
 from ..model.plan import NetworkPlan, PoolPlan
 from ..model.problems import Problems
 from .cloud.domains import select_domain_nodes
+from .given_addresses import list_given_runs
 
 __all__ = ["build_network_and_pools"]
 
@@ -35,9 +36,11 @@ def build_network_and_pools(
     cidr = spec.network.cidr or _DEFAULT_RANGES[onprem]
     room = cidr if onprem else _ANY_NETWORK  # a cloud assigns the addresses: its subnets are checked separately
     domain = spec.network.domain or f"{spec.name}.internal"
-    needs = {_SERVICE_BLOCK: _SERVICE_ADDRESSES} | {pool.name: pool.nodes for pool in spec.pools}
+    given = list_given_runs(spec, "in_band", problems)
+    needs = {_SERVICE_BLOCK: _SERVICE_ADDRESSES}
+    needs |= {pool.name: pool.nodes for pool in spec.pools if pool.name not in given}
     try:
-        blocks = allocate_blocks(room, needs)
+        blocks = allocate_blocks(room, needs, [run.block for run in given.values()])
     except InputError as error:
         larger = "specify a larger network" if _is_network(room) else f"such as {_DEFAULT_RANGES[onprem]}"
         problems.add_error("addresses", "network.cidr", str(error), larger)
@@ -59,7 +62,7 @@ def build_network_and_pools(
                 nodes=pool.nodes,
                 spares=pool.spares,
                 hosts=_build_host_range(pool, onprem),
-                addresses=AddressRun(blocks[pool.name], 0, pool.nodes),
+                addresses=given.get(pool.name) or AddressRun(blocks[pool.name], 0, pool.nodes),
                 fabrics=pool.fabrics,
                 features=_list_features(pool, accelerator),
                 slicing=pool.slicing,

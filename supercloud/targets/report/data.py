@@ -100,6 +100,7 @@ def _build_ranges(plan: Plan) -> list[dict[str, Any]]:
             **({"runs": _build_name_runs(hosts)} if hosts.given else {}),
             "base": None if plan.cloud else int(addresses.block.network_address),
             "start": addresses.start,
+            **({"addresses": addresses.list_runs()} if addresses.given else {}),
         }
         for what, name, machine, hosts, addresses in rows
     ]

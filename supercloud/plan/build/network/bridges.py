@@ -230,9 +230,11 @@ def _find_host_vlans(plan: Plan, vlans: Mapping[str, Vlan]) -> dict[tuple[str, s
     networks = plan.networks
     assert networks is not None
     names: dict[tuple[str, str], str] = {}
+    by_block = {(subnet.role, subnet.block): subnet.name for subnet in networks.subnets}
+    bmcs = {run.group: run.addresses.block for run in networks.bmcs}
     for pool in plan.pools:
-        names["in-band", pool.name] = f"in-band-{pool.name}"
-        names["management", pool.name] = f"bmc-{pool.name}"
+        names["in-band", pool.name] = by_block["in-band", pool.addresses.block]
+        names["management", pool.name] = by_block["bmc", bmcs[pool.name]]
     blocks = {subnet.block: subnet.name for subnet in networks.subnets if subnet.role == "storage"}
     for group in plan.servers:
         names["in-band", group.name] = blocks.get(group.addresses.block, "")
