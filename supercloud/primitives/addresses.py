@@ -97,7 +97,7 @@ def count_block_hosts(block: Block) -> int:
     return max(1, block.num_addresses // 256) * _HOSTS_PER_256
 
 
-def _skip_taken(network: Block, position: int, size: int, taken: Sequence[Block]) -> int:
+def _select_free_start(network: Block, position: int, size: int, taken: Sequence[Block]) -> int:
     """The next position of a block of a size in a network that overlaps no block that is taken."""
     for block in sorted(taken, key=lambda item: int(item.network_address)):
         first = int(block.network_address) - int(network.network_address)
@@ -127,7 +127,7 @@ def allocate_blocks(cidr: str, needs: Mapping[str, int], taken: Sequence[Block] 
         blocks: dict[str, Block] = {}
         position = 0
         for name, size in sizes.items():
-            position = _skip_taken(network, -(-position // size) * size, size, taken)
+            position = _select_free_start(network, -(-position // size) * size, size, taken)
             if position + size > network.num_addresses:
                 break
             start = network.network_address + position

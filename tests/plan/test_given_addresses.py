@@ -148,7 +148,7 @@ def test_a_subnet_of_management_ports_is_not_in_the_in_band_network() -> None:
 def test_the_domain_of_a_node_has_the_addresses(tmp_path: Path) -> None:
     pool = {"name": "train", "machine": "dgx-gb200", "nodes": 36, "reserve": {"cores": 2}}
     pool["hosts"] = {"names": "n[1-36]", "in_band": {"subnet": SUBNET, "addresses": ADDRESSES, "gateway": "10.1.4.1"}}
-    plan = plan_pools(pool)
+    plan = plan_pools(pool, scheduler={"kind": "slurm", "version": "26.05"})
     file = tmp_path / "imex.sh"
     file.write_text(render(plan, "slurm").files["imex-config.sh"].text)  # type: ignore[union-attr]
     for host, first in (("n1", 0), ("n36", 18)):

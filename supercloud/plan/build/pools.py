@@ -7,7 +7,7 @@ import re
 
 from ...catalog import Accelerator, Catalog, Machine, Provider
 from ...errors import InputError, UnknownNameError
-from ...primitives.addresses import AddressRun, allocate_blocks
+from ...primitives.addresses import AddressRun, Block, allocate_blocks
 from ...primitives.nodes import HostRange
 from ...primitives.quantity import Size
 from ...spec import ClusterSpec, Pool
@@ -34,18 +34,9 @@ def build_network_and_pools(
     """The in-band network, and every pool whose machine is known."""
     onprem = spec.site.kind == "onprem"
     cidr = spec.network.cidr or _DEFAULT_RANGES[onprem]
-    room = cidr if onprem else _ANY_NETWORK  # a cloud assigns the addresses: its subnets are checked separately
     domain = spec.network.domain or f"{spec.name}.internal"
-    given = list_given_runs(spec, "in_band", problems)
-    needs = {_SERVICE_BLOCK: _SERVICE_ADDRESSES}
-    needs |= {pool.name: pool.nodes for pool in spec.pools if pool.name not in given}
-    try:
-        blocks = allocate_blocks(room, needs, [run.block for run in given.values()])
-    except InputError as error:
-        larger = "specify a larger network" if _is_network(room) else f"such as {_DEFAULT_RANGES[onprem]}"
-        problems.add_error("addresses", "network.cidr", str(error), larger)
-        blocks = allocate_blocks(_ANY_NETWORK, needs)  # so that everything else can still be checked
-    network = NetworkPlan(_select_range(cidr, onprem), domain, blocks[_SERVICE_BLOCK])
+    service, addresses = _allocate_addresses(spec, cidr, onprem, problems)
+    network = NetworkPlan(_select_range(cidr, onprem), domain, service)
     pools = []
     for index, pool in enumerate(spec.pools):
         machine = _find_machine(pool, f"pools[{index}].machine", spec.site.kind, catalog, problems)
@@ -62,7 +53,7 @@ def build_network_and_pools(
                 nodes=pool.nodes,
                 spares=pool.spares,
                 hosts=_build_host_range(pool, onprem),
-                addresses=given.get(pool.name) or AddressRun(blocks[pool.name], 0, pool.nodes),
+                addresses=addresses[pool.name],
                 fabrics=pool.fabrics,
                 features=_list_features(pool, accelerator),
                 slicing=pool.slicing,
@@ -73,6 +64,24 @@ def build_network_and_pools(
             )
         )
     return network, tuple(pools)
+
+
+def _allocate_addresses(
+    spec: ClusterSpec, cidr: str, onprem: bool, problems: Problems
+) -> tuple[Block, dict[str, AddressRun]]:
+    """The block of service hosts, and pool -> the addresses of its nodes."""
+    room = cidr if onprem else _ANY_NETWORK  # a cloud assigns the addresses: its subnets are checked separately
+    given = list_given_runs(spec, "in_band", problems)
+    needs = {_SERVICE_BLOCK: _SERVICE_ADDRESSES}
+    needs |= {pool.name: pool.nodes for pool in spec.pools if pool.name not in given}
+    try:
+        blocks = allocate_blocks(room, needs, [run.block for run in given.values()])
+    except InputError as error:
+        larger = "specify a larger network" if _is_network(room) else f"such as {_DEFAULT_RANGES[onprem]}"
+        problems.add_error("addresses", "network.cidr", str(error), larger)
+        blocks = allocate_blocks(_ANY_NETWORK, needs)  # so that everything else can still be checked
+    planned = {name: AddressRun(blocks[name], 0, count) for name, count in needs.items() if name != _SERVICE_BLOCK}
+    return blocks[_SERVICE_BLOCK], planned | given
 
 
 def _build_host_range(pool: Pool, onprem: bool) -> HostRange:

@@ -1,4 +1,4 @@
-"""Charts that a cluster already has: no file installs them, and what needs them is said."""
+"""Charts that a cluster already has: no file installs them, and what needs them is reported."""
 
 from __future__ import annotations
 

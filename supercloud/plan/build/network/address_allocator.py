@@ -38,13 +38,13 @@ class AddressAllocator:
         """Allocate the next block for a number of hosts; None if the network is full."""
         least = compute_block_size(max(hosts, 1))
         for size in (max(least, _DEFAULT_CAPACITY), least):
-            start = self._skip_taken((self.end - size) // size * size, size)
+            start = self._select_free_start((self.end - size) // size * size, size)
             if start >= self.floor:
                 self.end = start
                 return ipaddress.IPv4Network((start, 32 - (size.bit_length() - 1)))
         return None
 
-    def _skip_taken(self, start: int, size: int) -> int:
+    def _select_free_start(self, start: int, size: int) -> int:
         """The next start downwards of a block of a size that overlaps no block that is taken."""
         for block in sorted(self.taken, key=lambda item: -int(item.network_address)):
             first = int(block.network_address)
