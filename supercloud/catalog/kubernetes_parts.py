@@ -35,6 +35,8 @@ class Chart(CatalogEntry):
     chart: Text
     version: Text
     namespace: Text
+    serves: Text = "pods that use it"
+    """What needs it: parts of the bundle, and jobs."""
     images: dict[Text, Text] = {}
     """Versions of images that belong to this version of the chart but are specified in objects."""
     privileged: Flag = False

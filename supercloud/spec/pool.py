@@ -16,6 +16,8 @@ from .base import (
     Count,
     Flag,
     IntegerRange,
+    LocatedProblem,
+    LocatedProblemsError,
     Model,
     Name,
     Natural,
@@ -25,6 +27,7 @@ from .base import (
     find_duplicates,
 )
 from .facility import RackChoice
+from .hosts import PoolHosts, find_address_problems, find_names_problem
 from .storage import Mount
 
 __all__ = [
@@ -162,6 +165,9 @@ class Pool(Model):
     """Additional node features (Slurm) or labels (Kubernetes); empty means none. Example: ``[nvme]``."""
     hostname: Name | None = None
     """Prefix of host names; empty means the pool's name. Example: ``gpu``."""
+    hosts: PoolHosts = PoolHosts()
+    """On-prem only: names and addresses of hosts that exist; empty means that the plan assigns them. Example:
+    ``{names: "gpu[001-064]"}``."""
     rack: RackChoice | None = None
     """On-prem only: rack, if different from the facility's; empty means that of `facility.rack`. Example: ``{type:
     eia-52u, nodes: 4}``."""
@@ -198,8 +204,20 @@ class Pool(Model):
             raise ValueError(f"duplicate fabric {twice!r}")
         return self
 
+    @model_validator(mode="after")
+    def _check_names(self) -> Pool:
+        if wrong := find_address_problems(self.hosts, self.nodes):
+            raise LocatedProblemsError(wrong)
+        problem, hint = find_names_problem(self.hosts, self.nodes)
+        if problem:
+            raise LocatedProblemsError([LocatedProblem(("hosts", "names"), ("nodes",), problem, hint)])
+        if self.hosts.names and self.hostname:
+            problem = f"the hosts have names of their own, and 'hostname' is {self.hostname!r}"
+            raise LocatedProblemsError([LocatedProblem(("hostname",), ("hosts",), problem, "omit hostname")])
+        return self
+
 
 def find_shared_prefixes(pools: tuple[Pool, ...]) -> list[str]:
     """Host-name prefixes shared by two pools."""
-    prefixes = [pool.hostname or pool.name for pool in pools]
+    prefixes = [pool.hostname or pool.name for pool in pools if not pool.hosts.names]
     return sorted(prefix for prefix, count in Counter(prefixes).items() if count > 1) or find_duplicates(pools)

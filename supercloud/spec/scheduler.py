@@ -216,6 +216,10 @@ class KubernetesScheduler(Model):
     devices: Literal["plugin", "claims"] = "plugin"
     """Allocation of NVIDIA GPUs: by the device plugin, or by claims (dynamic resource allocation), for which each
     tenant gets templates; jobs that ask for ``nvidia.com/gpu`` work with either."""
+    omit: Annotated[tuple[Text, ...], Field(max_length=MAX_LISTED)] = ()
+    """Charts that the rendered files do not install, because the cluster already has them; names are those of
+    `supercloud catalog charts`. Empty means that all are installed. Example: ``[gpu-operator,
+    kube-prometheus-stack]``."""
     system: ServiceHosts | None = None
     """Clouds only: machines for system pods; empty means two of the provider's default. Example: ``{machine:
     m7g.xlarge, count: 3}``."""

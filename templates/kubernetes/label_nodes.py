@@ -41,15 +41,22 @@ def read_table(folder):
 
 def wanted(table, name):
     """Return labels and taints of a node by its name; (None, None) if it is not in the table."""
-    match = re.fullmatch(r"(.*?)(\d+)", name.partition(".")[0])
+    host = name.partition(".")[0]
+    match = re.fullmatch(r"(.*?)(\d{1,15})", host)
     labels, taints, known = {}, [], False
+    # a width of 0: the prefix is the whole name
+    rows = [row for row in table.get(host, []) if row[2] == 0]
     if match:
         digits, number = match.group(2), int(match.group(2))
-        for first, last, width, more, keys in table.get(match.group(1), []):
-            if first <= number <= last and len(digits) == width:
-                known = True
-                labels.update(more)
-                taints += keys
+        rows += [
+            row
+            for row in table.get(match.group(1), [])
+            if row[2] and row[0] <= number <= row[1] and digits == str(number).zfill(row[2])
+        ]
+    for _, _, _, more, keys in rows:
+        known = True
+        labels.update(more)
+        taints += keys
     return (labels, taints) if known else (None, None)
 
 

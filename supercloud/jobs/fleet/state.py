@@ -7,13 +7,13 @@ accelerators, so that counting free accelerators in a domain is arithmetic on by
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...catalog import Catalog
 from ...plan.model.plan import Plan, PoolPlan
+from ...primitives.nodes import HostFinder
 from ...spec.fleet import FleetMember, FleetSpec
 from .domains import Domains, build_domains
 from .observations import ListsNodes, ListsQueue, NodeState, WaitingJobs
@@ -31,7 +31,6 @@ __all__ = [
     "exclude_cluster",
 ]
 
-_HOST_PATTERN = re.compile(r"(.*?)(\d+)")
 _MAX_ACCELERATORS = 255
 """Largest number of accelerators of a node that is distinguished."""
 UNRESPONSIVE_REASON = "its scheduler does not respond"
@@ -123,11 +122,10 @@ class Cluster:
     ) -> Cluster:
         """The same cluster as reported by its engine; nodes of the plan that the engine does not list are down."""
         columns = {name: _NodeColumns(state) for name, state in self.pools.items()}
-        by_hosts = {(state.pool.hosts.prefix, state.pool.hosts.width): name for name, state in self.pools.items()}
+        hosts = HostFinder({name: state.pool.hosts for name, state in self.pools.items()})
         for node in nodes:
-            match = _HOST_PATTERN.fullmatch(node.host)
-            if match and (name := by_hosts.get((match[1], len(match[2])))) is not None:
-                columns[name].add(node, int(match[2]))
+            if found := hosts.find(node.host):
+                columns[found[0]].add(node, found[1])
         pools = {name: found.build_state(self._count_queued_nodes(name, waiting)) for name, found in columns.items()}
         return replace(self, pools=pools, observed_at=observed_at)
 
@@ -145,10 +143,9 @@ class _NodeColumns:
         self.healthy, self.free = bytearray(state.pool.nodes), bytearray(state.pool.nodes)
         self.busy_until: dict[int, float] = {}
 
-    def add(self, node: NodeState, number: int) -> None:
-        """Add a node by the number in its name; one that is not of the pool or not up has no effect."""
-        index = number - self.state.pool.hosts.first
-        if not 0 <= index < self.state.pool.nodes or node.state != "up":
+    def add(self, node: NodeState, index: int) -> None:
+        """Add a node by its index in the pool; one that is not up has no effect."""
+        if node.state != "up":
             return
         self.healthy[index] = self.state.whole
         self.free[index] = max(0, self.state.whole - node.in_use)

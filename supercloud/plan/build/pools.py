@@ -7,13 +7,15 @@ import re
 
 from ...catalog import Accelerator, Catalog, Machine, Provider
 from ...errors import InputError, UnknownNameError
-from ...primitives.addresses import AddressRun, allocate_blocks
+from ...primitives.addresses import AddressRun, Block, allocate_blocks
 from ...primitives.nodes import HostRange
 from ...primitives.quantity import Size
 from ...spec import ClusterSpec, Pool
+from ...spec.hosts import list_host_names
 from ..model.plan import NetworkPlan, PoolPlan
 from ..model.problems import Problems
 from .cloud.domains import select_domain_nodes
+from .given_addresses import list_given_runs
 
 __all__ = ["build_network_and_pools"]
 
@@ -32,16 +34,9 @@ def build_network_and_pools(
     """The in-band network, and every pool whose machine is known."""
     onprem = spec.site.kind == "onprem"
     cidr = spec.network.cidr or _DEFAULT_RANGES[onprem]
-    room = cidr if onprem else _ANY_NETWORK  # a cloud assigns the addresses: its subnets are checked separately
     domain = spec.network.domain or f"{spec.name}.internal"
-    needs = {_SERVICE_BLOCK: _SERVICE_ADDRESSES} | {pool.name: pool.nodes for pool in spec.pools}
-    try:
-        blocks = allocate_blocks(room, needs)
-    except InputError as error:
-        larger = "specify a larger network" if _is_network(room) else f"such as {_DEFAULT_RANGES[onprem]}"
-        problems.add_error("addresses", "network.cidr", str(error), larger)
-        blocks = allocate_blocks(_ANY_NETWORK, needs)  # so that everything else can still be checked
-    network = NetworkPlan(_select_range(cidr, onprem), domain, blocks[_SERVICE_BLOCK])
+    service, addresses = _allocate_addresses(spec, cidr, onprem, problems)
+    network = NetworkPlan(_select_range(cidr, onprem), domain, service)
     pools = []
     for index, pool in enumerate(spec.pools):
         machine = _find_machine(pool, f"pools[{index}].machine", spec.site.kind, catalog, problems)
@@ -50,8 +45,6 @@ def build_network_and_pools(
         if machine.instance and machine.instance.domains:
             machine = machine.model_copy(update={"domain_nodes": select_domain_nodes(machine, pool.nodes, pool.domain)})
         accelerator = _find_accelerator(machine, f"pools[{index}].machine", catalog, problems)
-        width = max(_HOST_DIGITS, len(str(pool.nodes)))
-        hosts = HostRange(f"{pool.hostname or pool.name}-", 1, pool.nodes, width)
         pools.append(
             PoolPlan(
                 name=pool.name,
@@ -59,8 +52,8 @@ def build_network_and_pools(
                 accelerator=accelerator,
                 nodes=pool.nodes,
                 spares=pool.spares,
-                hosts=hosts,
-                addresses=AddressRun(blocks[pool.name], 0, pool.nodes),
+                hosts=_build_host_range(pool, onprem),
+                addresses=addresses[pool.name],
                 fabrics=pool.fabrics,
                 features=_list_features(pool, accelerator),
                 slicing=pool.slicing,
@@ -71,6 +64,32 @@ def build_network_and_pools(
             )
         )
     return network, tuple(pools)
+
+
+def _allocate_addresses(
+    spec: ClusterSpec, cidr: str, onprem: bool, problems: Problems
+) -> tuple[Block, dict[str, AddressRun]]:
+    """The block of service hosts, and pool -> the addresses of its nodes."""
+    room = cidr if onprem else _ANY_NETWORK  # a cloud assigns the addresses: its subnets are checked separately
+    given = list_given_runs(spec, "in_band", problems)
+    needs = {_SERVICE_BLOCK: _SERVICE_ADDRESSES}
+    needs |= {pool.name: pool.nodes for pool in spec.pools if pool.name not in given}
+    try:
+        blocks = allocate_blocks(room, needs, [run.block for run in given.values()])
+    except InputError as error:
+        larger = "specify a larger network" if _is_network(room) else f"such as {_DEFAULT_RANGES[onprem]}"
+        problems.add_error("addresses", "network.cidr", str(error), larger)
+        blocks = allocate_blocks(_ANY_NETWORK, needs)  # so that everything else can still be checked
+    planned = {name: AddressRun(blocks[name], 0, count) for name, count in needs.items() if name != _SERVICE_BLOCK}
+    return blocks[_SERVICE_BLOCK], planned | given
+
+
+def _build_host_range(pool: Pool, onprem: bool) -> HostRange:
+    """The names of a pool's nodes: those that the spec gives, else the pool's prefix and numbers."""
+    if onprem and (names := list_host_names(pool.hosts)):
+        return HostRange.from_names(pool.name, names)
+    width = max(_HOST_DIGITS, len(str(pool.nodes)))
+    return HostRange(f"{pool.hostname or pool.name}-", 1, pool.nodes, width)
 
 
 def _is_network(text: str) -> bool:

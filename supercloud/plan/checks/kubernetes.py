@@ -20,7 +20,7 @@ from ..build.kubernetes.quota import (
 )
 from ..build.kubernetes.releases import build_release_sort_key
 from ..model.plan import Plan, TenantPlan
-from . import kubernetes_nodes
+from . import kubernetes_charts, kubernetes_nodes
 from .kubernetes_nodes import iter_kubernetes_plans
 from .paths import find_pool_path
 
@@ -289,6 +289,7 @@ def kubernetes_capacity(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 CHECKS = (
+    *kubernetes_charts.CHECKS,
     *kubernetes_nodes.CHECKS,
     kubernetes_addresses,
     kubernetes_capacity,

@@ -35,19 +35,25 @@ def network_names(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def duplicate_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Two hosts, switches or ports that would have the same name."""
-    named: dict[str, list[tuple[HostRange, str, str]]] = {}
+    named: dict[str, list[tuple[HostRange, str]]] = {}
     for hosts, what, path in _iter_named_ranges(plan):
-        for other, owner, _ in named.setdefault(hosts.prefix, []):
-            if (first := _find_shared_name(hosts, other)) is not None:
-                yield Finding(
-                    "duplicate-name",
-                    "error",
-                    path,
-                    f"{hosts.prefix}{first} would be the name of {what} and of {owner}",
-                    "rename one of them",
-                )
-                break
-        named[hosts.prefix].append((hosts, what, path))
+        shared = (
+            (run, first, owner)
+            for run in hosts.list_runs()
+            for other, owner in named.get(run.prefix, ())
+            if (first := _find_shared_name(run, other)) is not None
+        )
+        if found := next(shared, None):
+            run, first, owner = found
+            yield Finding(
+                "duplicate-name",
+                "error",
+                path,
+                f"{run.prefix}{first} would be the name of {what} and of {owner}",
+                "rename one of them",
+            )
+        for run in hosts.list_runs():
+            named.setdefault(run.prefix, []).append((run, what))
 
 
 def _iter_named_ranges(plan: Plan) -> Iterator[tuple[HostRange, str, str]]:
@@ -59,7 +65,10 @@ def _iter_named_ranges(plan: Plan) -> Iterator[tuple[HostRange, str, str]]:
     for run in networks.switches:
         what = f"a {run.tier.name} switch of {run.fabric}"
         yield run.hosts, what, f"fabrics[{fabrics[run.fabric]}].name"
-    places = {pool.name: f"pools[{index}].name" for index, pool in enumerate(plan.spec.pools)}
+    places = {
+        pool.name: f"pools[{index}].{'hosts.names' if pool.hosts.names else 'name'}"
+        for index, pool in enumerate(plan.spec.pools)
+    }
     for pool in plan.pools:
         yield pool.hosts, f"a node of {pool.name}", places[pool.name]
     places |= {
@@ -90,6 +99,8 @@ def _find_machine_path(plan: Plan, name: str) -> str:
 
 def _find_shared_name(left: HostRange, right: HostRange) -> str | None:
     """The first common name, without its prefix: numbers of different widths are equal once they fill both widths."""
+    if not (left.width and right.width):
+        return "" if left.width == right.width else None
     low, high = max(left.first, right.first), min(left.last, right.last)
     width = max(left.width, right.width)
     if left.width != right.width:

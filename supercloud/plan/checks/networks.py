@@ -69,9 +69,12 @@ def _iter_blocks(plan: Plan) -> Iterator[tuple[str, Block, str]]:
     whole = parse_block(plan.network.cidr)
     if whole is not None:
         yield "network.cidr", whole, "the in-band network"
+    given = {f"bmc-{pool.name}": index for index, pool in enumerate(plan.spec.pools) if pool.hosts.bmc}
     for subnet in plan.networks.subnets:
         if subnet.role in ("bmc", "switch", "loopback"):
-            yield "network.management", subnet.block, subnet.name
+            place = given.get(subnet.name)
+            path = "network.management" if place is None else f"pools[{place}].hosts.bmc.subnet"
+            yield path, subnet.block, subnet.name
     for index, fabric in enumerate(plan.spec.fabrics):
         for subnet in plan.networks.subnets:
             if subnet.role == "rail" and subnet.fabric == fabric.name:

@@ -148,7 +148,7 @@ class ServerLinks:
 
     def format_host_name(self, server: int) -> str:
         """Host name of one machine."""
-        return f"{self.hosts.prefix}{self.hosts.first + server:0{self.hosts.width}d}"
+        return self.hosts.get_name(server)
 
     def get_address(self, server: int, port: int, plane: int = 0) -> str:
         """Address of a machine's port; for routed links, of its port in that plane."""

@@ -33,7 +33,7 @@ class KubernetesPlan:
     control_plane: ControlPlane | None
     """On-prem only; a cloud provides its own."""
     charts: tuple[Chart, ...]
-    """Helm charts in the order of installation."""
+    """Helm charts of the cluster in the order of installation, also those that it already has."""
     stacks: Mapping[str, DeviceStack]
     """Resource name of accelerators (``nvidia.com/gpu``) -> device stack, for the accelerators of the pools."""
     topology: NodeTopology | None
@@ -50,6 +50,22 @@ class KubernetesPlan:
     volumes: Mapping[str, VolumeDriver]
     """Kind of storage -> volume driver. In a cloud: how its storage is mounted. On-prem, where hosts mount storage: the
     provisioner of volumes on demand, for the kinds of storage in the spec."""
+    omitted: frozenset[str] = frozenset()
+    """Names of the charts that the cluster already has: they are not installed."""
+
+    @property
+    def installed_charts(self) -> tuple[Chart, ...]:
+        """Charts that the bundle installs, in this order."""
+        return tuple(chart for chart in self.charts if chart.name not in self.omitted)
+
+    @property
+    def omitted_charts(self) -> tuple[Chart, ...]:
+        """Charts that the cluster already has."""
+        return tuple(chart for chart in self.charts if chart.name in self.omitted)
+
+    def list_dependents(self, name: str) -> list[str]:
+        """Names of the installed charts that require a chart."""
+        return [chart.name for chart in self.installed_charts if name in chart.after]
 
     @property
     def mutating_policies(self) -> PolicyApi | None:

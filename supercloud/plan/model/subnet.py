@@ -36,7 +36,12 @@ class Subnet:
     is_routed: bool = False
     """Whether it is divided into point-to-point links of two addresses, each with a switch at the other end."""
 
+    given_gateway: str | None = None
+    """The gateway, if the spec gives it."""
+
     @property
     def gateway(self) -> str | None:
         """The gateway, above the hosts of the first 256 addresses; None if the subnet has none or one per link."""
-        return None if self.role in ("rail", "loopback") else str(self.block.network_address + _GATEWAY_OFFSET)
+        if self.role in ("rail", "loopback"):
+            return None
+        return self.given_gateway or str(self.block.network_address + _GATEWAY_OFFSET)

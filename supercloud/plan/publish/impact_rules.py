@@ -215,6 +215,9 @@ def _parse_ranges(text: str) -> list[tuple[str, str, int]]:
     for name, inner in re.findall(r"([^,\[]+)(?:\[([^\]]*)\])?", text):
         prefix = name if inner else name.rstrip(digits)
         for part in (inner or name[len(prefix) :]).split(","):
+            if not inner and not part:  # a name without a number
+                found.append((name, "", 0))
+                continue
             first, _, last = part.partition("-")
             if not first.isdigit() or not (last or first).isdigit():
                 return []

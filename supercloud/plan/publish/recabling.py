@@ -72,8 +72,8 @@ def _match_hosts(old: Plan, old_fabric: FabricPlan, new: Plan, new_fabric: Fabri
         hosts = old.get_pool(name).hosts
         if name in starts:
             other = new.get_pool(name).hosts
-            if (hosts.prefix, hosts.first, hosts.width) == (other.prefix, other.first, other.width):
-                found.append((start, starts[name], min(len(hosts), len(other))))
+            if common := hosts.count_common(other):
+                found.append((start, starts[name], common))
     return found
 
 

@@ -66,15 +66,14 @@ def _compare_links(one: PoolLinks, two: PoolLinks) -> Iterator[Renumbering]:
     if one.rails is None or two.rails is None or one.rails == two.rails and one.first == two.first:
         return
     hosts, others = one.rails.node_links, two.rails.node_links
-    same = (one.hosts.prefix, one.hosts.first, one.hosts.width) == (two.hosts.prefix, two.hosts.first, two.hosts.width)
-    if not same or (hosts.nics, hosts.planes) != (others.nics, others.planes):
+    nodes = one.hosts.count_common(two.hosts)
+    if not nodes or (hosts.nics, hosts.planes) != (others.nics, others.planes):
         return
     if (
         _list_first_nodes(one) != _list_first_nodes(two)
         and _list_first_nodes(one).keys() == _list_first_nodes(two).keys()
     ):
         return  # the published plan shows it
-    nodes = min(len(one.hosts), len(two.hosts))
     before, after = _compute_addresses(one, one.rails, nodes), _compute_addresses(two, two.rails, nodes)
     moved = int((before != after).sum())
     if moved:

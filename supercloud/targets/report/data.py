@@ -13,6 +13,7 @@ from typing import Any
 
 from ...plan.build.cabling.ends import DeviceLocator
 from ...plan.model.plan import FabricPlan, Plan
+from ...primitives.nodes import HostRange
 from ...topology import Fabric as Wiring
 from ...topology import LinkGroup
 from ...topology.links import NodeLinks, RingLinks, TierLinks
@@ -96,11 +97,18 @@ def _build_ranges(plan: Plan) -> list[dict[str, Any]]:
             "first": hosts.first,
             "width": hosts.width,
             "count": len(hosts),
+            **({"runs": _build_name_runs(hosts)} if hosts.given else {}),
             "base": None if plan.cloud else int(addresses.block.network_address),
             "start": addresses.start,
+            **({"addresses": addresses.list_runs()} if addresses.given else {}),
         }
         for what, name, machine, hosts, addresses in rows
     ]
+
+
+def _build_name_runs(hosts: HostRange) -> list[list[Any]]:
+    """Prefix, first number, number of hosts and digits of each run of given names; 0 digits: only a name."""
+    return [[run.prefix, run.first, len(run), run.width] for run in hosts.list_runs()]
 
 
 def _build_fabric(fabric: FabricPlan, plan: Plan, spots: DeviceLocator) -> dict[str, Any]:

@@ -115,8 +115,8 @@ def _estimate_pinned_wait(
     state: PoolState, hosts: tuple[str, ...], accelerators: int, now: float
 ) -> float | None | StepRefusal:
     """Seconds until exactly these nodes are free."""
-    width = len(state.pool.hosts.prefix)
-    numbers = [int(host[width:]) - state.pool.hosts.first for host in hosts]
+    found = (state.pool.hosts.find_index(host) for host in hosts)
+    numbers = [number for number in found if number is not None]
     for host, index in zip(hosts, numbers, strict=True):
         if state.healthy[index] < accelerators:
             return StepRefusal(

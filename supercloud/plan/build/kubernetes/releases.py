@@ -69,8 +69,19 @@ def with_kubernetes(
             alerts=_select_alerts(metric_sets, spec, pools, catalog),
             nics=_select_nics(pools, catalog),
             volumes=drivers,
+            omitted=_select_omitted(declared, catalog, problems),
         ),
     )
+
+
+def _select_omitted(declared: KubernetesScheduler, catalog: Catalog, problems: Problems) -> frozenset[str]:
+    """The charts that the cluster already has; unknown names are problems."""
+    for index, name in enumerate(declared.omit):
+        try:
+            catalog.get(Chart, name)
+        except UnknownNameError as error:
+            problems.add_unknown_name(f"scheduler.omit[{index}]", error)
+    return frozenset(declared.omit)
 
 
 def build_release_sort_key(release: CatalogEntry) -> tuple[int, ...]:

@@ -86,9 +86,11 @@ def _compute_switch_addresses(fabric: FabricPlan) -> int:
     return max(_TIER_SHARES[tier.name] * compute_block_size(tier.count) for tier in fabric.tiers)
 
 
-def allocate_bmc_blocks(spaces: AddressSpaces, needs: Mapping[str, int], problems: Problems) -> dict[str, Block]:
-    """Pool -> the block of the BMCs of its nodes."""
-    return _allocate_management_blocks(spaces.bmcs, needs, "BMCs", problems)
+def allocate_bmc_blocks(
+    spaces: AddressSpaces, needs: Mapping[str, int], taken: Sequence[Block], problems: Problems
+) -> dict[str, Block]:
+    """Pool -> the block of the BMCs of its nodes; none overlaps a block that is ``taken``."""
+    return _allocate_management_blocks(spaces.bmcs, needs, "BMCs", problems, taken)
 
 
 def allocate_blocks_in_turn(
@@ -128,11 +130,11 @@ def _select_network_block(declared: str | None, name: str, used: list[Block | No
 
 
 def _allocate_management_blocks(
-    network: Block, needs: Mapping[str, int], subject: str, problems: Problems
+    network: Block, needs: Mapping[str, int], subject: str, problems: Problems, taken: Sequence[Block] = ()
 ) -> dict[str, Block]:
     """A part of the management network, divided by a number of addresses for each name."""
     try:
-        return allocate_blocks(str(network), needs)
+        return allocate_blocks(str(network), needs, taken)
     except InputError as error:
         problems.add_error(
             "network-size", "network.management", f"the part for {subject}: {error}", "specify a larger network"

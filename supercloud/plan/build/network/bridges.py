@@ -165,6 +165,7 @@ def _build_switches(
 
 def _iter_links(context: BridgeContext, table: CableTable) -> Iterator[NamedLink]:
     splits = {service.name: service.split for service in table.fabric.services}
+    pools = {item.hosts.get_name(0): item.name for item in context.plan.pools}
     one, other, ports = (
         table.get_device_names("source"),
         table.get_device_names("target"),
@@ -189,8 +190,7 @@ def _iter_links(context: BridgeContext, table: CableTable) -> Iterator[NamedLink
         elif near.side == "switch":
             yield NamedLink(name, SwitchPort(b, b_port, 0, 1), SwitchPort(a, a_port, 0, 1))
         elif far.side == "switch":
-            group = near.names[0].rpartition("-")[0] if near.kind == "node" else near.kind
-            pool = next((item.name for item in context.plan.pools if item.hosts.prefix == f"{group}-"), group)
+            pool = pools.get(near.names[0], near.kind) if near.kind == "node" else near.kind
             end = SwitchPort(b, b_port, lane, splits.get(near.kind, 1) if lane else 1)
             yield NamedLink(name, end, None, a, str(a_name), pool)
 
@@ -235,9 +235,11 @@ def _find_host_vlans(plan: Plan, vlans: Mapping[str, Vlan]) -> dict[tuple[str, s
     networks = plan.networks
     assert networks is not None
     names: dict[tuple[str, str], str] = {}
+    by_block = {(subnet.role, subnet.block): subnet.name for subnet in networks.subnets}
+    bmcs = {run.group: run.addresses.block for run in networks.bmcs}
     for pool in plan.pools:
-        names["in-band", pool.name] = f"in-band-{pool.name}"
-        names["management", pool.name] = f"bmc-{pool.name}"
+        names["in-band", pool.name] = by_block["in-band", pool.addresses.block]
+        names["management", pool.name] = by_block["bmc", bmcs[pool.name]]
     blocks = {subnet.block: subnet.name for subnet in networks.subnets if subnet.role == "storage"}
     for group in plan.servers:
         names["in-band", group.name] = blocks.get(group.addresses.block, "")

@@ -97,7 +97,7 @@ def _find_problem(
         return "the third column is not a MAC address", "host,network,mac, such as train-0001,in-band,02:42:ac:11:00:02"
     if network not in hosts_by_network:
         return f"unknown network {network!r}", "known: in-band, bmc, switch"
-    if not any(_has_host(hosts, host) for hosts in hosts_by_network[network]):
+    if not any(host in hosts for hosts in hosts_by_network[network]):
         return (
             f"unknown {'switch' if network == 'switch' else 'node or server'} {host!r} on {network}",
             _describe_ranges(hosts_by_network[network]),
@@ -112,18 +112,6 @@ def _find_problem(
     if mac in owners:
         return f"{mac} already belongs to {owners[mac]}", "every port has a unique address"
     return None
-
-
-def _has_host(hosts: HostRange, name: str) -> bool:
-    number = name.removeprefix(hosts.prefix)
-    return (
-        name.startswith(hosts.prefix)
-        and number.isdecimal()
-        and number.isascii()
-        and len(number) >= hosts.width
-        and hosts.first <= int(number) <= hosts.last
-        and f"{int(number):0{hosts.width}d}" == number
-    )
 
 
 def _describe_ranges(ranges: list[HostRange]) -> str:

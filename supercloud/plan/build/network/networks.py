@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from ....catalog.roce_profile import RoceProfile
 from ....primitives.addresses import AddressRun, Block
-from ....primitives.nodes import HostRange
 from ....primitives.quantity import Rate
 from ....spec import ClusterSpec, SlurmScheduler
 from ....topology import Fabric as Wiring
@@ -19,6 +19,7 @@ from ...model.subnet import Subnet
 from ..fabric.lossless import build_qos_policy
 from ..fabric.node_numbers import compute_first_nodes
 from ..fabric.roles import is_routed
+from ..given_addresses import find_given_gateway, list_given_runs
 from ..inputs import BuildInputs, Equipment
 from .adapter_qos import find_adapter_qos, iter_adapters
 from .blocks import AddressSpaces, SwitchBlocks, allocate_blocks_in_turn, allocate_bmc_blocks, allocate_switch_blocks
@@ -37,8 +38,8 @@ class _ManagedDevices:
     """Devices other than switches with a management port, and the blocks of their addresses."""
 
     machines: tuple[MachineRun, ...]
-    bmc_blocks: Mapping[str, Block]
-    """Pool -> block of its BMCs."""
+    bmcs: Mapping[str, AddressRun]
+    """Pool -> addresses of its BMCs."""
     server_blocks: Mapping[str, Block]
     """Group of servers -> block of its BMCs."""
     managed: tuple[BmcRun, ...]
@@ -103,8 +104,12 @@ def _build_managed_devices(
     server_blocks = allocate_blocks_in_turn(rooms.servers, servers, problems)
     machines = build_machine_runs(network, equipment.fabrics, hall, problems)
     managed = tuple(iter_management_runs(machines, _list_scheduler_hosts(inputs.spec), hall, rooms, problems))
-    bmc_blocks = allocate_bmc_blocks(spaces, {pool.name: pool.nodes for pool in equipment.pools}, problems)
-    return _ManagedDevices(machines, bmc_blocks, server_blocks, managed)
+    given = list_given_runs(inputs.spec, "bmc", problems)
+    needs = {pool.name: pool.nodes for pool in equipment.pools if pool.name not in given}
+    blocks = allocate_bmc_blocks(spaces, needs, [run.block for run in given.values()], problems)
+    planned = {name: AddressRun(block, 0, needs[name]) for name, block in blocks.items()}
+    bmcs = {pool.name: given.get(pool.name) or planned[pool.name] for pool in equipment.pools}
+    return _ManagedDevices(machines, bmcs, server_blocks, managed)
 
 
 def _list_scheduler_hosts(spec: ClusterSpec) -> list[str]:
@@ -121,12 +126,28 @@ def _build_host_subnets(
     machines = sum(len(item.hosts) for item in devices.machines if item.addresses)
     return (
         Subnet("service", "service", network.management, len(spec.scheduler.controllers) + machines),
-        *(Subnet(f"in-band-{pool.name}", "in-band", pool.addresses.block, pool.nodes) for pool in pools),
+        *_build_pool_subnets(spec, "in-band", {pool.name: pool.addresses for pool in pools}),
         *_build_storage_subnets(servers),
-        *(Subnet(f"bmc-{pool.name}", "bmc", devices.bmc_blocks[pool.name], pool.nodes) for pool in pools),
+        *_build_pool_subnets(spec, "bmc", devices.bmcs),
         *(Subnet(f"bmc-{group.name}", "bmc", devices.server_blocks[group.name], group.count) for group in servers),
         *(Subnet(f"bmc-{run.group}", "bmc", run.addresses.block, len(run.names)) for run in devices.managed),
     )
+
+
+def _build_pool_subnets(
+    spec: ClusterSpec, role: Literal["in-band", "bmc"], runs: Mapping[str, AddressRun]
+) -> list[Subnet]:
+    """The subnet of each pool; pools whose addresses are given may share one, which has the name of the first."""
+    found: dict[Block, Subnet] = {}
+    for name, run in runs.items():
+        first = found.get(run.block)
+        gateway = find_given_gateway(spec, "in_band" if role == "in-band" else "bmc", run.block)
+        found[run.block] = (
+            replace(first, hosts=first.hosts + run.count)
+            if first
+            else Subnet(f"{role}-{name}", role, run.block, run.count, given_gateway=gateway)
+        )
+    return list(found.values())
 
 
 def _build_storage_subnets(servers: tuple[ServerGroup, ...]) -> list[Subnet]:
@@ -141,17 +162,20 @@ def _build_storage_subnets(servers: tuple[ServerGroup, ...]) -> list[Subnet]:
 def _build_bmc_runs(equipment: Equipment, devices: _ManagedDevices) -> tuple[BmcRun, ...]:
     """The BMCs of nodes, then those of servers."""
     owners = (
-        *((pool.name, pool.hosts, devices.bmc_blocks[pool.name]) for pool in equipment.pools),
-        *((group.name, group.hosts, devices.server_blocks[group.name]) for group in equipment.servers),
+        *((pool.name, pool.hosts, devices.bmcs[pool.name]) for pool in equipment.pools),
+        *(
+            (group.name, group.hosts, AddressRun(devices.server_blocks[group.name], 0, len(group.hosts)))
+            for group in equipment.servers
+        ),
     )
     return tuple(
         BmcRun(
             name,
             hosts,
-            HostRange(f"bmc-{hosts.prefix}", hosts.first, hosts.last, hosts.width),
-            AddressRun(block, 0, len(hosts)),
+            hosts.with_prefix("bmc-"),
+            addresses,
         )
-        for name, hosts, block in owners
+        for name, hosts, addresses in owners
     )
 
 

@@ -18,7 +18,7 @@ _SCHEDULER_FIELDS = ("disk", "state", "public", "login", "managed_database", "sy
 _STORAGE_FIELDS = ("deployment", "options")
 _HOST_FIELDS = ("address",)
 _ONPREM_FIELDS = {
-    "pool": ("rack",),
+    "pool": ("hosts", "rack"),
     "network": ("fabrics", "macs", "management"),
     "storage": ("average_file", "data_on_metadata", "interface", "metadata", "protection", "servers"),
     "servers": ("average_file", "data_on_metadata", "interface", "metadata"),

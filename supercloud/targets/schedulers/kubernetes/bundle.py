@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ....catalog.kubernetes_parts import Chart
 from ....plan.build.fabric.rdma_devices import list_rdma_hosts
 from ....plan.model.plan import Plan
 from ....primitives.bundle import Bundle, File
@@ -45,7 +46,7 @@ def render(plan: Plan) -> Bundle:
         for name, objects in parts.items():
             files[f"{folder}/{name}.yaml"] = render_documents(plan.name, gitops.protect_data(plan, objects))
     for name, values in charts.build_values_files(plan).items():
-        files[f"charts/{name}.yaml"] = f"{format_header(plan.name)}\n{format_yaml(values)}"
+        files[name] = f"{format_header(plan.name)}\n{format_yaml(values)}"
     files["charts.lock.yaml"] = f"{format_header(plan.name)}\n{format_yaml(charts.build_lock(plan))}"
     files["install.sh"] = File(_render_file(plan, "install.sh.j2", folders), executable=True)
     if plan.site.kind == "onprem":
@@ -109,6 +110,12 @@ def _build_namespaces(plan: Plan) -> list[Object]:
     ]
 
 
+def _find_network_chart(plan: Plan) -> Chart | None:
+    """Return the chart of the pods' network, or None if the bundle does not install one."""
+    charts = require_kubernetes_plan(plan).installed_charts
+    return next((chart for chart in charts if chart.name == gitops.NETWORK_CHART), None)
+
+
 def _render_file(plan: Plan, template: str, folders: Iterable[str], **values: object) -> str:
     return render_template(
         f"kubernetes/{template}",
@@ -118,7 +125,7 @@ def _render_file(plan: Plan, template: str, folders: Iterable[str], **values: ob
         declared=require_kubernetes_spec(plan),
         folders=list(folders),
         repository=gitops.find_repository(plan),
-        network=require_kubernetes_plan(plan).find_chart(gitops.NETWORK_CHART),
+        network=_find_network_chart(plan),
         host_driven=fabrics.list_host_driver_pools(plan),
         partly_mounted=storage.list_partly_mounted(plan),
         mounted=storage.list_mounted_storage(plan),

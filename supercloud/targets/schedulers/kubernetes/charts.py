@@ -21,8 +21,10 @@ _EFA_CHART = "aws-efa"
 
 
 def build_values_files(plan: Plan) -> dict[str, Object]:
-    """Chart -> its values."""
-    return {chart.name: build_values(plan, chart) for chart in require_kubernetes_plan(plan).charts}
+    """File -> the values of a chart; of one that the cluster already has, in another folder."""
+    facts = require_kubernetes_plan(plan)
+    found = {f"charts/{chart.name}.yaml": build_values(plan, chart) for chart in facts.installed_charts}
+    return found | {f"omitted/{chart.name}.yaml": build_values(plan, chart) for chart in facts.omitted_charts}
 
 
 def build_lock(plan: Plan) -> Object:
@@ -37,7 +39,7 @@ def build_lock(plan: Plan) -> Object:
                 "namespace": chart.namespace,
                 "values": f"charts/{chart.name}.yaml",
             }
-            for chart in require_kubernetes_plan(plan).charts
+            for chart in require_kubernetes_plan(plan).installed_charts
         ]
     }
 
@@ -45,7 +47,7 @@ def build_lock(plan: Plan) -> Object:
 def collect_namespaces(plan: Plan) -> dict[str, bool]:
     """Return the charts' namespaces, and whether their pods need the privileged level."""
     found: dict[str, bool] = {}
-    for chart in require_kubernetes_plan(plan).charts:
+    for chart in require_kubernetes_plan(plan).installed_charts:
         if chart.namespace != "kube-system":
             found[chart.namespace] = found.get(chart.namespace, False) or chart.privileged
     return found

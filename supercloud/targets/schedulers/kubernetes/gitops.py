@@ -66,7 +66,8 @@ def render_flux(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
     repository = _require_repository(plan)
     found: dict[str, list[Object]] = {"sources.yaml": [], "releases.yaml": [], "stages.yaml": []}
     seen: set[str] = set()
-    for chart in require_kubernetes_plan(plan).charts:
+    omitted = require_kubernetes_plan(plan).omitted
+    for chart in require_kubernetes_plan(plan).installed_charts:
         if chart.repository not in seen:
             seen.add(chart.repository)
             spec: Object = {"interval": "1h", "url": chart.repository}
@@ -99,8 +100,8 @@ def render_flux(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
         }
         if chart.name == NETWORK_CHART:  # installed by Helm before Flux, which looks for releases in its own namespace
             release["storageNamespace"] = chart.namespace
-        if chart.after:
-            release["dependsOn"] = [{"name": name} for name in chart.after]
+        if earlier := [{"name": name} for name in chart.after if name not in omitted]:
+            release["dependsOn"] = earlier
         found["releases.yaml"].append(
             build_object("helm.toolkit.fluxcd.io/v2", "HelmRelease", chart.name, _FLUX, spec=release)
         )
@@ -186,7 +187,7 @@ def render_argocd(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
 
     add_application(plan.name, build_folder_source("gitops"), _ARGO)
     add_application(f"{plan.name}-namespaces", build_folder_source("namespaces"), "default")
-    for chart in require_kubernetes_plan(plan).charts:
+    for chart in require_kubernetes_plan(plan).installed_charts:
         source = {
             "repoURL": chart.repository.removeprefix("oci://"),
             "chart": chart.chart,

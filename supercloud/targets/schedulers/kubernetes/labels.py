@@ -30,14 +30,15 @@ def build_label_table(plan: Plan) -> list[str]:
     for pool in plan.pools:
         facts = [f"{key}={value}" for key, value in build_pool_labels(plan, pool).items()]
         facts += [f"{item['key']}={item['value']}:{item['effect']}" for item in build_taints(plan, pool)]
-        lines.append(_format_line(pool.hosts, facts))
+        lines += _format_lines(pool.hosts, facts)
     lines += _iter_level_lines(plan)
-    lines += [_format_line(hosts, [f"{RACK_LABEL}={rack}"]) for hosts, rack in _iter_rack_ranges(plan)]
+    for hosts, rack in _iter_rack_ranges(plan):
+        lines += _format_lines(hosts, [f"{RACK_LABEL}={rack}"])
     return lines
 
 
-def _format_line(hosts: HostRange, facts: list[str]) -> str:
-    return " ".join([hosts.prefix, str(hosts.first), str(hosts.last), str(hosts.width), *facts])
+def _format_lines(hosts: HostRange, facts: list[str]) -> list[str]:
+    return [" ".join([run.prefix, str(run.first), str(run.last), str(run.width), *facts]) for run in hosts.list_runs()]
 
 
 def _iter_level_lines(plan: Plan) -> Iterator[str]:
@@ -47,10 +48,9 @@ def _iter_level_lines(plan: Plan) -> Iterator[str]:
         for level in topology.levels:
             for group in level.groups:
                 for hosts in group.hosts.ranges:
-                    line = _format_line(hosts, [f"{format_level_label(level.name)}={group.name}"])
-                    if line not in seen:
-                        seen.add(line)
-                        yield line
+                    lines = _format_lines(hosts, [f"{format_level_label(level.name)}={group.name}"])
+                    yield from (line for line in lines if line not in seen)
+                    seen.update(lines)
 
 
 def _iter_rack_ranges(plan: Plan) -> Iterator[tuple[HostRange, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.addresses import AddressRun
 from ....primitives.bundle import File
-from ....primitives.templates import render_template
+from ....primitives.templates import Quoted, render_template
 from ...header import format_header
 from .accessors import require_slurm_release
 
@@ -30,7 +30,17 @@ def render_imex_files(plan: Plan) -> dict[str, File | str]:
     pools = list_imex_pools(plan)
     if not pools:
         return {}
+    given = {pool.name: _format_words(pool.addresses) for pool in pools if pool.addresses.given}
     text = render_template(
-        "slurm/imex-config.sh.j2", head=format_header(plan.name), pools=pools, per_256=AddressRun.HOSTS_PER_256
+        "slurm/imex-config.sh.j2",
+        head=format_header(plan.name),
+        pools=pools,
+        addresses=given,
+        per_256=AddressRun.HOSTS_PER_256,
     )
     return {"imex-config.sh": File(text, executable=True)}
+
+
+def _format_words(addresses: AddressRun) -> Quoted:
+    """Format addresses as words of Bash: ``10.1.4.{11..74} 10.1.5.9``."""
+    return Quoted(str(addresses).replace(",", " ").replace("[", "{").replace("-", "..").replace("]", "}"))

@@ -49,15 +49,14 @@ def _render_program(plan: Plan, name: str, **values: object) -> File:
 def _render_node_facts(plan: Plan) -> Iterator[str]:
     """Yield the expected devices of nodes: one row per pool, ``-`` for none."""
     yield "# pool, start of host names, digits after it, accelerators, device files, first number, step, RDMA, IMEX"
+    if any(pool.hosts.given for pool in plan.pools):
+        yield "# names that the spec gives have the first and the last number instead of the digits"
     imex = [pool.name for pool in list_imex_pools(plan)]
     for pool in plan.pools:
         devices = pool.accelerator.devices if pool.accelerator else None
         count = pool.accelerators_per_node if devices else 0
         adapters = _list_compute_devices(plan, pool)
-        row = (
-            pool.name,
-            pool.hosts.prefix,
-            pool.hosts.width,
+        facts = (
             count,
             devices.path if devices else "-",
             devices.first if devices else 0,
@@ -65,7 +64,18 @@ def _render_node_facts(plan: Plan) -> Iterator[str]:
             ",".join(adapters) or "-",
             "imex" if pool.name in imex else "-",
         )
-        yield " ".join(map(str, row))
+        for start, digits in _list_name_forms(pool):
+            yield " ".join(map(str, (pool.name, start, digits, *facts)))
+
+
+def _list_name_forms(pool: PoolPlan) -> list[tuple[str, str]]:
+    """Start of host names, and the number of digits after it; of given names the first and the last number."""
+    if not pool.hosts.given:
+        return [(pool.hosts.prefix, str(pool.hosts.width))]
+    return [
+        (run.prefix, f"{run.first:0{run.width}d}-{run.last:0{run.width}d}" if run.width else "0")
+        for run in pool.hosts.list_runs()
+    ]
 
 
 def _list_compute_devices(plan: Plan, pool: PoolPlan) -> list[str]:

@@ -29,7 +29,7 @@ def render_inventory(plan: Plan, header: str) -> str:
     }
     children |= {name: group for name, group in optional.items() if group["children"]}
     children["bmcs"] = _build_parent(
-        (f"bmc_{run.group}", _build_group([_format_range(run.names)], {"pool": run.group})) for run in networks.bmcs
+        (f"bmc_{run.group}", _build_group(_list_ranges(run.names), {"pool": run.group})) for run in networks.bmcs
     )
     optional = {
         "switches": _build_parent(_iter_fabric_groups(networks)),
@@ -51,19 +51,19 @@ def _build_parent(groups: Iterable[_NamedGroup]) -> dict[str, Any]:
 def _iter_pool_groups(plan: Plan) -> Iterator[_NamedGroup]:
     for pool in plan.pools:
         values = {"pool": pool.name, "machine": pool.machine.name, "accelerators": pool.accelerators_per_node}
-        yield f"pool_{pool.name}", _build_group([_format_range(pool.hosts)], values)
+        yield f"pool_{pool.name}", _build_group(_list_ranges(pool.hosts), values)
 
 
 def _iter_server_groups(plan: Plan, networks: NetworksPlan) -> Iterator[_NamedGroup]:
     for group in plan.servers:
         values = _build_server_variables(networks, group)
-        yield f"storage_{group.name}", _build_group([_format_range(group.hosts)], values)
+        yield f"storage_{group.name}", _build_group(_list_ranges(group.hosts), values)
 
 
 def _iter_service_groups(networks: NetworksPlan) -> Iterator[_NamedGroup]:
     for item in networks.machines:
         if item.is_managed:
-            yield f"service_{item.name}", _build_group([_format_range(item.hosts)], {"service": item.name})
+            yield f"service_{item.name}", _build_group(_list_ranges(item.hosts), {"service": item.name})
 
 
 def _iter_fabric_groups(networks: NetworksPlan) -> Iterator[_NamedGroup]:
@@ -103,17 +103,23 @@ def _build_server_variables(networks: NetworksPlan, group: ServerGroup) -> dict[
     return values
 
 
+def _list_ranges(hosts: HostRange) -> list[str]:
+    """List the ranges of hosts in Ansible's notation: one, unless names of hosts are given."""
+    return [_format_range(run) for run in hosts.list_runs()]
+
+
 def _format_range(hosts: HostRange) -> str:
     """Format the range in Ansible's notation."""
-    low, high = f"{hosts.first:0{hosts.width}d}", f"{hosts.last:0{hosts.width}d}"
-    return f"{hosts.prefix}{low}" if hosts.first == hosts.last else f"{hosts.prefix}[{low}:{high}]"
+    if hosts.first == hosts.last:
+        return hosts.get_name(0)
+    return f"{hosts.prefix}[{hosts.first:0{hosts.width}d}:{hosts.last:0{hosts.width}d}]"
 
 
 def _iter_rack_ranges(plan: Plan, rack: RackPlan) -> Iterator[str]:
     pools = {pool.name: pool.hosts for pool in plan.pools}
     for item in rack.items:
         if item.kind == "node" and item.group in pools:
-            yield _format_range(pools[item.group].slice(item.first, item.first + item.count))
+            yield from _list_ranges(pools[item.group].slice(item.first, item.first + item.count))
 
 
 def _to_group_name(name: str) -> str:

@@ -11,6 +11,7 @@ from ....plan.build.fabric.switch_manager import count_subnets
 from ....plan.build.network.nccl import list_rdma_devices
 from ....plan.model.plan import FabricPlan, Plan
 from ....primitives.bundle import File
+from ....primitives.nodes import HostRange
 from ....primitives.templates import render_template
 
 __all__ = ["format_manager_unit", "render_manager"]
@@ -27,7 +28,7 @@ class _ManagerHost(NamedTuple):
 class _CandidatePool(NamedTuple):
     """Nodes that may run the subnet manager if no machine is declared for it."""
 
-    prefix: str
+    hosts: HostRange
     device: str
 
 
@@ -76,4 +77,4 @@ def _iter_candidate_pools(plan: Plan, fabric: FabricPlan) -> Iterator[_Candidate
         pool = plan.get_pool(name)
         devices = list_rdma_devices(pool, fabric)
         if devices:
-            yield _CandidatePool(pool.hosts.prefix, devices[0])
+            yield _CandidatePool(pool.hosts, devices[0])

@@ -17,13 +17,20 @@ problem() { problems+=("$*"); }
 
 # The row of node-facts.txt for this host; /etc/slurm/pool has the pool where it does not follow from the host name.
 count=0 devices=- first=0 step=1 adapters=- imex=-
+is_between() { # number as in a host name, first and last one with the same digits
+    [[ $1 =~ ^[0-9]{1,15}$ ]] && ((10#$1 >= 10#$2 && 10#$1 <= 10#$3)) && [ "$(printf "%0${#2}d" "$((10#$1))")" = "$1" ]
+}
 find_facts() {
     local pool prefix digits own
     own=$(cat "$here/pool" 2>/dev/null)
     while read -r pool prefix digits count devices first step adapters imex; do
         [[ $pool == \#* ]] && continue
         [ "$pool" = "$own" ] && return
-        [[ $node =~ ^"$prefix"[0-9]{$digits}$ ]] && return
+        if [[ $digits == *-* ]]; then
+            is_between "${node#"$prefix"}" "${digits%-*}" "${digits#*-}" && [[ $node == "$prefix"* ]] && return
+        elif [[ $node =~ ^"$prefix"[0-9]{$digits}$ ]]; then
+            return
+        fi
     done <"$here/node-facts.txt"
     count=0 devices=- first=0 step=1 adapters=- imex=-
 }
