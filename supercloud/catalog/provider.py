@@ -45,6 +45,8 @@ class CapacityRule(CatalogModel):
     """Example from the provider's documentation, if an identifier is required."""
     most: Count | None = None
     """Maximum number of machines of one."""
+    one_domain: Flag = False
+    """Whether one of machines that are sold in scale-up domains is a single domain."""
     reason: Text | None = None
     """Why a combination is rejected."""
 

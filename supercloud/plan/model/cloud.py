@@ -55,6 +55,8 @@ class SubnetPlan:
     purpose: Literal["nodes", "public", "control"] = "nodes"
     """``control``: for the interfaces of the managed control plane; no instance is placed there. Without such a subnet
     the control plane uses the private ones."""
+    is_local: bool = False
+    """Whether its zone has machines only: no gateways, endpoints, control planes and managed services."""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,8 @@ def build_network(inputs: CloudInputs, zones: Sequence[str], address_needs: Mapp
     cidrs, ours = _parse_ranges(inputs)
     if not cidrs:
         return CloudNetwork((), None, declared.isolated, (), _build_endpoints(inputs, is_new=True), access)
-    public = () if declared.isolated else tuple(zones if inputs.has_managed_kubernetes else zones[:1])
+    served = [zone for zone in zones if inputs.region.find_local_zone(zone) is None]
+    public = () if declared.isolated else tuple(served if inputs.has_managed_kubernetes else served[:1])
     subnets, more = _build_new_subnets(inputs, cidrs, ours, zones, public, address_needs)
     ranges = tuple(map(str, (*cidrs, *more)))
     return CloudNetwork(ranges, None, declared.isolated, subnets, _build_endpoints(inputs, is_new=True), access)
@@ -91,7 +92,13 @@ def _build_new_subnets(
         *_build_public_subnets(inputs, cidrs[0], has_further_ranges, public),
         *_build_control_subnets(inputs, cidrs[0], has_further_ranges, zones),
         *(
-            SubnetPlan(f"private-{zone}" + (f"-{number}" if number > 1 else ""), zone, False, str(net))
+            SubnetPlan(
+                f"private-{zone}" + (f"-{number}" if number > 1 else ""),
+                zone,
+                False,
+                str(net),
+                is_local=inputs.region.find_local_zone(zone) is not None,
+            )
             for zone, own in private.items()
             for number, net in enumerate(own, start=1)
         ),
@@ -117,7 +124,7 @@ def _build_control_subnets(
     rule, declared = inputs.provider.network, inputs.spec.network.blocks.control
     if not rule.control_prefix or not inputs.has_managed_kubernetes:
         return []
-    used = zones[: rule.control_zones]
+    used = [zone for zone in zones if inputs.region.find_local_zone(zone) is None][: rule.control_zones]
     room = _divide_range(primary, 1 if has_further_ranges else 2)[1]
     nets = [ipaddress.IPv4Network(text) for text in declared]
     nets = nets or _list_first_subnets(room, rule.control_prefix, len(used))
@@ -221,6 +228,7 @@ def _build_existing_subnets(inputs: CloudInputs) -> tuple[SubnetPlan, ...]:
                 None,
                 known.id,
                 purpose="public" if known.public else "nodes",
+                is_local=known.zone is not None and inputs.region.find_local_zone(known.zone) is not None,
             )
         )
     return tuple(found)

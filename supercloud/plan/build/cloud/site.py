@@ -120,8 +120,10 @@ def _select_subnets(network: CloudNetwork, zones: tuple[str, ...]) -> tuple[str,
 
 
 def _select_one_per_zone(network: CloudNetwork, zones: tuple[str, ...]) -> tuple[str, ...]:
-    """The first private subnet of each zone, in the order of the zones; all of them if no zone is known."""
-    inner = [item for item in network.subnets if item.purpose == "nodes"]
+    """The first private subnet of each zone but local ones, in the order of the zones; all of them if no zone is
+    known.
+    """
+    inner = [item for item in network.subnets if item.purpose == "nodes" and not item.is_local]
     found = [next((item.key for item in inner if item.zone == zone), None) for zone in zones]
     return (*filter(None, found), *(item.key for item in inner if item.zone is None))
 

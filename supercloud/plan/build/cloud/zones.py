@@ -20,7 +20,8 @@ def get_capacity_zone(capacity: Capacity) -> str | None:
 def select_zones(inputs: CloudInputs, zone_count: int) -> tuple[str, ...]:
     """Zones in order: the site's, else those of pools and capacity sources, else the region's first.
 
-    ``zone_count`` is the number that a managed service requires; further zones are added up to it: from the user's
+    Local zones come last: they have nodes only, and the first zones have hosts, gateways and managed services. One other
+    zone is added if only local zones are named. ``zone_count`` is the number that a managed service requires; further zones are added up to it: from the user's
     subnets if their zones are specified, else from the region. They have subnets, but no nodes unless a pool names
     them.
     """
@@ -36,12 +37,14 @@ def select_zones(inputs: CloudInputs, zone_count: int) -> tuple[str, ...]:
         return ()
     subnets = inputs.spec.network.subnets
     own = [item.zone for item in subnets if isinstance(item, ExistingSubnet) and item.zone]
+    local = [zone for zone in zones if inputs.region.find_local_zone(zone)]
+    zones = [zone for zone in zones if zone not in local]
     for zone in own or inputs.region.zones:
         if len(zones) >= max(zone_count, 1):
             break
-        if zone not in zones:
+        if zone not in (*zones, *local):
             zones.append(zone)
-    if not zones or (len(zones) < zone_count and not subnets):
+    if (not zones and not (local and subnets)) or (len(zones) < zone_count and not subnets):
         inputs.problems.add_error(
             "cloud-zones",
             "site.zones",
@@ -51,7 +54,7 @@ def select_zones(inputs: CloudInputs, zone_count: int) -> tuple[str, ...]:
             else f"{zone_count} zones are required, {inputs.region.name} has {len(zones)}",
             "specify the zones to use",
         )
-    return tuple(zones)
+    return (*zones, *local)
 
 
 def _list_named_zones(inputs: CloudInputs) -> list[str]:

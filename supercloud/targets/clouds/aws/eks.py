@@ -84,7 +84,7 @@ def _create_control_plane(context: BuildContext, network: Network, security_grou
 def _select_control_plane_subnets(context: BuildContext) -> tuple[str, ...]:
     subnets = context.cloud.network.subnets
     own = tuple(item.key for item in subnets if item.purpose == "control")
-    return own or tuple(item.key for item in subnets if not item.is_public)
+    return own or tuple(item.key for item in subnets if not item.is_public and not item.is_local)
 
 
 def _grant_admin_access(context: BuildContext, cluster: eks.Cluster, name: str, principal: pulumi.Input[str]) -> None:
