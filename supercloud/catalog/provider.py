@@ -189,6 +189,8 @@ class CloudPartition(CatalogModel):
     """Why networks without internet access are not possible there; absent if they are."""
     budget: Text | None = None
     """Why budgets are not possible there; absent if they are."""
+    suffix: Text = ""
+    """Domain of the DNS names of its services."""
     principals: dict[Text, Text] = {}
     """Services whose principal has a different name there."""
 

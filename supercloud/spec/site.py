@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field
 
-from .base import MAX_LISTED, MAX_ZONES, IntegerRange, Model, Name, OptionValue, Text
+from .base import MAX_CHOICES, MAX_LISTED, MAX_ZONES, IntegerRange, Model, Name, OptionValue, Text
 
 __all__ = [
     "SITE_KINDS",
@@ -65,9 +65,11 @@ class CloudSite(Model):
 
     @property
     def own_options(self) -> dict[str, OptionValue]:
-        """Values of the fields that only this provider has."""
+        """Values of the fields that only this provider has; a list is its items with spaces between them."""
         common = {*CloudSite.model_fields, "kind"}
-        return {name: getattr(self, name) for name in type(self).model_fields if name not in common}
+        own = {name: getattr(self, name) for name in type(self).model_fields if name not in common}
+        set_values = {name: value for name, value in own.items() if value not in (None, ())}
+        return {name: " ".join(value) if isinstance(value, tuple) else value for name, value in set_values.items()}
 
 
 class AwsSite(CloudSite):
@@ -78,6 +80,18 @@ class AwsSite(CloudSite):
     metadata_hops: Annotated[int, IntegerRange(1, 64)] = 1
     """Hop limit of the instance metadata service. Containers with a separate network are one hop away: with more than 1
     they get the credentials of the instance's role. Example: ``2``."""
+    key_pair: Text | None = None
+    """Existing key pair of EC2 for the administrator of the images, on all machines; ``ssh_key`` of a program replaces
+    it. Empty means none. Example: ``admins``."""
+    kms_key: Text | None = None
+    """Existing key that encrypts disks, file systems, buckets, secrets and the database, by its ARN; empty means the
+    keys that AWS manages. Example: ``arn:aws:kms:us-east-1:111122223333:key/0a1b2c3d-1111-2222-3333-444455556666``."""
+    permissions_boundary: Text | None = None
+    """Existing policy that limits every role that is created, by its ARN; empty means none. Example:
+    ``arn:aws:iam::111122223333:policy/boundary``."""
+    policies: Annotated[tuple[Text, ...], Field(max_length=MAX_CHOICES)] = ()
+    """Existing policies that the roles of nodes and login hosts also have, by their ARNs; empty means none. Example:
+    ``[arn:aws:iam::111122223333:policy/licenses]``."""
 
 
 class GcpSite(CloudSite):

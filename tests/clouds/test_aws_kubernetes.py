@@ -100,6 +100,18 @@ def test_administrators_have_access_entries() -> None:
     assert scope["policyArn"] == "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 
 
+def test_roles_of_the_account_are_members_of_their_tenants() -> None:
+    research, both = "arn:aws:iam::111122223333:role/teams/research", "arn:aws:iam::111122223333:role/both"
+    tenants = [{"name": "research", "principals": [research, both]}, {"name": "product", "principals": [both]}]
+    site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]}
+    found = record_small_spec(scheduler={"kind": "kubernetes", "version": "1.35"}, site=site, tenants=tenants)
+    entries = {entry.name: entry.inputs for entry in found.of_type("aws:eks/accessEntry:AccessEntry")}
+    assert entries["prod-member-111122223333-role-teams-research"]["kubernetesGroups"] == ["supercloud:research"]
+    groups = entries["prod-member-111122223333-role-both"]["kubernetesGroups"]
+    assert groups == ["supercloud:research", "supercloud:product"]
+    assert not found.of_type("aws:eks/accessPolicyAssociation:AccessPolicyAssociation")  # no rights beyond the tenant's
+
+
 def test_a_custom_image_gets_the_cluster_to_join() -> None:
     site = {
         "kind": "aws",

@@ -14,6 +14,7 @@ from ...spec import ClusterSpec, Pool
 from ..model.plan import NetworkPlan, PoolPlan
 from ..model.problems import Problems
 from .cloud.domains import select_domain_nodes
+from .cloud.threads import use_single_threads
 
 __all__ = ["build_network_and_pools"]
 
@@ -49,6 +50,8 @@ def build_network_and_pools(
             continue
         if machine.instance and machine.instance.domains:
             machine = machine.model_copy(update={"domain_nodes": select_domain_nodes(machine, pool.nodes, pool.domain)})
+        if pool.threads_per_core == 1:
+            machine = use_single_threads(machine)
         accelerator = _find_accelerator(machine, f"pools[{index}].machine", catalog, problems)
         width = max(_HOST_DIGITS, len(str(pool.nodes)))
         hosts = HostRange(f"{pool.hostname or pool.name}-", 1, pool.nodes, width)

@@ -30,6 +30,7 @@ __all__ = [
     "CloudPlan",
     "CloudStorage",
     "CostLine",
+    "ExistingFileSystem",
     "Interface",
     "MountRule",
     "NodeGroup",
@@ -74,6 +75,11 @@ class CloudNetwork:
     """Private endpoints: the provider's short name of the service -> gateway or interface."""
     access: tuple[str, ...] = ()
     """Ranges that may reach public hosts by SSH, and the API of a managed control plane."""
+
+    existing_zone: str | None = None
+    """Identifier of an existing private DNS zone of the user's."""
+    existing_endpoints: tuple[str, ...] = ()
+    """Services whose endpoints exist in the user's network."""
 
     def get_subnet(self, key: str) -> SubnetPlan:
         """Return a subnet by key."""
@@ -122,6 +128,10 @@ class NodeGroup:
     """Instances that are always running."""
     local_disk_mount: str | None = None
     """Mount point of the local disks, joined as one volume without redundancy."""
+    placement_group: str | None = None
+    """Name of an existing placement group of the user's."""
+    cores: int | None = None
+    """Cores of an instance that shows one hardware thread of each; None: all threads are used."""
     addresses_per_node: int = 1
     """Subnet addresses per instance, including those of its pods where pods use subnet addresses."""
 
@@ -187,6 +197,17 @@ class CloudInstall:
 
 
 @dataclass(frozen=True)
+class ExistingFileSystem:
+    """A file system of the user's."""
+
+    id: str
+    server: str
+    """DNS name of its servers."""
+    export: str
+    """What clients mount from them: a path or a name."""
+
+
+@dataclass(frozen=True)
 class CloudStorage:
     """A storage service of the provider, or an object store."""
 
@@ -213,6 +234,8 @@ class CloudStorage:
     """How clients mount it; None for an object store."""
     fabric_client: FabricClient | None = None
     """Set up of clients that reach it over a fabric; None if they reach it over the network only."""
+    existing: ExistingFileSystem | None = None
+    """The user's file system; None if it is created."""
     install: CloudInstall | None = None
     """``servers``: source of their software; None if the spec does not specify it."""
 
@@ -290,6 +313,8 @@ class CloudPlan:
     """The provider's limits (``user-data``: bytes of a start script)."""
     partition: str = ""
     """Regions that share accounts and the prefix of identifiers; empty where the provider has no partitions."""
+    service_suffix: str = ""
+    """Domain of the DNS names of the provider's services in this partition."""
     principals: Mapping[str, str] = field(default_factory=dict)
     """Service principals that have another name in this partition."""
     image_slurm_releases: Mapping[str, str] = field(default_factory=dict)

@@ -240,6 +240,8 @@ class TenantPlan:
     users: tuple[str, ...]
     limits: TenantLimits
     can_borrow: bool
+    principals: tuple[str, ...] = ()
+    """Identifiers of roles and users of the cloud that are members of the tenant."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,20 @@ from typing import Any
 from plan.clouds import KUBERNETES, TWO, WEKA, build_lustre, build_pool, build_slurm
 
 CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
+    (
+        "cloud-identifier",
+        "error",
+        "site.policies",
+        "'licenses' is not a valid policies of aws",
+        {"site": TWO | {"policies": ["licenses"]}},
+    ),
+    (
+        "cloud-identifier-region",
+        "error",
+        "site.kms_key",
+        "is in eu-west-1, the cluster in us-east-1",
+        {"site": TWO | {"kms_key": "arn:aws:kms:eu-west-1:111122223333:key/0a1b2c3d"}},
+    ),
     ("cloud-metadata-hops", "warning", "site.metadata_hops", "2 hops", {"site": TWO | {"metadata_hops": 2}}),
     (
         "cloud-metadata-hops",

@@ -71,6 +71,8 @@ def _build_pool_groups(inputs: CloudInputs, pool: PoolPlan, zones: tuple[str, ..
                 disk=declared.disk or inputs.provider.defaults.disk,
                 image=format_image_key(inputs, pool.machine, pool.accelerator),
                 domain_nodes=pool.machine.domain_nodes,
+                placement_group=declared.placement_group,
+                cores=_count_single_thread_cores(pool, declared),
                 min_nodes=min(declared.min or 0, most) if way.order == 0 else 0,
                 local_disk_mount=declared.local,
                 addresses_per_node=count_addresses_per_node(inputs, pool.machine, interfaces),
@@ -89,6 +91,14 @@ def _list_capacity_options(pool: Pool) -> list[_CapacityOption]:
         suffix = f"-{seen[word]}" if seen[word] > 1 else ""
         found.append(_CapacityOption(f"{pool.name}-{word}{suffix}", order, capacity))
     return found
+
+
+def _count_single_thread_cores(pool: PoolPlan, declared: Pool) -> int | None:
+    """Cores of a machine on which one thread of each is used; the machine of the plan has no others."""
+    cpu = pool.machine.cpu
+    if declared.threads_per_core != 1 or cpu is None or cpu.arch == "aarch64":
+        return None
+    return cpu.sockets * cpu.cores_per_socket
 
 
 def count_capacity_nodes(provider: Provider, pool: PoolPlan, capacity: Capacity) -> int | None:
@@ -132,6 +142,8 @@ def _has_placement_group(
     rule = inputs.provider.find_capacity_rule(capacity.kind)
     instance = pool.machine.instance
     if rule is None or rule.placement == "refused" or declared.placement == "none" or len(zones) > 1:
+        return False
+    if declared.placement_group is not None:
         return False
     if instance is None or "cluster" not in instance.placement:
         return False

@@ -37,6 +37,8 @@ def build_network(inputs: CloudInputs, zones: Sequence[str], address_needs: Mapp
             _build_existing_subnets(inputs),
             _build_endpoints(inputs, is_new=False),
             access,
+            declared.zone,
+            declared.endpoints,
         )
     cidrs, ours = _parse_ranges(inputs)
     if not cidrs:
@@ -45,7 +47,8 @@ def build_network(inputs: CloudInputs, zones: Sequence[str], address_needs: Mapp
     public = () if declared.isolated else tuple(served if inputs.has_managed_kubernetes else served[:1])
     subnets, more = _build_new_subnets(inputs, cidrs, ours, zones, public, address_needs)
     ranges = tuple(map(str, (*cidrs, *more)))
-    return CloudNetwork(ranges, None, declared.isolated, subnets, _build_endpoints(inputs, is_new=True), access)
+    endpoints = _build_endpoints(inputs, is_new=True)
+    return CloudNetwork(ranges, None, declared.isolated, subnets, endpoints, access, declared.zone)
 
 
 def _parse_ranges(inputs: CloudInputs) -> tuple[list[Network], bool]:
@@ -242,4 +245,4 @@ def _build_endpoints(inputs: CloudInputs, is_new: bool) -> Endpoints:
         found |= {} if is_new else rule.existing_endpoints
         found |= rule.closed_endpoints.get("all", {})
         found |= rule.closed_endpoints.get(inputs.spec.scheduler.kind, {})
-    return dict(sorted(found.items()))
+    return {name: kind for name, kind in sorted(found.items()) if is_new or name not in inputs.spec.network.endpoints}

@@ -20,10 +20,10 @@ def get_capacity_zone(capacity: Capacity) -> str | None:
 def select_zones(inputs: CloudInputs, zone_count: int) -> tuple[str, ...]:
     """Zones in order: the site's, else those of pools and capacity sources, else the region's first.
 
-    Local zones come last: they have nodes only, and the first zones have hosts, gateways and managed services. One other
-    zone is added if only local zones are named. ``zone_count`` is the number that a managed service requires; further zones are added up to it: from the user's
-    subnets if their zones are specified, else from the region. They have subnets, but no nodes unless a pool names
-    them.
+    Local zones come last: they have nodes only, and the first zones have hosts, gateways and managed services. Another
+    zone is added if only local zones are named. ``zone_count`` is the number that a managed service requires; further
+    zones are added up to it: from the user's subnets if their zones are specified, else from the region. They have
+    subnets, but no nodes unless a pool names them.
     """
     zones = _list_named_zones(inputs)
     if len(zones) > MAX_ZONES:

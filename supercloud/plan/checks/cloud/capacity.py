@@ -76,7 +76,9 @@ def cloud_local_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             known = region.find_local_zone(zone)
             if known is None:
                 continue
-            pools = [pool.name for pool in plan.pools if any(zone in item.zones for item in cloud.list_groups(pool.name))]
+            pools = [
+                pool.name for pool in plan.pools if any(zone in item.zones for item in cloud.list_groups(pool.name))
+            ]
             others = [name for name in cloud.zones if region.find_local_zone(name) is None]
             paths = [path for path, name in _iter_zones(plan) if name == zone]
             yield Finding(

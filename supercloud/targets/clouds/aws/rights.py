@@ -11,6 +11,7 @@ from pulumi_aws import s3, secretsmanager
 from ....plan.model.cloud import CloudStorage
 from ..work import BuildContext
 from .database import AccountingDatabase
+from .encryption import allow_key
 from .iam import Statement, allow, build_cluster_condition, escape_wildcards
 from .sessions import allow_log_agent, allow_sessions
 from .watch import Monitoring
@@ -113,6 +114,7 @@ def _build_common_permissions(context: BuildContext, state: s3.Bucket, monitorin
     streams = [monitoring.logs.arn, pulumi.Output.concat(monitoring.logs.arn, ":*")] if monitoring.logs else []
     return (
         allow(["s3:GetObject"], [pulumi.Output.concat(state.arn, "/*")]),
+        *allow_key(context),
         allow(["s3:ListBucket"], [state.arn]),  # without it, access to a missing object is denied instead of not found
         *(
             [allow(["logs:CreateLogStream", "logs:PutLogEvents", "logs:DescribeLogStreams"], streams)]

@@ -14,7 +14,7 @@ from .database import AccountingDatabase, create_database
 from .files import FileSystem
 from .groups import create_node_group
 from .hosts import STATE_DEVICE, HostInstance, create_hosts
-from .iam import IamRole, create_instance_profile, create_role
+from .iam import IamRole, create_instance_profile, create_role, list_extra_policies
 from .log_agent import ship_logs
 from .rights import RolePermissions, build_role_permissions
 from .secrets import create_secrets
@@ -88,7 +88,13 @@ def _create_roles(context: BuildContext, permissions: RolePermissions) -> dict[s
     if not context.cloud.list_hosts("database"):
         absent.add("database")
     return {
-        key: create_role(context, key, "ec2.amazonaws.com", getattr(permissions, key))
+        key: create_role(
+            context,
+            key,
+            "ec2.amazonaws.com",
+            getattr(permissions, key),
+            list_extra_policies(context) if key in _USER_MACHINE_KINDS else (),
+        )
         for key in kinds
         if key not in absent
     }
