@@ -86,8 +86,8 @@ class NetworkRule(CatalogModel):
     """Endpoints that are always created: they are free and avoid traffic through the internet."""
     existing_endpoints: Endpoints = {}
     """Endpoints that replace them in an isolated existing network, whose routes must not be changed."""
-    closed_endpoints: dict[Literal["all", "slurm", "kubernetes"], Endpoints] = {}
-    """Further endpoints of a network without internet access, by scheduler."""
+    closed_endpoints: dict[Literal["all", "slurm", "kubernetes", "autoscaler"], Endpoints] = {}
+    """Further endpoints of a network without internet access, by scheduler, and for an autoscaler in Kubernetes."""
     control_zones: Natural = 0
     """Number of zones in which the managed control plane requires a subnet."""
     control_prefix: Count | None = None

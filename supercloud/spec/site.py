@@ -12,6 +12,7 @@ __all__ = [
     "SITE_KINDS",
     "AwsSite",
     "AzureSite",
+    "BootScript",
     "CloudKind",
     "CloudSite",
     "GcpSite",
@@ -45,6 +46,22 @@ class OwnImage(Model):
     none. Example: ``admin``."""
 
 
+class BootScript(Model):
+    """A program that machines run as root when they start, before or after the steps of the cluster."""
+
+    source: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*://[^\s/]+/\S+$", max_length=1024)]
+    """Location of the program: an ``https://`` address or an object in a bucket. Example:
+    ``s3://example-software/agents/install.sh``."""
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    """SHA-256 digest of the program, as ``sha256sum`` prints it; a program with another digest is not run. Example:
+    ``9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08``."""
+    when: Literal["before", "after"] = "after"
+    """Whether it runs before software of the cluster is installed, or after all other steps, before the machine takes
+    jobs or logins."""
+    machines: Annotated[tuple[Literal["controller", "login", "node"], ...], Field(max_length=3)] = ()
+    """Kinds of machines that run it; empty means all. Example: ``[node]``."""
+
+
 class CloudSite(Model):
     """Fields of a region of any cloud."""
 
@@ -57,6 +74,11 @@ class CloudSite(Model):
     """Custom images by key (``slurm-nvidia-x86``), instead of the ones the provider publishes: the identifier, or also
     the root device; empty means those that the provider publishes. Example: ``{slurm-nvidia-x86: {id:
     ami-0a1b2c3d4e5f60718, root: /dev/xvda, user: admin}}``."""
+
+    scripts: Annotated[tuple[BootScript, ...], Field(max_length=MAX_CHOICES)] = ()
+    """Slurm only: programs that machines run when they start, each once for each digest, in this order; empty means
+    none. Example: ``[{source: "s3://example-software/agents/install.sh", sha256:
+    9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08, when: after, machines: [node]}]``."""
 
     @property
     def own_images(self) -> dict[str, OwnImage]:

@@ -98,3 +98,28 @@ def test_every_role_has_the_boundary_and_machines_of_users_the_extra_policies() 
         "prod-login-licenses",
         "prod-node-licenses",
     ]
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_a_load_balancer_is_the_address_of_several_login_machines(public: bool) -> None:
+    login = {"count": 2, "public": public, "balancer": True}
+    found = record_small_spec(
+        scheduler={"kind": "slurm", "version": "25.11", "login": login},
+        network={"access": ["203.0.113.0/24"]} if public else {},
+    )
+    balancer = found.one("aws:lb/loadBalancer:LoadBalancer").inputs
+    assert balancer["internal"] is not public
+    assert balancer["securityGroups"] == ["prod-cluster-sg-id", *(["prod-access-sg-id"] if public else [])]
+    targets = found.of_type("aws:lb/targetGroupAttachment:TargetGroupAttachment")
+    assert [entry.inputs["targetId"] for entry in targets] == ["prod-login1-id", "prod-login2-id"]
+    assert not [entry for entry in found.of_type("aws:ec2/eip:Eip") if "login" in entry.name]
+    name = found.one("aws:route53/record:Record", "prod-name-login").inputs
+    assert name["type"] == "CNAME" and found.exports["connection"]["via"] == f"ssh:{name['records'][0]}"
+
+
+def test_machines_may_read_the_programs_of_the_spec() -> None:
+    scripts = [{"source": "s3://example-software/agents/install.sh", "sha256": "0" * 64}]
+    found = record_small_spec(site=SITE | {"scripts": scripts})
+    for role in ("controller", "login", "node"):
+        statements = read_statements(found.one("aws:iam/rolePolicy:RolePolicy", f"prod-{role}-policy"))
+        assert any(item["Resource"] == ["arn:aws:s3:::example-software/agents/install.sh"] for item in statements)

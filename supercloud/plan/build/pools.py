@@ -71,6 +71,8 @@ def build_network_and_pools(
                 reserved_cores=pool.reserve.cores,
                 reserved_memory=pool.reserve.memory or Size(0, "B"),
                 capacity=pool.capacity,
+                can_grow=not onprem
+                and any(count is not None and count < pool.nodes for count in (pool.initial, pool.min)),
             )
         )
     return network, tuple(pools)

@@ -19,6 +19,7 @@ from ...catalog.storage_service import FabricClient, MountRule
 from ...primitives.names import NameRule
 from ...primitives.quantity import Money, Rate, Size
 from ...spec.pool import Capacity
+from ...spec.site import BootScript
 
 __all__ = [
     "Addon",
@@ -153,10 +154,19 @@ class CloudHost:
     """Whether it has a public address."""
     hosts: tuple[str, ...] = ()
     """Private DNS names, fixed before the host exists (without the domain)."""
+    balancer: Literal["private", "public"] | None = None
+    """Whether a load balancer is in front of them, with a public address or without; None: no balancer."""
+    balancer_subnets: tuple[str, ...] = ()
+    """Keys of the subnets of the load balancer."""
     storage: str = ""
     """Role ``storage``: name of the file system that it serves."""
     interfaces: tuple[Interface, ...] = ()
     """Empty: the default interface of every instance."""
+
+    @property
+    def is_reached_from_outside(self) -> bool:
+        """Whether its machines, or the load balancer in front of them, have a public address."""
+        return self.is_public or self.balancer == "public"
 
     def list_names(self) -> tuple[str, ...]:
         """Return the names of its machines, without the domain."""
@@ -331,6 +341,8 @@ class CloudPlan:
     """Addresses of the metadata service: Slurm hosts block access to them for all users but root."""
     mount_clients: tuple[MountClient, ...] = ()
     """Software that machines need to mount the file systems; those that bring their own are not among them."""
+    boot_scripts: tuple[BootScript, ...] = ()
+    """The user's programs that machines run when they start, in this order."""
     local_disks: LocalDisks | None = None
     """How internal disks of instances are found; None if the catalog does not say it."""
     state_bucket: str = "state"

@@ -139,6 +139,8 @@ class PoolPlan:
     """Tenants whose jobs may use the nodes, where InfiniBand partitions isolate tenants. Empty: all tenants."""
     capacity: tuple[Capacity, ...] = ()
     """Cloud only: kinds of capacity in the order in which they are tried."""
+    can_grow: bool = False
+    """Cloud only: whether fewer nodes than declared may run, so that the others are started when jobs need them."""
 
     @property
     def accelerators_per_node(self) -> int:

@@ -113,6 +113,8 @@ class CloudHostDocument(DocumentPart):
     """Keys of their subnets."""
     public: bool
     """Whether they have a public address."""
+    balancer: str | None
+    """Load balancer in front of them: ``private`` or ``public``; null without one."""
     disk_bytes: int
     """Size of the root disk in bytes."""
     state_bytes: int | None
@@ -299,6 +301,7 @@ def _build_host(host: CloudHost) -> CloudHostDocument:
         hosts=list(host.hosts),
         subnets=list(host.subnets),
         public=host.is_public,
+        balancer=host.balancer,
         disk_bytes=host.disk.ceil("B"),
         state_bytes=_to_bytes(host.state_disk),
         image=host.image,

@@ -8,6 +8,13 @@ from plan.clouds import BLOCK, DALLAS, KUBERNETES, OHIO, RESERVED, TWO, build_po
 
 CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     (
+        "cloud-balancer",
+        "error",
+        "scheduler.login.balancer",
+        "there is one login machine",
+        {"scheduler": build_slurm(login={"balancer": True})},
+    ),
+    (
         "cloud-existing-placement",
         "error",
         "pools[0].placement_group",

@@ -8,6 +8,30 @@ from plan.clouds import KUBERNETES, TWO, WEKA, build_lustre, build_pool, build_s
 
 CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     (
+        "cloud-boot-script",
+        "error",
+        "site.scripts[0].source",
+        "'ftp://example.com/a' is not a valid location",
+        {"site": TWO | {"scripts": [{"source": "ftp://example.com/a", "sha256": "0" * 64}]}},
+    ),
+    (
+        "cloud-boot-script",
+        "error",
+        "site.scripts[0]",
+        "nodes of the managed Kubernetes do not run it",
+        {
+            "site": TWO | {"scripts": [{"source": "https://example.com/a", "sha256": "0" * 64}]},
+            "scheduler": KUBERNETES,
+        },
+    ),
+    (
+        "cloud-boot-script",
+        "error",
+        "site.scripts[1].sha256",
+        "the same program as site.scripts[0]",
+        {"site": TWO | {"scripts": [{"source": f"https://example.com/{name}", "sha256": "0" * 64} for name in "ab"]}},
+    ),
+    (
         "cloud-identifier",
         "error",
         "site.policies",

@@ -245,4 +245,6 @@ def _build_endpoints(inputs: CloudInputs, is_new: bool) -> Endpoints:
         found |= {} if is_new else rule.existing_endpoints
         found |= rule.closed_endpoints.get("all", {})
         found |= rule.closed_endpoints.get(inputs.spec.scheduler.kind, {})
+        if inputs.has_managed_kubernetes and any(pool.can_grow for pool in inputs.pools):
+            found |= rule.closed_endpoints.get("autoscaler", {})
     return {name: kind for name, kind in sorted(found.items()) if is_new or name not in inputs.spec.network.endpoints}

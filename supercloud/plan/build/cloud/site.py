@@ -82,6 +82,7 @@ def build_cloud_plan(
         object_scheme=inputs.provider.object_scheme,
         metadata_addresses=catalog.get(MetadataService, inputs.provider.name).addresses,
         mount_clients=_select_mount_clients(catalog, products),
+        boot_scripts=spec.site.scripts if isinstance(spec.site, CloudSite) else (),
         local_disks=_find_local_disks(catalog, inputs.provider.name),
     )
 

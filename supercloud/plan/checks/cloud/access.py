@@ -18,7 +18,7 @@ __all__ = ["cloud_access", "cloud_principals"]
 def cloud_access(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Access to public machines: not empty by mistake, and not open to everyone."""
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
-        public = [host for host in cloud.hosts if host.is_public]
+        public = [host for host in cloud.hosts if host.is_reached_from_outside]
         first = {text: index for index, text in reversed(list(enumerate(cloud.network.access)))}
         for index, text in enumerate(cloud.network.access):
             yield from _check_access_range(plan, text, provider, index, is_duplicate=first[text] < index)

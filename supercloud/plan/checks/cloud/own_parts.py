@@ -105,4 +105,34 @@ def cloud_threads(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             yield Finding("cloud-threads", "error", f"{path}.threads_per_core", problem, "omit it")
 
 
-CHECKS = (cloud_existing_storage, cloud_existing_placement, cloud_existing_endpoints, cloud_threads)
+def cloud_boot_script(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Programs for the start of machines that no machine can fetch, that are listed twice, or that nothing runs."""
+    for cloud, provider, _ in iter_cloud_facts(plan, catalog):
+        seen: dict[str, int] = {}
+        for index, script in enumerate(cloud.boot_scripts):
+            path, rule = f"site.scripts[{index}]", provider.identifiers.get("object")
+            first = seen.setdefault(script.sha256, index)
+            if plan.scheduler.kind == "kubernetes":
+                problem = "nodes of the managed Kubernetes do not run it: only machines of Slurm do"
+                yield Finding("cloud-boot-script", "error", path, problem, "omit it, and use a DaemonSet")
+            elif not script.source.startswith("https://") and not (rule and re.fullmatch(rule, script.source)):
+                form = provider.identifier_forms.get("object", "an object of a bucket")
+                problem = f"{script.source!r} is not a valid location of a program"
+                yield Finding(
+                    "cloud-boot-script", "error", f"{path}.source", problem, f"use https://host/path or {form}"
+                )
+            elif script.source.startswith("https://") and cloud.network.is_isolated:
+                problem = f"{script.source} is not reachable from an isolated network"
+                yield Finding("cloud-boot-script", "error", f"{path}.source", problem, "put it into a bucket")
+            elif first < index:
+                problem = f"the same program as site.scripts[{first}], which machines run once"
+                yield Finding("cloud-boot-script", "error", f"{path}.sha256", problem, "remove one of them")
+
+
+CHECKS = (
+    cloud_boot_script,
+    cloud_existing_storage,
+    cloud_existing_placement,
+    cloud_existing_endpoints,
+    cloud_threads,
+)

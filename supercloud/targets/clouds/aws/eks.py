@@ -13,6 +13,7 @@ from ....plan.build.kubernetes.names import format_group_name
 from ..naming import format_physical_name
 from ..work import BuildContext
 from .addons import create_early_addons, create_late_addons
+from .autoscaler import create_autoscaler_access
 from .encryption import find_key
 from .iam import create_role, list_extra_policies
 from .kubernetes_groups import create_pool_node_group, create_system_node_group
@@ -51,8 +52,11 @@ def create_eks_cluster(
         create_system_node_group(context, cluster, plan, network, inside, role, first)
         for plan in context.cloud.list_hosts("system")
     ]
-    for plan in context.cloud.groups:
-        create_pool_node_group(context, cluster, plan, network, inside, role, first)
+    pools = {
+        plan.key: create_pool_node_group(context, cluster, plan, network, inside, role, first)
+        for plan in context.cloud.groups
+    }
+    create_autoscaler_access(context, cluster, pools)
     create_late_addons(context, cluster, buckets, system)
     return EksCluster(cluster.name, cluster.endpoint)
 

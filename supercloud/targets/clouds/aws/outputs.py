@@ -66,8 +66,11 @@ def _build_handles(
 
 
 def _find_entry_host(cluster: SlurmCluster) -> HostInstance | None:
-    """Return the host where users log in: a login host, else a controller."""
-    return next((host for role in ("login", "controller") for host in cluster.hosts if host.role == role), None)
+    """Return the host where users log in: a login host, else a controller; with the address of a load balancer."""
+    found = next((host for role in ("login", "controller") for host in cluster.hosts if host.role == role), None)
+    if found is None or cluster.login_address is None:
+        return found
+    return replace(found, address=cluster.login_address, is_public=cluster.has_public_balancer)
 
 
 def _format_login_command(context: BuildContext, entry: HostInstance) -> pulumi.Output[str]:
