@@ -5,7 +5,8 @@ github.com/kubernetes/autoscaler, cluster-autoscaler/cloudprovider/aws/README.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pulumi
 from pulumi_aws import autoscaling, eks
@@ -59,7 +60,7 @@ def create_autoscaler_access(context: BuildContext, cluster: eks.Cluster, groups
         opts=context.build_options(depends_on=list(role.policies)),
     )
     for group in list_resized_groups(context.plan):
-        name = groups[group.key].resources.apply(lambda found: str(found[0].autoscaling_groups[0].name))
+        name = groups[group.key].resources.apply(_get_group_name)
         tags = {scaler.group_tag: context.plan.name} | {
             f"{scaler.resource_tag}{resource}": str(count) for resource, count in _count_ports(context, group).items()
         }
@@ -70,6 +71,12 @@ def create_autoscaler_access(context: BuildContext, cluster: eks.Cluster, groups
                 tag=autoscaling.TagTagArgs(key=key, value=value, propagate_at_launch=False),
                 opts=context.build_options(),
             )
+
+
+def _get_group_name(resources: Sequence[Any]) -> str:
+    """Return the name of the Auto Scaling group of a node group, of which there is one."""
+    (group,) = resources[0].autoscaling_groups
+    return str(group.name)
 
 
 def _allow_resizing(context: BuildContext, cluster: eks.Cluster) -> tuple[Statement, ...]:
