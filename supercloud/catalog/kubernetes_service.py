@@ -42,6 +42,8 @@ class Autoscaler(CatalogModel):
     chart: EntryName
     cloud: Text
     """The program's name of the cloud."""
+    region_key: Text
+    """Key of the region in the values of its chart."""
     account: EntryName
     """Service account of its pods."""
     image: Text

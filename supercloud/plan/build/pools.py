@@ -14,7 +14,7 @@ from ...spec import ClusterSpec, Pool
 from ..model.plan import NetworkPlan, PoolPlan
 from ..model.problems import Problems
 from .cloud.domains import select_domain_nodes
-from .cloud.threads import use_single_threads
+from .cloud.threads import with_single_threads
 
 __all__ = ["build_network_and_pools"]
 
@@ -48,10 +48,7 @@ def build_network_and_pools(
         machine = _find_machine(pool, f"pools[{index}].machine", spec.site.kind, catalog, problems)
         if machine is None:
             continue
-        if machine.instance and machine.instance.domains:
-            machine = machine.model_copy(update={"domain_nodes": select_domain_nodes(machine, pool.nodes, pool.domain)})
-        if pool.threads_per_core == 1:
-            machine = use_single_threads(machine)
+        machine = _with_choices(machine, pool)
         accelerator = _find_accelerator(machine, f"pools[{index}].machine", catalog, problems)
         width = max(_HOST_DIGITS, len(str(pool.nodes)))
         hosts = HostRange(f"{pool.hostname or pool.name}-", 1, pool.nodes, width)
@@ -71,11 +68,22 @@ def build_network_and_pools(
                 reserved_cores=pool.reserve.cores,
                 reserved_memory=pool.reserve.memory or Size(0, "B"),
                 capacity=pool.capacity,
-                can_grow=not onprem
-                and any(count is not None and count < pool.nodes for count in (pool.initial, pool.min)),
+                can_grow=not onprem and _can_grow(pool),
             )
         )
     return network, tuple(pools)
+
+
+def _with_choices(machine: Machine, pool: Pool) -> Machine:
+    """The machine as the pool uses it on a cloud: the size of its scale-up domain, and the threads of its cores."""
+    if machine.instance and machine.instance.domains:
+        machine = machine.model_copy(update={"domain_nodes": select_domain_nodes(machine, pool.nodes, pool.domain)})
+    return with_single_threads(machine) if pool.threads_per_core == 1 else machine
+
+
+def _can_grow(pool: Pool) -> bool:
+    """Whether fewer nodes than declared may run."""
+    return any(count is not None and count < pool.nodes for count in (pool.initial, pool.min))
 
 
 def _is_network(text: str) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ....catalog import Machine
 
-__all__ = ["use_single_threads"]
+__all__ = ["with_single_threads"]
 
 
-def use_single_threads(machine: Machine) -> Machine:
+def with_single_threads(machine: Machine) -> Machine:
     """The machine with one thread of each core; unchanged if it is no instance, or if its cores are unknown."""
     cpu, instance = machine.cpu, machine.instance
     if cpu is None or instance is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ....spec import KubernetesScheduler, SlurmScheduler
 from ....spec.base import MAX_ZONES
 from ....spec.cluster import ExistingSubnet
@@ -36,15 +38,12 @@ def select_zones(inputs: CloudInputs, zone_count: int) -> tuple[str, ...]:
         )
         return ()
     subnets = inputs.spec.network.subnets
-    own = [item.zone for item in subnets if isinstance(item, ExistingSubnet) and item.zone]
+    own = _list_subnet_zones(subnets)
     local = [zone for zone in zones if inputs.region.find_local_zone(zone)]
     zones = [zone for zone in zones if zone not in local]
-    for zone in own or inputs.region.zones:
-        if len(zones) >= max(zone_count, 1):
-            break
-        if zone not in (*zones, *local):
-            zones.append(zone)
-    if (not zones and not (local and subnets)) or (len(zones) < zone_count and not subnets):
+    spare = [zone for zone in own or inputs.region.zones if zone not in (*zones, *local)]
+    zones += spare[: max(zone_count - len(zones), 0 if zones else 1)]
+    if len(zones) < max(zone_count, 1) and not (subnets and (zones or local)):
         inputs.problems.add_error(
             "cloud-zones",
             "site.zones",
@@ -55,6 +54,11 @@ def select_zones(inputs: CloudInputs, zone_count: int) -> tuple[str, ...]:
             "specify the zones to use",
         )
     return (*zones, *local)
+
+
+def _list_subnet_zones(subnets: Sequence[object]) -> list[str]:
+    """The zones of existing subnets, as far as they are specified; without repetitions."""
+    return list(dict.fromkeys(item.zone for item in subnets if isinstance(item, ExistingSubnet) and item.zone))
 
 
 def _list_named_zones(inputs: CloudInputs) -> list[str]:

@@ -31,7 +31,7 @@ def build_values(plan: Plan) -> Object:
         priorities.setdefault(str(_FIRST_PRIORITY - group.rank), []).append(f".*-{group.key}-[0-9a-f]+-.*")
     return {
         "cloudProvider": scaler.cloud,
-        "awsRegion": plan.cloud.region,
+        scaler.region_key: plan.cloud.region,
         "autoDiscovery": {"clusterName": plan.name, "tags": [f"{scaler.group_tag}={plan.name}"]},
         "image": {"repository": scaler.image, "tag": f"v{release.name}.0"},
         "rbac": {"serviceAccount": {"name": scaler.account}},
