@@ -39,8 +39,7 @@ def select_zones(inputs: CloudInputs, zone_count: int) -> tuple[str, ...]:
         return ()
     subnets = inputs.spec.network.subnets
     own = _list_subnet_zones(subnets)
-    local = [zone for zone in zones if inputs.region.find_local_zone(zone)]
-    zones = [zone for zone in zones if zone not in local]
+    zones, local = _split_local_zones(inputs, zones)
     spare = [zone for zone in own or inputs.region.zones if zone not in (*zones, *local)]
     zones += spare[: max(zone_count - len(zones), 0 if zones else 1)]
     if len(zones) < max(zone_count, 1) and not (subnets and (zones or local)):
@@ -54,6 +53,12 @@ def select_zones(inputs: CloudInputs, zone_count: int) -> tuple[str, ...]:
             "specify the zones to use",
         )
     return (*zones, *local)
+
+
+def _split_local_zones(inputs: CloudInputs, zones: list[str]) -> tuple[list[str], list[str]]:
+    """Zones of the region itself, and local ones."""
+    local = [zone for zone in zones if inputs.region.find_local_zone(zone)]
+    return [zone for zone in zones if zone not in local], local
 
 
 def _list_subnet_zones(subnets: Sequence[object]) -> list[str]:
