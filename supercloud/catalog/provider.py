@@ -45,6 +45,8 @@ class CapacityRule(CatalogModel):
     """Example from the provider's documentation, if an identifier is required."""
     most: Count | None = None
     """Maximum number of machines of one."""
+    one_domain: Flag = False
+    """Whether one of machines that are sold in scale-up domains is a single domain."""
     reason: Text | None = None
     """Why a combination is rejected."""
 
@@ -84,8 +86,8 @@ class NetworkRule(CatalogModel):
     """Endpoints that are always created: they are free and avoid traffic through the internet."""
     existing_endpoints: Endpoints = {}
     """Endpoints that replace them in an isolated existing network, whose routes must not be changed."""
-    closed_endpoints: dict[Literal["all", "slurm", "kubernetes"], Endpoints] = {}
-    """Further endpoints of a network without internet access, by scheduler."""
+    closed_endpoints: dict[Literal["all", "slurm", "kubernetes", "autoscaler"], Endpoints] = {}
+    """Further endpoints of a network without internet access, by scheduler, and for an autoscaler in Kubernetes."""
     control_zones: Natural = 0
     """Number of zones in which the managed control plane requires a subnet."""
     control_prefix: Count | None = None
@@ -187,6 +189,8 @@ class CloudPartition(CatalogModel):
     """Why networks without internet access are not possible there; absent if they are."""
     budget: Text | None = None
     """Why budgets are not possible there; absent if they are."""
+    suffix: Text = ""
+    """Domain of the DNS names of its services."""
     principals: dict[Text, Text] = {}
     """Services whose principal has a different name there."""
 

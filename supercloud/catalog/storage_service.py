@@ -11,7 +11,7 @@ from ..primitives.quantity import Rate, Size
 from ..spec.base import Count, Flag, Natural, OptionValue, Text
 from ..spec.site import CloudKind
 from ..spec.storage import StorageKind
-from .fact import CatalogEntry, CatalogModel, EntryName
+from .fact import CatalogEntry, CatalogModel, EntryName, RegularExpression
 
 __all__ = ["Deployment", "FabricClient", "FabricRule", "SoftwareSource", "MountRule", "OptionRule", "StorageService"]
 
@@ -113,6 +113,18 @@ class SoftwareSource(CatalogModel):
     """Description of the required values."""
 
 
+class ExistingRule(CatalogModel):
+    """How clients reach a file system that exists already."""
+
+    id: RegularExpression
+    """Identifiers of the product's file systems."""
+    example: Text
+    server: Text
+    """DNS name of its servers, with ``{id}``, ``{region}`` and ``{suffix}`` (that of the partition)."""
+    option: Text | None = None
+    """Option with what clients mount from them; absent if it is the path of ``mount``."""
+
+
 class StorageService(CatalogEntry):
     """A storage product of a provider."""
 
@@ -140,6 +152,8 @@ class StorageService(CatalogEntry):
     """Deployments of the provider that are not supported here -> reason."""
     mount: MountRule | None = None
     """How clients mount it; absent for object stores."""
+    existing: ExistingRule | None = None
+    """Absent if file systems of the product that exist already cannot be used."""
     install: SoftwareSource | None = None
     """Source of the software of servers that the cluster runs; absent if the image contains it."""
     tcp_ports: tuple[Text, ...] = ()

@@ -94,6 +94,12 @@ class Network(Model):
     access: Annotated[tuple[Cidr, ...], Field(max_length=MAX_LISTED)] = ()
     """Clouds only: ranges that can reach public machines by ssh, and the API of a managed control plane; empty means
     none by ssh, and any for the API. Example: ``[203.0.113.0/24]``."""
+    zone: Text | None = None
+    """Clouds only: an existing private DNS zone of ``domain`` in which the machines get their names; empty means that a
+    zone is created. Example: ``Z0123456789ABCDEFGHIJ``."""
+    endpoints: Annotated[tuple[Text, ...], Field(max_length=MAX_LISTED)] = ()
+    """Clouds only: services whose private endpoints exist in the existing network, by the provider's short names; they
+    are not created. Empty means none. Example: ``[s3, ecr.api, ecr.dkr]``."""
     isolated: bool = False
     """Clouds only: no internet access; services are accessed through private endpoints."""
 

@@ -184,6 +184,12 @@ class Pool(Model):
     placement: Literal["none", "cluster"] | None = None
     """Clouds only: whether a placement group keeps them close to each other; empty means yes if they have a fabric and
     the capacity type usually supports one."""
+    placement_group: Text | None = None
+    """Clouds only: name of an existing placement group for them; empty means one for each source of capacity that
+    supports it. Example: ``shared-h100``."""
+    threads_per_core: Literal[1, 2] | None = None
+    """Clouds only: hardware threads of a core that machines show; 1 turns off the second thread of x86 processors.
+    Empty means all."""
     local: Mount | None = None
     """Clouds only: mount point of the internal disks, striped without redundancy; empty means not mounted. Example:
     ``/local``."""

@@ -90,6 +90,9 @@ class ServiceHosts(Model):
     """Size of the root disk; empty means the provider's default. Example: ``200 GB``."""
     public: Flag = False
     """Whether they have a public address."""
+    balancer: Flag = False
+    """Slurm only: whether users reach several login machines by one address, through a load balancer that has the
+    public address if ``public`` is set."""
 
 
 class SlurmScheduler(Model):

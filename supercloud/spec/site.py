@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field
 
-from .base import MAX_LISTED, MAX_ZONES, IntegerRange, Model, Name, OptionValue, Text
+from .base import MAX_CHOICES, MAX_LISTED, MAX_ZONES, IntegerRange, Model, Name, OptionValue, Text
 
 __all__ = [
     "SITE_KINDS",
     "AwsSite",
     "AzureSite",
+    "BootScript",
     "CloudKind",
     "CloudSite",
     "GcpSite",
@@ -45,6 +46,22 @@ class OwnImage(Model):
     none. Example: ``admin``."""
 
 
+class BootScript(Model):
+    """A program that machines run as root when they start, before or after the steps of the cluster."""
+
+    source: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*://[^\s/]+/\S+$", max_length=1024)]
+    """Location of the program: an ``https://`` address or an object in a bucket. Example:
+    ``s3://example-software/agents/install.sh``."""
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    """SHA-256 digest of the program, as ``sha256sum`` prints it; a program with another digest is not run. Example:
+    ``9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08``."""
+    when: Literal["before", "after"] = "after"
+    """Whether it runs before software of the cluster is installed, or after all other steps, before the machine takes
+    jobs or logins."""
+    machines: Annotated[tuple[Literal["controller", "login", "node"], ...], Field(max_length=3)] = ()
+    """Kinds of machines that run it; empty means all. Example: ``[node]``."""
+
+
 class CloudSite(Model):
     """Fields of a region of any cloud."""
 
@@ -58,6 +75,11 @@ class CloudSite(Model):
     the root device; empty means those that the provider publishes. Example: ``{slurm-nvidia-x86: {id:
     ami-0a1b2c3d4e5f60718, root: /dev/xvda, user: admin}}``."""
 
+    scripts: Annotated[tuple[BootScript, ...], Field(max_length=MAX_CHOICES)] = ()
+    """Slurm only: programs that machines run when they start, each once for each digest, in this order; empty means
+    none. Example: ``[{source: "s3://example-software/agents/install.sh", sha256:
+    9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08, when: after, machines: [node]}]``."""
+
     @property
     def own_images(self) -> dict[str, OwnImage]:
         """Custom images, with what is known of them."""
@@ -65,9 +87,11 @@ class CloudSite(Model):
 
     @property
     def own_options(self) -> dict[str, OptionValue]:
-        """Values of the fields that only this provider has."""
+        """Values of the fields that only this provider has; a list is its items with spaces between them."""
         common = {*CloudSite.model_fields, "kind"}
-        return {name: getattr(self, name) for name in type(self).model_fields if name not in common}
+        own = {name: getattr(self, name) for name in type(self).model_fields if name not in common}
+        set_values = {name: value for name, value in own.items() if value not in (None, ())}
+        return {name: " ".join(value) if isinstance(value, tuple) else value for name, value in set_values.items()}
 
 
 class AwsSite(CloudSite):
@@ -78,6 +102,18 @@ class AwsSite(CloudSite):
     metadata_hops: Annotated[int, IntegerRange(1, 64)] = 1
     """Hop limit of the instance metadata service. Containers with a separate network are one hop away: with more than 1
     they get the credentials of the instance's role. Example: ``2``."""
+    key_pair: Text | None = None
+    """Existing key pair of EC2 for the administrator of the images, on all machines; ``ssh_key`` of a program replaces
+    it. Empty means none. Example: ``admins``."""
+    kms_key: Text | None = None
+    """Existing key that encrypts disks, file systems, buckets, secrets and the database, by its ARN; empty means the
+    keys that AWS manages. Example: ``arn:aws:kms:us-east-1:111122223333:key/0a1b2c3d-1111-2222-3333-444455556666``."""
+    permissions_boundary: Text | None = None
+    """Existing policy that limits every role that is created, by its ARN; empty means none. Example:
+    ``arn:aws:iam::111122223333:policy/boundary``."""
+    policies: Annotated[tuple[Text, ...], Field(max_length=MAX_CHOICES)] = ()
+    """Existing policies that the roles of nodes and login hosts also have, by their ARNs; empty means none. Example:
+    ``[arn:aws:iam::111122223333:policy/licenses]``."""
 
 
 class GcpSite(CloudSite):

@@ -104,6 +104,9 @@ class Storage(Model):
     product: Text | None = None
     """A product of the catalog (on a cloud, of its storage services), if the kind alone is ambiguous; empty means the
     product of this kind. Example: ``fsx-lustre``."""
+    id: Text | None = None
+    """Clouds only: an existing file system to use; empty means that one is created. Its size and options are not
+    changed. Example: ``fs-0a1b2c3d4e5f60718``."""
     deployment: Text | None = None
     """Clouds only: deployment type of the product, in the provider's terms (``PERSISTENT_2``); empty means one that the
     plan selects. Example: ``PERSISTENT_2``."""

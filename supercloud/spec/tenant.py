@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ..primitives.quantity import Duration, Money
-from .base import MAX_USERS, Flag, Model, Name, Natural
+from .base import MAX_CHOICES, MAX_USERS, Flag, Model, Name, Natural, Text
 
 __all__ = ["Budget", "TenantLimits", "Priority", "Tenant"]
 
@@ -41,6 +41,9 @@ class Tenant(Model):
     """Highest priority of its jobs. Example: ``high``."""
     users: Annotated[tuple[UserName, ...], Field(max_length=MAX_USERS)] = ()
     """Its users, by their login names; empty means none. Example: ``[alice, bob]``."""
+    principals: Annotated[tuple[Text, ...], Field(max_length=MAX_CHOICES)] = ()
+    """Kubernetes on clouds only: existing roles and users of the cloud that are members of the tenant, by their
+    identifiers; empty means none. Example: ``[arn:aws:iam::111122223333:role/research]``."""
     limits: TenantLimits = TenantLimits()
     """Limits of concurrent use; empty means no limit. Example: ``{accelerators: 256, jobs: 100}``."""
     borrow: Flag = True

@@ -163,6 +163,7 @@ def test_regions_list_known_zones_and_families(catalog: Catalog, aws: Provider) 
     ours = [region for region in ours if region.provider == "aws"]
     assert len(ours) == 39
     listed = {family for region in ours for family in region.families or ()}
+    listed |= {family for region in ours for zone in region.local_zones for family in zone.families}
     assert listed <= families
     assert families - listed <= set(aws.unlisted)
     for region in ours:

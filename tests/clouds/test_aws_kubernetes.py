@@ -100,6 +100,39 @@ def test_administrators_have_access_entries() -> None:
     assert scope["policyArn"] == "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 
 
+def test_roles_of_the_account_are_members_of_their_tenants() -> None:
+    research, both = "arn:aws:iam::111122223333:role/teams/research", "arn:aws:iam::111122223333:role/both"
+    tenants = [{"name": "research", "principals": [research, both]}, {"name": "product", "principals": [both]}]
+    site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]}
+    found = record_small_spec(scheduler={"kind": "kubernetes", "version": "1.35"}, site=site, tenants=tenants)
+    entries = {entry.name: entry.inputs for entry in found.of_type("aws:eks/accessEntry:AccessEntry")}
+    assert entries["prod-member-111122223333-role-teams-research"]["kubernetesGroups"] == ["supercloud:research"]
+    groups = entries["prod-member-111122223333-role-both"]["kubernetesGroups"]
+    assert groups == ["supercloud:research", "supercloud:product"]
+    assert not found.of_type("aws:eks/accessPolicyAssociation:AccessPolicyAssociation")  # no rights beyond the tenant's
+
+
+def test_the_autoscaler_resizes_groups_of_pools_that_can_grow() -> None:
+    found = record_spec("10-aws-eks")
+    tags = [entry.inputs["tag"] for entry in found.of_type("aws:autoscaling/tag:Tag")]
+    assert {tag["key"]: tag["value"] for tag in tags} == {
+        "supercloud:autoscaler": "block",
+        "k8s.io/cluster-autoscaler/node-template/resources/vpc.amazonaws.com/efa": "32",
+    }
+    identity = found.one("aws:eks/podIdentityAssociation:PodIdentityAssociation").inputs
+    assert (identity["namespace"], identity["serviceAccount"]) == ("kube-system", "cluster-autoscaler")
+    statements = read_statements(found.one("aws:iam/rolePolicy:RolePolicy", "prod-autoscaler-policy"))
+    (resize,) = [item for item in statements if "autoscaling:SetDesiredCapacity" in item["Action"]]
+    assert resize["Condition"] == {"StringEquals": {"aws:ResourceTag/eks:cluster-name": "prod-project-stack"}}
+
+
+def test_pools_whose_nodes_all_run_have_no_autoscaler() -> None:
+    site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]}
+    found = record_small_spec(scheduler={"kind": "kubernetes", "version": "1.35"}, site=site)
+    assert not found.of_type("aws:autoscaling/tag:Tag")
+    assert not found.of_type("aws:eks/podIdentityAssociation:PodIdentityAssociation")
+
+
 def test_a_custom_image_gets_the_cluster_to_join() -> None:
     site = {
         "kind": "aws",

@@ -105,7 +105,7 @@ def test_a_managed_database_manages_its_password() -> None:
 def test_each_ultraserver_is_a_group_of_its_pool() -> None:
     found = record_spec("11-aws-ultraserver")
     group = found.one(SCALED, "prod-train-block").inputs
-    assert group["maxSize"] == 36
+    assert group["maxSize"] == 18
     template = get_launch_template(found, "train-block")
     assert template["instanceType"] == "p6e-gb200.36xlarge"
     assert [item["interfaceType"] for item in template["networkInterfaces"]].count("efa-only") == 4

@@ -18,6 +18,7 @@ BLOCK = RESERVED | {"kind": "capacity-block"}
 FABRICS = [{"name": "compute", "kind": "efa"}]
 OHIO = {"kind": "aws", "region": "us-east-2", "zones": ["us-east-2a"]}
 TWO = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]}
+DALLAS = "us-east-1-dfw-2a"
 NFS = {"name": "home", "kind": "nfs", "capacity": "1 TiB", "mount": "/home", "throughput": {"read": "160 MB/s"}}
 EFS = {"name": "home", "kind": "nfs", "product": "efs", "mount": "/home"}
 WEKA = {"name": "scratch", "kind": "weka", "capacity": "200 TB", "mount": "/scratch"}

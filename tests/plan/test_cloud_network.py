@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan.clouds import KUBERNETES, build_cloud, build_plan, build_pool, build_slurm
+from plan.clouds import BLOCK, DALLAS, KUBERNETES, NFS, build_cloud, build_plan, build_pool, build_slurm
 
 from supercloud.plan.model.cloud import CloudPlan
 
@@ -151,3 +151,37 @@ def test_no_declared_network_raises(
     )
     if plan.errors == () and plan.cloud is not None:
         check_ranges(plan.cloud)
+
+
+def test_a_local_zone_has_nodes_only() -> None:
+    site = {"kind": "aws", "region": "us-east-1", "zones": [DALLAS]}
+    pool = build_pool(machine="p6e-gb200.36xlarge", nodes=18, capacity=[BLOCK | {"zone": DALLAS}])
+    cloud = build_cloud(site=site, pools=[pool], storage=[NFS])
+    assert cloud.zones == ("us-east-1a", DALLAS)
+    assert [(item.key, item.is_local) for item in cloud.network.subnets] == [
+        ("public-us-east-1a", False),
+        ("private-us-east-1a", False),
+        (f"private-{DALLAS}", True),
+    ]
+    assert cloud.groups[0].subnets == (f"private-{DALLAS}",)
+    assert {host.subnets for host in cloud.hosts} == {("private-us-east-1a",)}
+    assert cloud.storage[0].subnets == ("private-us-east-1a",)
+
+
+def test_the_control_plane_is_not_in_a_local_zone() -> None:
+    site = {"kind": "aws", "region": "us-east-1", "zones": [DALLAS]}
+    pool = build_pool(machine="p6e-gb200.36xlarge", nodes=18, capacity=[BLOCK | {"zone": DALLAS}])
+    cloud = build_cloud(site=site, pools=[pool], scheduler=KUBERNETES)
+    assert cloud.zones == ("us-east-1a", "us-east-1b", DALLAS)
+    control = [item.zone for item in cloud.network.subnets if item.purpose == "control"]
+    assert control == ["us-east-1a", "us-east-1b"]
+    assert not any(item.is_public for item in cloud.network.subnets if item.zone == DALLAS)
+    assert {host.subnets for host in cloud.hosts} == {("private-us-east-1a", "private-us-east-1b")}
+
+
+@pytest.mark.parametrize("nodes, groups", [(18, [(18, 18)]), (36, [(18, 18), (18, 18)])])
+def test_a_block_of_ultraservers_is_one_domain(nodes: int, groups: list[tuple[int, int]]) -> None:
+    blocks = [BLOCK | {"id": f"cr-0123456789abcdef{number}", "zone": DALLAS} for number in range(len(groups))]
+    pool = build_pool(machine="p6e-gb200.36xlarge", nodes=nodes, capacity=blocks)
+    found = build_cloud(site={"kind": "aws", "region": "us-east-1"}, pools=[pool])
+    assert [(group.max_nodes, group.initial_nodes) for group in found.groups] == groups

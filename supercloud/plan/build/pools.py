@@ -15,6 +15,7 @@ from ...spec.hosts import list_host_names
 from ..model.plan import NetworkPlan, PoolPlan
 from ..model.problems import Problems
 from .cloud.domains import select_domain_nodes
+from .cloud.threads import with_single_threads
 from .given_addresses import list_given_runs
 
 __all__ = ["build_network_and_pools"]
@@ -42,8 +43,7 @@ def build_network_and_pools(
         machine = _find_machine(pool, f"pools[{index}].machine", spec.site.kind, catalog, problems)
         if machine is None:
             continue
-        if machine.instance and machine.instance.domains:
-            machine = machine.model_copy(update={"domain_nodes": select_domain_nodes(machine, pool.nodes, pool.domain)})
+        machine = _with_choices(machine, pool)
         accelerator = _find_accelerator(machine, f"pools[{index}].machine", catalog, problems)
         pools.append(
             PoolPlan(
@@ -61,6 +61,7 @@ def build_network_and_pools(
                 reserved_cores=pool.reserve.cores,
                 reserved_memory=pool.reserve.memory or Size(0, "B"),
                 capacity=pool.capacity,
+                can_grow=not onprem and _can_grow(pool),
             )
         )
     return network, tuple(pools)
@@ -90,6 +91,18 @@ def _build_host_range(pool: Pool, onprem: bool) -> HostRange:
         return HostRange.from_names(pool.name, names)
     width = max(_HOST_DIGITS, len(str(pool.nodes)))
     return HostRange(f"{pool.hostname or pool.name}-", 1, pool.nodes, width)
+
+
+def _with_choices(machine: Machine, pool: Pool) -> Machine:
+    """The machine as the pool uses it on a cloud: the size of its scale-up domain, and the threads of its cores."""
+    if machine.instance and machine.instance.domains:
+        machine = machine.model_copy(update={"domain_nodes": select_domain_nodes(machine, pool.nodes, pool.domain)})
+    return with_single_threads(machine) if pool.threads_per_core == 1 else machine
+
+
+def _can_grow(pool: Pool) -> bool:
+    """Whether fewer nodes than declared may run."""
+    return any(count is not None and count < pool.nodes for count in (pool.initial, pool.min))
 
 
 def _is_network(text: str) -> bool:

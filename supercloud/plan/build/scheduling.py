@@ -129,6 +129,7 @@ def build_tenants(spec: ClusterSpec, problems: Problems) -> tuple[TenantPlan, ..
             tenant.users,
             tenant.limits,
             tenant.borrow,
+            tenant.principals,
         )
         for tenant in spec.tenants
     )

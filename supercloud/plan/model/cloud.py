@@ -19,6 +19,7 @@ from ...catalog.storage_service import FabricClient, MountRule
 from ...primitives.names import NameRule
 from ...primitives.quantity import Money, Rate, Size
 from ...spec.pool import Capacity
+from ...spec.site import BootScript
 
 __all__ = [
     "Addon",
@@ -30,6 +31,7 @@ __all__ = [
     "CloudPlan",
     "CloudStorage",
     "CostLine",
+    "ExistingFileSystem",
     "Interface",
     "MountRule",
     "NodeGroup",
@@ -55,6 +57,8 @@ class SubnetPlan:
     purpose: Literal["nodes", "public", "control"] = "nodes"
     """``control``: for the interfaces of the managed control plane; no instance is placed there. Without such a subnet
     the control plane uses the private ones."""
+    is_local: bool = False
+    """Whether its zone has machines only: no gateways, endpoints, control planes and managed services."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,11 @@ class CloudNetwork:
     """Private endpoints: the provider's short name of the service -> gateway or interface."""
     access: tuple[str, ...] = ()
     """Ranges that may reach public hosts by SSH, and the API of a managed control plane."""
+
+    existing_zone: str | None = None
+    """Identifier of an existing private DNS zone of the user's."""
+    existing_endpoints: tuple[str, ...] = ()
+    """Services whose endpoints exist in the user's network."""
 
     def get_subnet(self, key: str) -> SubnetPlan:
         """Return a subnet by key."""
@@ -120,6 +129,10 @@ class NodeGroup:
     """Instances that are always running."""
     local_disk_mount: str | None = None
     """Mount point of the local disks, joined as one volume without redundancy."""
+    placement_group: str | None = None
+    """Name of an existing placement group of the user's."""
+    cores: int | None = None
+    """Cores of an instance that shows one hardware thread of each; None: all threads are used."""
     addresses_per_node: int = 1
     """Subnet addresses per instance, including those of its pods where pods use subnet addresses."""
 
@@ -141,10 +154,19 @@ class CloudHost:
     """Whether it has a public address."""
     hosts: tuple[str, ...] = ()
     """Private DNS names, fixed before the host exists (without the domain)."""
+    balancer: Literal["private", "public"] | None = None
+    """Whether a load balancer is in front of them, with a public address or without; None: no balancer."""
+    balancer_subnets: tuple[str, ...] = ()
+    """Keys of the subnets of the load balancer."""
     storage: str = ""
     """Role ``storage``: name of the file system that it serves."""
     interfaces: tuple[Interface, ...] = ()
     """Empty: the default interface of every instance."""
+
+    @property
+    def is_reached_from_outside(self) -> bool:
+        """Whether its machines, or the load balancer in front of them, have a public address."""
+        return self.is_public or self.balancer == "public"
 
     def list_names(self) -> tuple[str, ...]:
         """Return the names of its machines, without the domain."""
@@ -185,6 +207,17 @@ class CloudInstall:
 
 
 @dataclass(frozen=True)
+class ExistingFileSystem:
+    """A file system of the user's."""
+
+    id: str
+    server: str
+    """DNS name of its servers."""
+    export: str
+    """What clients mount from them: a path or a name."""
+
+
+@dataclass(frozen=True)
 class CloudStorage:
     """A storage service of the provider, or an object store."""
 
@@ -211,6 +244,8 @@ class CloudStorage:
     """How clients mount it; None for an object store."""
     fabric_client: FabricClient | None = None
     """Set up of clients that reach it over a fabric; None if they reach it over the network only."""
+    existing: ExistingFileSystem | None = None
+    """The user's file system; None if it is created."""
     install: CloudInstall | None = None
     """``servers``: source of their software; None if the spec does not specify it."""
 
@@ -288,6 +323,8 @@ class CloudPlan:
     """The provider's limits (``user-data``: bytes of a start script)."""
     partition: str = ""
     """Regions that share accounts and the prefix of identifiers; empty where the provider has no partitions."""
+    service_suffix: str = ""
+    """Domain of the DNS names of the provider's services in this partition."""
     principals: Mapping[str, str] = field(default_factory=dict)
     """Service principals that have another name in this partition."""
     image_slurm_releases: Mapping[str, str] = field(default_factory=dict)
@@ -304,6 +341,8 @@ class CloudPlan:
     """Addresses of the metadata service: Slurm hosts block access to them for all users but root."""
     mount_clients: tuple[MountClient, ...] = ()
     """Software that machines need to mount the file systems; those that bring their own are not among them."""
+    boot_scripts: tuple[BootScript, ...] = ()
+    """The user's programs that machines run when they start, in this order."""
     local_disks: LocalDisks | None = None
     """How internal disks of instances are found; None if the catalog does not say it."""
     state_bucket: str = "state"

@@ -139,6 +139,8 @@ class PoolPlan:
     """Tenants whose jobs may use the nodes, where InfiniBand partitions isolate tenants. Empty: all tenants."""
     capacity: tuple[Capacity, ...] = ()
     """Cloud only: kinds of capacity in the order in which they are tried."""
+    can_grow: bool = False
+    """Cloud only: whether fewer nodes than declared may run, so that the others are started when jobs need them."""
 
     @property
     def accelerators_per_node(self) -> int:
@@ -240,6 +242,8 @@ class TenantPlan:
     users: tuple[str, ...]
     limits: TenantLimits
     can_borrow: bool
+    principals: tuple[str, ...] = ()
+    """Identifiers of roles and users of the cloud that are members of the tenant."""
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,8 @@ class CloudNetworkDocument(DocumentPart):
     """Whether the network has no route to the internet: services are reached through private endpoints only."""
     subnets: list[CloudSubnetDocument]
     """Subnets of the cluster."""
+    existing_zone: str | None
+    """Identifier of an existing private DNS zone of the user's; null for a new one."""
     endpoints: dict[str, str]
     """Private endpoint -> gateway or interface."""
     access: list[str]
@@ -79,6 +81,10 @@ class CloudGroupDocument(DocumentPart):
     """Subnet addresses per instance, including those of its pods where pods use subnet addresses."""
     placement_group: bool
     """Whether a placement group keeps its instances close to each other."""
+    existing_placement_group: str | None
+    """Name of an existing placement group of the user's; null without one."""
+    cores: int | None
+    """Cores of an instance that shows one hardware thread of each; null if all threads are used."""
     domain_nodes: int
     """Instances of one scale-up domain, which are started together; 1 without one."""
     disk_bytes: int
@@ -107,6 +113,8 @@ class CloudHostDocument(DocumentPart):
     """Keys of their subnets."""
     public: bool
     """Whether they have a public address."""
+    balancer: str | None
+    """Load balancer in front of them: ``private`` or ``public``; null without one."""
     disk_bytes: int
     """Size of the root disk in bytes."""
     state_bytes: int | None
@@ -137,6 +145,8 @@ class CloudStorageDocument(DocumentPart):
     """Other settings in the provider's terms, such as deployment type and compression."""
     linked_store: str | None
     """URL of the object store that it imports from, or the name of one in this plan; null without one."""
+    existing: str | None
+    """Identifier of an existing file system of the user's; null for a new one."""
 
 
 class CloudDatabaseDocument(DocumentPart):
@@ -251,6 +261,7 @@ def _build_network(network: CloudNetwork) -> CloudNetworkDocument:
             )
             for item in network.subnets
         ],
+        existing_zone=network.existing_zone,
         endpoints=dict(network.endpoints),
         access=list(network.access),
     )
@@ -272,6 +283,8 @@ def _build_group(group: NodeGroup) -> CloudGroupDocument:
         interfaces={kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
         addresses_per_node=group.addresses_per_node,
         placement_group=group.has_placement_group,
+        existing_placement_group=group.placement_group,
+        cores=group.cores,
         domain_nodes=group.domain_nodes,
         disk_bytes=group.disk.ceil("B"),
         local_disk_mount=group.local_disk_mount,
@@ -288,6 +301,7 @@ def _build_host(host: CloudHost) -> CloudHostDocument:
         hosts=list(host.hosts),
         subnets=list(host.subnets),
         public=host.is_public,
+        balancer=host.balancer,
         disk_bytes=host.disk.ceil("B"),
         state_bytes=_to_bytes(host.state_disk),
         image=host.image,
@@ -305,6 +319,7 @@ def _build_storage(storage: CloudStorage) -> CloudStorageDocument:
         throughput_per_tib_mb_s=round_quantity(storage.per_tib, "MB/s", 3),
         options=dict(storage.options),
         linked_store=storage.linked_store,
+        existing=storage.existing.id if storage.existing else None,
     )
 
 

@@ -19,6 +19,7 @@ from .tables import (
     render_metadata_lines,
     render_mount_lines,
     render_scaler_settings,
+    render_script_lines,
 )
 
 __all__ = ["render_boot_bundle", "render", "render_settings"]
@@ -93,6 +94,7 @@ def render_settings(plan: Plan) -> Bundle:
         "mounts.txt": "\n".join([head, *render_mount_lines(plan)]) + "\n",
         "clients.txt": "\n".join([head, *render_client_lines(plan)]) + "\n",
         "disks.txt": "\n".join([head, *render_disk_lines(plan)]) + "\n",
+        "scripts.txt": "\n".join([head, *render_script_lines(plan)]) + "\n",
         "fabrics.txt": "\n".join([head, *render_fabric_lines(plan)]) + "\n",
     }
     return Bundle({**files, "SHA256SUMS": render_sums(files)})

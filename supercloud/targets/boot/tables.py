@@ -16,12 +16,15 @@ __all__ = [
     "render_metadata_lines",
     "render_mount_lines",
     "render_scaler_settings",
+    "render_script_lines",
     "require_mount_rule",
     "list_mounted_storage",
 ]
 
 _KEY_RECIPIENT_ROLES = ("database", "login")
 """Roles of hosts that get the daemons' key from the controller, in addition to nodes."""
+_SCRIPT_ROLES = {"controller": "controller,database", "login": "login", "node": "compute"}
+"""Kind of machine in the spec -> roles in the boot scripts."""
 _SCALER_TIMES = {"pass_interval": 15, "capacity_retry": 300, "node_retry": 600}
 """Seconds: between passes; until a group without capacity is tried again; until a node that did not join is tried
 again."""
@@ -107,6 +110,15 @@ def render_disk_lines(plan: Plan) -> Iterator[str]:
     for pool in plan.pools:
         if pool.name in mounted:
             yield f"count {pool.name} {sum(disk.count for disk in pool.machine.disks if disk.role == 'scratch') or '-'}"
+
+
+def render_script_lines(plan: Plan) -> Iterator[str]:
+    """Yield one row per program of the user's that machines run when they start."""
+    assert plan.cloud is not None
+    yield "# when, roles of machines (-: all), SHA-256 digest, location"
+    for script in plan.cloud.boot_scripts:
+        roles = ",".join(_SCRIPT_ROLES[machine] for machine in script.machines)
+        yield f"{script.when} {roles or '-'} {script.sha256} {script.source}"
 
 
 def require_mount_rule(cloud: CloudPlan, name: str) -> MountRule:

@@ -100,6 +100,12 @@ class BuildContext:
         )
 
     @property
+    def key_pair(self) -> pulumi.Input[str] | None:
+        """The existing key pair of machines: that of the program, else that of the spec."""
+        declared = self.cloud.options.get("key_pair")
+        return self.existing.ssh_key if self.existing.ssh_key is not None or declared is None else str(declared)
+
+    @property
     def identity(self) -> str:
         """Value of :data:`CLUSTER_TAG`, unique within an account."""
         return format_identity(self.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plan.clouds import BLOCK, KUBERNETES, OHIO, RESERVED, TWO, build_pool, build_slurm
+from plan.clouds import BLOCK, DALLAS, KUBERNETES, OHIO, RESERVED, TWO, build_pool, build_slurm
 
 CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     (
@@ -19,7 +19,38 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "note",
         "pools[0].machine",
         "unknown",
+        {"site": OHIO, "pools": [build_pool(machine="trn2u.48xlarge", capacity=[BLOCK | {"zone": "us-east-2a"}])]},
+    ),
+    (
+        "cloud-machine-region",
+        "warning",
+        "pools[0].zones",
+        "is listed for us-east-1-dfw-2a only; its nodes are planned in us-east-1a",
         {"pools": [build_pool(machine="p6e-gb200.36xlarge", nodes=18, capacity=[BLOCK])]},
+    ),
+    (
+        "cloud-local-zone",
+        "note",
+        "site.zones[0]",
+        "nodes of train are there; gateways, hosts and file systems are in us-east-1a",
+        {
+            "site": TWO | {"zones": [DALLAS]},
+            "pools": [
+                build_pool(machine="p6e-gb200.36xlarge", nodes=18, capacity=[BLOCK | {"zone": DALLAS}]),
+            ],
+        },
+    ),
+    (
+        "cloud-capacity-size",
+        "warning",
+        "pools[0].capacity",
+        "36 nodes, but its capacity has at most 18 (18)",
+        {
+            "site": TWO | {"zones": [DALLAS]},
+            "pools": [
+                build_pool(machine="p6e-gb200.36xlarge", nodes=36, capacity=[BLOCK | {"zone": DALLAS}]),
+            ],
+        },
     ),
     (
         "cloud-zone",
@@ -32,8 +63,8 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-zone",
         "warning",
         "site.zones[0]",
-        "us-east-1-dfw-2a",
-        {"site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1-dfw-2a"]}},
+        "us-east-1-nyc-2a",
+        {"site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1-nyc-2a"]}},
     ),
     (
         "cloud-zone",

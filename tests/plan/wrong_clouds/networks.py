@@ -7,6 +7,21 @@ from typing import Any
 from plan.clouds import EFS, KUBERNETES, NFS, TWO, build_existing_network, build_lustre, build_pool, build_slurm
 
 CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
+    (
+        "cloud-existing-endpoints",
+        "error",
+        "network.endpoints",
+        "a network that is created has no endpoints yet",
+        {"network": {"endpoints": ["s3"]}},
+    ),
+    (
+        "cloud-existing-endpoints",
+        "error",
+        "network.endpoints[1]",
+        "duplicate service s3",
+        {"network": build_existing_network("us-east-1a") | {"endpoints": ["s3", "s3"]}},
+    ),
+    ("cloud-identifier", "error", "network.zone", "not a valid zone", {"network": {"zone": "pod1.example.com"}}),
     ("cloud-network-private", "error", "network.cidr", "192.169.0.0/16", {"network": {"cidr": "192.169.0.0/16"}}),
     ("cloud-network-size", "error", "network.cidr", "/12", {"network": {"cidr": "10.0.0.0/12"}}),
     (
@@ -229,7 +244,25 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "isolated",
         {"scheduler": build_slurm(login={"public": True}), "network": {"isolated": True}},
     ),
-    ("cloud-access", "note", "network.access", "API", {"site": TWO, "scheduler": KUBERNETES}),
+    ("cloud-access", "warning", "network.access", "API", {"site": TWO, "scheduler": KUBERNETES}),
+    (
+        "cloud-principals",
+        "warning",
+        "tenants[0].principals",
+        "no effect under Slurm",
+        {"tenants": [{"name": "research", "principals": ["arn:aws:iam::111122223333:role/research"]}]},
+    ),
+    (
+        "cloud-principals",
+        "error",
+        "tenants[0].principals[0]",
+        "is not a role or user of aws",
+        {
+            "site": TWO,
+            "scheduler": KUBERNETES,
+            "tenants": [{"name": "research", "principals": ["arn:aws:sts::111122223333:assumed-role/research/ada"]}],
+        },
+    ),
     ("cloud-access", "note", "network.access", "login", {"scheduler": build_slurm(login={"public": True})}),
     (
         "cloud-security-rules",

@@ -7,6 +7,44 @@ from typing import Any
 from plan.clouds import KUBERNETES, TWO, WEKA, build_lustre, build_pool, build_slurm
 
 CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
+    (
+        "cloud-boot-script",
+        "error",
+        "site.scripts[0].source",
+        "'ftp://example.com/a' is not a valid location",
+        {"site": TWO | {"scripts": [{"source": "ftp://example.com/a", "sha256": "0" * 64}]}},
+    ),
+    (
+        "cloud-boot-script",
+        "error",
+        "site.scripts[0]",
+        "nodes of the managed Kubernetes do not run it",
+        {
+            "site": TWO | {"scripts": [{"source": "https://example.com/a", "sha256": "0" * 64}]},
+            "scheduler": KUBERNETES,
+        },
+    ),
+    (
+        "cloud-boot-script",
+        "error",
+        "site.scripts[1].sha256",
+        "the same program as site.scripts[0]",
+        {"site": TWO | {"scripts": [{"source": f"https://example.com/{name}", "sha256": "0" * 64} for name in "ab"]}},
+    ),
+    (
+        "cloud-identifier",
+        "error",
+        "site.policies",
+        "'licenses' is not a valid policies of aws",
+        {"site": TWO | {"policies": ["licenses"]}},
+    ),
+    (
+        "cloud-identifier-region",
+        "error",
+        "site.kms_key",
+        "is in eu-west-1, the cluster in us-east-1",
+        {"site": TWO | {"kms_key": "arn:aws:kms:eu-west-1:111122223333:key/0a1b2c3d"}},
+    ),
     ("cloud-metadata-hops", "warning", "site.metadata_hops", "2 hops", {"site": TWO | {"metadata_hops": 2}}),
     (
         "cloud-metadata-hops",

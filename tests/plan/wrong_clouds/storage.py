@@ -8,6 +8,34 @@ from plan.clouds import NFS, TWO, WEKA, build_existing_network, build_lustre, bu
 
 CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     (
+        "cloud-existing-storage",
+        "error",
+        "storage[0].id",
+        "'scratch' is not an identifier of fsx-lustre",
+        {"storage": [build_lustre(id="scratch")]},
+    ),
+    (
+        "cloud-existing-storage",
+        "error",
+        "storage[0].id",
+        "existing ones of weka-on-ec2 cannot be used",
+        {"storage": [WEKA | {"id": "fs-0a1b2c3d4e5f60718"}]},
+    ),
+    (
+        "cloud-existing-storage",
+        "error",
+        "storage[0].options.mount-name",
+        "what machines mount from fs-0a1b2c3d4e5f60718 is not set",
+        {"storage": [build_lustre(id="fs-0a1b2c3d4e5f60718")]},
+    ),
+    (
+        "cloud-existing-storage",
+        "warning",
+        "storage[0].id",
+        "is in another network than the machines",
+        {"storage": [build_lustre(id="fs-0a1b2c3d4e5f60718", options={"mount-name": "ab12cdef"})]},
+    ),
+    (
         "cloud-identifier-region",
         "error",
         "storage[0].options.install-token",

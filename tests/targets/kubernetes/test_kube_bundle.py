@@ -20,7 +20,8 @@ from supercloud.targets.schedulers.kubernetes import render_fleet
 BUNDLES = render_all()
 # what a real API server is asked about, in tests/real/kubernetes
 SERVED = re.compile(
-    r"(v1|(apps|batch|rbac\.authorization\.k8s\.io|networking\.k8s\.io|storage\.k8s\.io|scheduling\.k8s\.io|"
+    r"(v1|(apps|batch|apiextensions\.k8s\.io|rbac\.authorization\.k8s\.io|networking\.k8s\.io|storage\.k8s\.io|"
+    r"scheduling\.k8s\.io|"
     r"admissionregistration\.k8s\.io|resource\.k8s\.io|kueue\.x-k8s\.io|monitoring\.coreos\.com|resource\.nvidia\.com|"
     r"sriovnetwork\.openshift\.io|mellanox\.com|(scheduling|topology)\.volcano\.sh|networking\.gke\.io|argoproj\.io|"
     r"(source|helm|kustomize)\.toolkit\.fluxcd\.io)/v\d+((alpha|beta)\d+)?)$"

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ....catalog import Accelerator, Machine
+from ....catalog import Accelerator, Machine, Provider
 from ....spec.pool import Capacity, OnDemand, Pool
 from ...model.cloud import Interface, NodeGroup
 from ...model.plan import PoolPlan
 from .inputs import CloudInputs
 from .zones import get_capacity_zone, select_pool_zones
 
-__all__ = ["count_addresses_per_node", "build_node_groups", "format_image_key", "build_interfaces"]
+__all__ = [
+    "build_interfaces",
+    "build_node_groups",
+    "count_addresses_per_node",
+    "count_capacity_nodes",
+    "format_image_key",
+]
 
 _KEY_WORDS = {
     "reservation": "reserved",
@@ -43,7 +49,11 @@ def _build_pool_groups(inputs: CloudInputs, pool: PoolPlan, zones: tuple[str, ..
     own = select_pool_zones(inputs, pool, zones)
     interfaces = build_interfaces(inputs, pool)
     found = []
+    left = pool.nodes if declared.initial is None and declared.min is None else (declared.initial or declared.min or 0)
     for way in _list_capacity_options(declared):
+        most = min(pool.nodes, count_capacity_nodes(inputs.provider, pool, way.capacity) or pool.nodes)
+        initial = min(left, most) if not way.order or most < pool.nodes else 0
+        left -= initial
         zone = get_capacity_zone(way.capacity)
         at = (zone,) if zone else own
         found.append(
@@ -52,8 +62,8 @@ def _build_pool_groups(inputs: CloudInputs, pool: PoolPlan, zones: tuple[str, ..
                 pool=pool.name,
                 rank=way.order,
                 capacity=way.capacity,
-                max_nodes=pool.nodes,
-                initial_nodes=_compute_initial_nodes(declared, way.order),
+                max_nodes=most,
+                initial_nodes=initial,
                 subnets=(),
                 zones=at,
                 interfaces=interfaces,
@@ -61,7 +71,9 @@ def _build_pool_groups(inputs: CloudInputs, pool: PoolPlan, zones: tuple[str, ..
                 disk=declared.disk or inputs.provider.defaults.disk,
                 image=format_image_key(inputs, pool.machine, pool.accelerator),
                 domain_nodes=pool.machine.domain_nodes,
-                min_nodes=(declared.min or 0) if way.order == 0 else 0,
+                placement_group=declared.placement_group,
+                cores=_count_single_thread_cores(pool, declared),
+                min_nodes=min(declared.min or 0, most) if way.order == 0 else 0,
                 local_disk_mount=declared.local,
                 addresses_per_node=count_addresses_per_node(inputs, pool.machine, interfaces),
             )
@@ -81,12 +93,24 @@ def _list_capacity_options(pool: Pool) -> list[_CapacityOption]:
     return found
 
 
-def _compute_initial_nodes(pool: Pool, order: int) -> int:
-    if order:
-        return 0
-    if pool.initial is not None:
-        return pool.initial
-    return pool.nodes if pool.min is None else pool.min
+def _count_single_thread_cores(pool: PoolPlan, declared: Pool) -> int | None:
+    """Cores of a machine on which one thread of each is used; the machine of the plan has no others."""
+    cpu = pool.machine.cpu
+    if declared.threads_per_core != 1 or cpu is None or cpu.arch == "aarch64":
+        return None
+    return cpu.sockets * cpu.cores_per_socket
+
+
+def count_capacity_nodes(provider: Provider, pool: PoolPlan, capacity: Capacity) -> int | None:
+    """Maximum number of nodes under one identifier of capacity; None if it is unknown or unlimited.
+
+    A block of machines that are sold in scale-up domains is one domain.
+    """
+    rule = provider.find_capacity_rule(capacity.kind)
+    most = rule.most if rule else None
+    if rule is None or not rule.one_domain or pool.machine.instance is None or not pool.machine.instance.domains:
+        return most
+    return pool.machine.domain_nodes
 
 
 def build_interfaces(inputs: CloudInputs, pool: PoolPlan) -> tuple[Interface, ...]:
@@ -118,6 +142,8 @@ def _has_placement_group(
     rule = inputs.provider.find_capacity_rule(capacity.kind)
     instance = pool.machine.instance
     if rule is None or rule.placement == "refused" or declared.placement == "none" or len(zones) > 1:
+        return False
+    if declared.placement_group is not None:
         return False
     if instance is None or "cluster" not in instance.placement:
         return False

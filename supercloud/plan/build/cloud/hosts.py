@@ -97,6 +97,7 @@ def _build_login_hosts(inputs: CloudInputs, private: tuple[str, ...], public: tu
     if machine is None:
         return []
     is_public = login.public and bool(public)
+    outer = public[:1] if is_public else private[:1]
     names = ("login",) if login.count == 1 else tuple(f"login{number}" for number in range(1, login.count + 1))
     return [
         CloudHost(
@@ -104,11 +105,13 @@ def _build_login_hosts(inputs: CloudInputs, private: tuple[str, ...], public: tu
             "login",
             machine,
             login.count,
-            public[:1] if is_public else private[:1],
+            private[:1] if login.balancer else outer,
             login.disk or defaults.disk,
             format_image_key(inputs, machine, None),
-            is_public=is_public,
+            is_public=is_public and not login.balancer,
             hosts=names,
+            balancer=("public" if is_public else "private") if login.balancer else None,
+            balancer_subnets=outer if login.balancer else (),
         )
     ]
 

@@ -37,14 +37,18 @@ def build_network(inputs: CloudInputs, zones: Sequence[str], address_needs: Mapp
             _build_existing_subnets(inputs),
             _build_endpoints(inputs, is_new=False),
             access,
+            declared.zone,
+            declared.endpoints,
         )
     cidrs, ours = _parse_ranges(inputs)
     if not cidrs:
         return CloudNetwork((), None, declared.isolated, (), _build_endpoints(inputs, is_new=True), access)
-    public = () if declared.isolated else tuple(zones if inputs.has_managed_kubernetes else zones[:1])
+    served = [zone for zone in zones if inputs.region.find_local_zone(zone) is None]
+    public = () if declared.isolated else tuple(served if inputs.has_managed_kubernetes else served[:1])
     subnets, more = _build_new_subnets(inputs, cidrs, ours, zones, public, address_needs)
     ranges = tuple(map(str, (*cidrs, *more)))
-    return CloudNetwork(ranges, None, declared.isolated, subnets, _build_endpoints(inputs, is_new=True), access)
+    endpoints = _build_endpoints(inputs, is_new=True)
+    return CloudNetwork(ranges, None, declared.isolated, subnets, endpoints, access, declared.zone)
 
 
 def _parse_ranges(inputs: CloudInputs) -> tuple[list[Network], bool]:
@@ -91,7 +95,13 @@ def _build_new_subnets(
         *_build_public_subnets(inputs, cidrs[0], has_further_ranges, public),
         *_build_control_subnets(inputs, cidrs[0], has_further_ranges, zones),
         *(
-            SubnetPlan(f"private-{zone}" + (f"-{number}" if number > 1 else ""), zone, False, str(net))
+            SubnetPlan(
+                f"private-{zone}" + (f"-{number}" if number > 1 else ""),
+                zone,
+                False,
+                str(net),
+                is_local=inputs.region.find_local_zone(zone) is not None,
+            )
             for zone, own in private.items()
             for number, net in enumerate(own, start=1)
         ),
@@ -117,7 +127,7 @@ def _build_control_subnets(
     rule, declared = inputs.provider.network, inputs.spec.network.blocks.control
     if not rule.control_prefix or not inputs.has_managed_kubernetes:
         return []
-    used = zones[: rule.control_zones]
+    used = [zone for zone in zones if inputs.region.find_local_zone(zone) is None][: rule.control_zones]
     room = _divide_range(primary, 1 if has_further_ranges else 2)[1]
     nets = [ipaddress.IPv4Network(text) for text in declared]
     nets = nets or _list_first_subnets(room, rule.control_prefix, len(used))
@@ -221,6 +231,7 @@ def _build_existing_subnets(inputs: CloudInputs) -> tuple[SubnetPlan, ...]:
                 None,
                 known.id,
                 purpose="public" if known.public else "nodes",
+                is_local=known.zone is not None and inputs.region.find_local_zone(known.zone) is not None,
             )
         )
     return tuple(found)
@@ -234,4 +245,6 @@ def _build_endpoints(inputs: CloudInputs, is_new: bool) -> Endpoints:
         found |= {} if is_new else rule.existing_endpoints
         found |= rule.closed_endpoints.get("all", {})
         found |= rule.closed_endpoints.get(inputs.spec.scheduler.kind, {})
-    return dict(sorted(found.items()))
+        if inputs.has_managed_kubernetes and any(pool.can_grow for pool in inputs.pools):
+            found |= rule.closed_endpoints.get("autoscaler", {})
+    return {name: kind for name, kind in sorted(found.items()) if is_new or name not in inputs.spec.network.endpoints}

@@ -62,7 +62,7 @@ def build_cloud_plan(
         groups=groups,
         hosts=hosts,
         storage=products,
-        cost=compute_cost(inputs, groups, hosts, products, network, database),
+        cost=compute_cost(inputs, groups, hosts, _list_created(products), network, database),
         tags=dict(sorted(spec.tags.items())),
         images=_select_images(inputs, groups, hosts),
         monthly_budget=spec.budget,
@@ -72,6 +72,7 @@ def build_cloud_plan(
         name_rules=inputs.provider.names,
         limits={name: limit.value for name, limit in inputs.provider.limits.items()},
         partition=partition.name if partition else "",
+        service_suffix=partition.suffix if partition else "",
         principals=partition.principals if partition else {},
         root_devices=_select_root_devices(inputs, groups, hosts),
         image_slurm_releases=_find_slurm_releases(inputs, groups, hosts),
@@ -81,8 +82,14 @@ def build_cloud_plan(
         object_scheme=inputs.provider.object_scheme,
         metadata_addresses=catalog.get(MetadataService, inputs.provider.name).addresses,
         mount_clients=_select_mount_clients(catalog, products),
+        boot_scripts=spec.site.scripts if isinstance(spec.site, CloudSite) else (),
         local_disks=_find_local_disks(catalog, inputs.provider.name),
     )
+
+
+def _list_created(products: tuple[CloudStorage, ...]) -> tuple[CloudStorage, ...]:
+    """Storage that is created, not the user's."""
+    return tuple(item for item in products if item.existing is None)
 
 
 def _count_deployment_zones(inputs: CloudInputs) -> int:
@@ -120,8 +127,10 @@ def _select_subnets(network: CloudNetwork, zones: tuple[str, ...]) -> tuple[str,
 
 
 def _select_one_per_zone(network: CloudNetwork, zones: tuple[str, ...]) -> tuple[str, ...]:
-    """The first private subnet of each zone, in the order of the zones; all of them if no zone is known."""
-    inner = [item for item in network.subnets if item.purpose == "nodes"]
+    """The first private subnet of each zone but local ones, in the order of the zones; all of them if no zone is
+    known.
+    """
+    inner = [item for item in network.subnets if item.purpose == "nodes" and not item.is_local]
     found = [next((item.key for item in inner if item.zone == zone), None) for zone in zones]
     return (*filter(None, found), *(item.key for item in inner if item.zone is None))
 

@@ -11,7 +11,7 @@ from ....errors import UnknownNameError
 from ....primitives.quantity import Rate, Size
 from ....spec import Storage
 from ....spec.base import OptionValue
-from ...model.cloud import CloudInstall, CloudStorage
+from ...model.cloud import CloudInstall, CloudStorage, ExistingFileSystem
 from ...model.plan import StoragePlan
 from .inputs import CloudInputs
 
@@ -159,8 +159,21 @@ def _build_product(
         ports=(*(f"tcp:{port}" for port in service.tcp_ports), *(f"udp:{port}" for port in service.udp_ports)),
         mount_rule=service.mount,
         fabric_client=rule.client if (rule := service.fabric) and options.get(rule.option) is True else None,
+        existing=_build_existing(inputs, storage, service),
         install=_build_install(service, options),
     )
+
+
+def _build_existing(inputs: CloudInputs, storage: Storage, service: StorageService) -> ExistingFileSystem | None:
+    """The user's file system; None if it is created."""
+    rule = service.existing
+    if storage.id is None or rule is None:
+        return None
+    partition = inputs.provider.find_partition(inputs.region.name)
+    suffix = partition.suffix if partition else ""
+    server = rule.server.format(id=storage.id, region=inputs.region.name, suffix=suffix)
+    path = service.mount.path if service.mount else ""
+    return ExistingFileSystem(storage.id, server, str(storage.options.get(rule.option, "")) if rule.option else path)
 
 
 def _compute_sizing(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ....spec import KubernetesScheduler, SlurmScheduler
 from ....spec.base import MAX_ZONES
 from ....spec.cluster import ExistingSubnet
@@ -20,9 +22,10 @@ def get_capacity_zone(capacity: Capacity) -> str | None:
 def select_zones(inputs: CloudInputs, zone_count: int) -> tuple[str, ...]:
     """Zones in order: the site's, else those of pools and capacity sources, else the region's first.
 
-    ``zone_count`` is the number that a managed service requires; further zones are added up to it: from the user's
-    subnets if their zones are specified, else from the region. They have subnets, but no nodes unless a pool names
-    them.
+    Local zones come last: they have nodes only, and the first zones have hosts, gateways and managed services. Another
+    zone is added if only local zones are named. ``zone_count`` is the number that a managed service requires; further
+    zones are added up to it: from the user's subnets if their zones are specified, else from the region. They have
+    subnets, but no nodes unless a pool names them.
     """
     zones = _list_named_zones(inputs)
     if len(zones) > MAX_ZONES:
@@ -35,13 +38,11 @@ def select_zones(inputs: CloudInputs, zone_count: int) -> tuple[str, ...]:
         )
         return ()
     subnets = inputs.spec.network.subnets
-    own = [item.zone for item in subnets if isinstance(item, ExistingSubnet) and item.zone]
-    for zone in own or inputs.region.zones:
-        if len(zones) >= max(zone_count, 1):
-            break
-        if zone not in zones:
-            zones.append(zone)
-    if not zones or (len(zones) < zone_count and not subnets):
+    own = _list_subnet_zones(subnets)
+    zones, local = _split_local_zones(inputs, zones)
+    spare = [zone for zone in own or inputs.region.zones if zone not in (*zones, *local)]
+    zones += spare[: max(zone_count - len(zones), 0 if zones else 1)]
+    if len(zones) < max(zone_count, 1) and not (subnets and (zones or local)):
         inputs.problems.add_error(
             "cloud-zones",
             "site.zones",
@@ -51,7 +52,18 @@ def select_zones(inputs: CloudInputs, zone_count: int) -> tuple[str, ...]:
             else f"{zone_count} zones are required, {inputs.region.name} has {len(zones)}",
             "specify the zones to use",
         )
-    return tuple(zones)
+    return (*zones, *local)
+
+
+def _split_local_zones(inputs: CloudInputs, zones: list[str]) -> tuple[list[str], list[str]]:
+    """Zones of the region itself, and local ones."""
+    local = [zone for zone in zones if inputs.region.find_local_zone(zone)]
+    return [zone for zone in zones if zone not in local], local
+
+
+def _list_subnet_zones(subnets: Sequence[object]) -> list[str]:
+    """The zones of existing subnets, as far as they are specified; without repetitions."""
+    return list(dict.fromkeys(item.zone for item in subnets if isinstance(item, ExistingSubnet) and item.zone))
 
 
 def _list_named_zones(inputs: CloudInputs) -> list[str]:

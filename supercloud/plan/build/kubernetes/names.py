@@ -37,6 +37,7 @@ __all__ = [
     "format_cluster_queue_name",
     "format_compute_domain_name",
     "format_flavor_name",
+    "format_group_name",
     "format_level_label",
     "format_mount_label",
     "format_namespace_name",
@@ -111,6 +112,11 @@ def format_level_label(level: str) -> str:
 def format_mount_label(storage: str) -> str:
     """Node label, "true" or "false": whether a node of an on-prem site mounts a file system."""
     return f"{_MOUNT}{storage}"
+
+
+def format_group_name(tenant: str) -> str:
+    """Return the group of a tenant's members, to which its roles are bound."""
+    return f"supercloud:{tenant}"
 
 
 def format_namespace_name(tenant: str | None) -> str:

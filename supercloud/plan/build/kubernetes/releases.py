@@ -52,6 +52,11 @@ def with_kubernetes(
     others = [
         *_iter_fabric_charts(spec, pools, service, catalog),
         *(item.chart for item in drivers.values() if item.chart),
+        *(
+            [service.autoscaler.chart]
+            if service and service.autoscaler and any(pool.can_grow for pool in pools)
+            else ()
+        ),
     ]
     return replace(
         scheduler,

@@ -13,6 +13,7 @@ from . import (
     metadata,
     mounts,
     network,
+    own_parts,
     services,
     storage,
 )
@@ -30,6 +31,7 @@ CHECKS = (
     *metadata.CHECKS,
     *mounts.CHECKS,
     *network.CHECKS,
+    *own_parts.CHECKS,
     *services.CHECKS,
     *storage.CHECKS,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterator
 
 from ....catalog import Catalog, Provider
@@ -11,13 +12,13 @@ from ...model.cloud import CloudHost, CloudPlan
 from ...model.plan import Plan
 from .facts import iter_cloud_facts
 
-__all__ = ["cloud_access"]
+__all__ = ["cloud_access", "cloud_principals"]
 
 
 def cloud_access(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Access to public machines: not empty by mistake, and not open to everyone."""
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
-        public = [host for host in cloud.hosts if host.is_public]
+        public = [host for host in cloud.hosts if host.is_reached_from_outside]
         first = {text: index for index, text in reversed(list(enumerate(cloud.network.access)))}
         for index, text in enumerate(cloud.network.access):
             yield from _check_access_range(plan, text, provider, index, is_duplicate=first[text] < index)
@@ -32,6 +33,29 @@ def cloud_access(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "set scheduler.login.public, or omit it",
             )
         yield from _check_public_machines(plan, cloud, public)
+
+
+def cloud_principals(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Members of tenants that the cloud cannot identify, or that have no effect."""
+    for index, tenant in enumerate(plan.spec.tenants):
+        path = f"tenants[{index}].principals"
+        if tenant.principals and (plan.cloud is None or plan.scheduler.kind != "kubernetes"):
+            where = "under Slurm" if plan.scheduler.kind == "slurm" else "on-prem"
+            yield Finding(
+                "cloud-principals", "warning", path, f"identities of a cloud have no effect {where}", "omit it"
+            )
+            continue
+        for _, provider, _ in iter_cloud_facts(plan, catalog):
+            rule = provider.identifiers.get("principal")
+            for number, text in enumerate(tenant.principals):
+                if rule is not None and not re.fullmatch(rule, text):
+                    yield Finding(
+                        "cloud-principals",
+                        "error",
+                        f"{path}[{number}]",
+                        f"{text!r} is not a role or user of {provider.name}",
+                        "set the identifier of the role itself, not of a session of it",
+                    )
 
 
 def _check_access_range(
@@ -73,9 +97,9 @@ def _check_control_plane(cloud: CloudPlan) -> Iterator[Finding]:
     if not cloud.network.access and not cloud.network.is_isolated:
         yield Finding(
             "cloud-access",
-            "note",
+            "warning",
             "network.access",
-            "the API endpoint of the control plane is public (protected by authentication only)",
+            "every address of the internet reaches the API of the control plane: only authentication protects it",
             "set ranges in network.access",
         )
 

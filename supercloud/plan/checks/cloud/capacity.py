@@ -9,7 +9,10 @@ from ....catalog import Catalog
 from ....catalog.sellers import select_regions
 from ....errors import Finding, suggest_nearest
 from ....primitives.counts import format_indefinite
+from ....spec import Pool
+from ...build.cloud.groups import count_capacity_nodes
 from ...build.cloud.zones import get_capacity_zone
+from ...model.cloud import CloudPlan
 from ...model.plan import Plan
 from .facts import iter_cloud_facts, iter_pools
 
@@ -28,6 +31,10 @@ def cloud_machine_region(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             sellers = select_regions(catalog, pool.machine)
             if cloud.region in sellers:
                 continue  # the provider's own price list is more precise than a list of families without a date
+            local = [zone.name for zone in region.local_zones if instance.family in zone.families]
+            if local:
+                yield from _check_local_machine(cloud, path, declared, local)
+                continue
             reason = provider.unlisted.get(instance.family)
             if reason:
                 yield Finding(
@@ -48,6 +55,42 @@ def cloud_machine_region(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
+def _check_local_machine(cloud: CloudPlan, path: str, declared: Pool, local: list[str]) -> Iterator[Finding]:
+    """A machine of local zones whose nodes are planned in other zones."""
+    zones = {zone for group in cloud.list_groups(declared.name) for zone in group.zones}
+    if cloud.network.existing is None and zones - {*local}:
+        yield Finding(
+            "cloud-machine-region",
+            "warning",
+            f"{path}.zones",
+            f"{declared.machine} is listed for {' and '.join(local)} only; its nodes are planned in "
+            f"{', '.join(sorted(zones))}",
+            f"set zones: [{local[0]}], and the zone of its capacity",
+        )
+
+
+def cloud_local_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Local zones: what they lack is in other zones, and accounts must be opted in to them."""
+    for cloud, _, region in iter_cloud_facts(plan, catalog):
+        for index, zone in enumerate(cloud.zones):
+            known = region.find_local_zone(zone)
+            if known is None:
+                continue
+            pools = [
+                pool.name for pool in plan.pools if any(zone in item.zones for item in cloud.list_groups(pool.name))
+            ]
+            others = [name for name in cloud.zones if region.find_local_zone(name) is None]
+            paths = [path for path, name in _iter_zones(plan) if name == zone]
+            yield Finding(
+                "cloud-local-zone",
+                "note",
+                paths[0] if paths else f"site.zones[{index}]",
+                f"{zone} is a local zone: nodes of {', '.join(pools) or 'no pool'} are there; gateways, hosts and file "
+                f"systems are in {', '.join(others) or 'the other subnets'}, and traffic between them crosses zones",
+                "opt the account in to the zone before the first pulumi up" if known.opt_in else "none is required",
+            )
+
+
 def cloud_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A zone that does not belong to the region."""
     for _, _, region in iter_cloud_facts(plan, catalog):
@@ -56,7 +99,7 @@ def cloud_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 yield Finding("cloud-zone", "error", path, f"duplicate zone {zone}", "list each zone once")
         for path, zone in _iter_zones(plan):
             local = zone.startswith(region.name)
-            if zone in region.zones if region.zones else local:
+            if region.find_local_zone(zone) or (zone in region.zones if region.zones else local):
                 continue
             yield Finding(
                 "cloud-zone",
@@ -208,8 +251,8 @@ def cloud_capacity_zone_missing(plan: Plan, catalog: Catalog) -> Iterator[Findin
 def cloud_capacity_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """More nodes than capacity under one identifier can have, and no other capacity for the rest."""
     for _, provider, _ in iter_cloud_facts(plan, catalog):
-        for path, declared, _ in iter_pools(plan):
-            most = [rule.most if (rule := provider.find_capacity_rule(way.kind)) else None for way in declared.capacity]
+        for path, declared, pool in iter_pools(plan):
+            most = [count_capacity_nodes(provider, pool, way) for way in declared.capacity]
             known = [number for number in most if number]
             if known and len(known) == len(most) and sum(known) < declared.nodes:
                 yield Finding(
@@ -218,7 +261,9 @@ def cloud_capacity_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     f"{path}.capacity",
                     f"{declared.nodes} nodes, but its capacity has at most {sum(known)} "
                     f"({' and '.join(map(str, known))})",
-                    "add capacity, or another capacity type",
+                    "use a reservation-group of several blocks, or one block for each scale-up domain"
+                    if pool.machine.instance and pool.machine.instance.domains
+                    else "add capacity, or another capacity type",
                 )
 
 
@@ -295,6 +340,7 @@ def _format_sizes(sizes: list[int]) -> str:
 
 CHECKS = (
     cloud_machine_region,
+    cloud_local_zone,
     cloud_zone,
     cloud_capacity_kind,
     cloud_capacity_id,

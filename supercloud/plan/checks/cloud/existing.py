@@ -189,6 +189,9 @@ def cloud_identifier(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         named = [("network", "network.id", plan.spec.network.id)]
         named += [("subnet", f"network.subnets[{i}]", item.existing) for i, item in enumerate(cloud.network.subnets)]
         site = plan.spec.site
+        named.append(("zone", "network.zone", plan.spec.network.zone))
+        for name, value in cloud.options.items():
+            named += [(name, f"site.{name}", text) for text in str(value).split(" ")] if name != "key_pair" else []
         if site.kind != "onprem":
             named += [("image", f"site.images.{key}", image.id) for key, image in site.own_images.items()]
         for kind, path, text in named:

@@ -12,10 +12,21 @@ from ...model.plan import Plan
 
 __all__ = ["CHECKS"]
 
-_POOL_FIELDS = ("capacity", "disk", "zones", "min", "initial", "placement", "local", "domain")
-_NETWORK_FIELDS = ("id", "subnets", "cidrs", "access", "isolated")
+_POOL_FIELDS = (
+    "capacity",
+    "disk",
+    "zones",
+    "min",
+    "initial",
+    "placement",
+    "placement_group",
+    "threads_per_core",
+    "local",
+    "domain",
+)
+_NETWORK_FIELDS = ("id", "subnets", "cidrs", "access", "zone", "endpoints", "isolated")
 _SCHEDULER_FIELDS = ("disk", "state", "public", "login", "managed_database", "system")
-_STORAGE_FIELDS = ("deployment", "options")
+_STORAGE_FIELDS = ("id", "deployment", "options")
 _HOST_FIELDS = ("address",)
 _ONPREM_FIELDS = {
     "pool": ("hosts", "rack"),

@@ -72,6 +72,8 @@ def cloud_identifier_region(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def _iter_identifiers(plan: Plan, catalog: Catalog) -> Iterator[tuple[str, str, str]]:
     """Path, kind and text of identifiers that may contain a region."""
+    for name, value in plan.cloud.options.items() if plan.cloud else ():
+        yield f"site.{name}", "the resource", str(value)
     for path, declared, _ in iter_pools(plan):
         for index, way in enumerate(declared.capacity):
             if isinstance(way, ReservationGroup):

@@ -112,6 +112,26 @@ def cloud_tags(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     )
 
 
+def cloud_balancer(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A load balancer in front of one machine, or of machines that nobody logs in to."""
+    for _ in iter_cloud_facts(plan, catalog):
+        scheduler = plan.spec.scheduler
+        for name in ("login", "system"):
+            hosts = getattr(scheduler, name, None)
+            if hosts is None or not hosts.balancer:
+                continue
+            if name == "system":
+                problem, hint = "nobody logs in to machines for system pods", "omit it"
+            elif hosts.count < 2:
+                problem, hint = (
+                    f"there {'is one login machine' if hosts.count else 'are no login machines'}",
+                    "set count: 2",
+                )
+            else:
+                continue
+            yield Finding("cloud-balancer", "error", f"scheduler.{name}.balancer", problem, hint)
+
+
 def cloud_disk(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Disks larger than the cloud offers."""
     for _, provider, _ in iter_cloud_facts(plan, catalog):
@@ -226,6 +246,7 @@ def cloud_spot_price(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 CHECKS = (
     cloud_arch,
+    cloud_balancer,
     cloud_controller_memory,
     cloud_tags,
     cloud_disk,

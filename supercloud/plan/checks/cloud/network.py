@@ -11,7 +11,7 @@ from ....errors import Finding
 from ...build.cloud.site import SERVICE_ADDRESSES
 from ...model.cloud import CloudPlan
 from ...model.plan import Plan
-from .access import cloud_access
+from .access import cloud_access, cloud_principals
 from .facts import iter_cloud_facts
 from .rules import count_security_rules
 
@@ -296,6 +296,7 @@ CHECKS = (
     cloud_network_ranges,
     cloud_network_conflict,
     cloud_access,
+    cloud_principals,
     cloud_security_rules,
     cloud_limits,
 )

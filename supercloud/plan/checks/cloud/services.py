@@ -91,14 +91,14 @@ def cloud_capacity_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         for path, declared, pool in iter_pools(plan):
             first, *others = (group.key for group in cloud.list_groups(pool.name))
-            if others and len(declared.capacity) > 1:
+            if others and not pool.can_grow and len(declared.capacity) > 1:
                 yield Finding(
                     "cloud-capacity-unused",
                     "note",
                     f"{path}.capacity",
                     f"nodes are started in {first}; {', '.join(others)} stay{'s' * (len(others) == 1)} empty "
                     f"until nodes are requested there: {reason}",
-                    "change the size of the group there, or run an autoscaler in the cluster",
+                    "set 'initial' or 'min' below 'nodes': an autoscaler then starts them, in this order",
                 )
 
 

@@ -50,7 +50,7 @@ def cloud_storage_deployment(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def cloud_storage_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A size that is missing, beyond the limits, or between two steps."""
     for path, item, product, service, deployment in iter_cloud_storage(plan, catalog):
-        if deployment is None or service.lowers_to in ("bucket", "servers"):
+        if deployment is None or product.existing or service.lowers_to in ("bucket", "servers"):
             continue
         bounded = deployment.sizes or deployment.step or deployment.steps or deployment.min
         if item.capacity is None:
@@ -165,6 +165,7 @@ def _list_option_names(service: StorageService) -> set[str]:
         *([service.fabric.option] if service.fabric else ()),
         *([service.install.source, service.install.digest, service.install.token] if service.install else ()),
         *([service.name_option] if service.name_option else ()),
+        *([service.existing.option] if service.existing and service.existing.option else ()),
         *(rule.needs for rule in service.option_rules if rule.needs),
     }
 

@@ -7,7 +7,7 @@ from .buckets import create_buckets, publish_bundles
 from .dns import create_zone
 from .eks import create_eks_cluster
 from .endpoints import create_endpoints
-from .files import FileSystem
+from .files import FileSystem, find_existing_file_system
 from .fixed_interfaces import create_fixed_interfaces
 from .lustre import create_lustre
 from .network import create_network
@@ -40,10 +40,15 @@ def build(context: BuildContext) -> ClusterOutputs:
     files = _create_file_systems(context, shared)
     if context.plan.scheduler.kind == "kubernetes":
         return build_outputs(
-            context, network, buckets, files, create_eks_cluster(context, network, security_groups, buckets)
+            context,
+            network,
+            security_groups.cluster.id,
+            buckets,
+            files,
+            create_eks_cluster(context, network, security_groups, buckets),
         )
     site = create_slurm_cluster(context, shared, files)
-    return build_outputs(context, network, buckets, files, site)
+    return build_outputs(context, network, security_groups.cluster.id, buckets, files, site)
 
 
 def _create_file_systems(context: BuildContext, shared: SharedResources) -> dict[str, FileSystem]:
@@ -51,7 +56,9 @@ def _create_file_systems(context: BuildContext, shared: SharedResources) -> dict
     network, security_groups = shared.network, shared.security_groups
     found = {}
     for plan in context.cloud.storage:
-        if plan.kind == "parallel":
+        if plan.existing is not None:
+            found[plan.name] = find_existing_file_system(plan, plan.existing)
+        elif plan.kind == "parallel":
             found[plan.name] = create_lustre(context, plan, network, security_groups, shared.buckets, shared.monitoring)
         elif plan.kind == "nfs":
             found[plan.name] = create_nfs(context, plan, shared)

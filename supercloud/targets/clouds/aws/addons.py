@@ -12,6 +12,7 @@ from pulumi_aws import eks, s3
 
 from ....plan.model.cloud import Addon
 from ..build_context import BuildContext
+from .encryption import allow_key
 from .iam import create_role
 from .rights import allow_bucket_data
 
@@ -68,7 +69,7 @@ def _create_pod_identities(
         context,
         addon.role or addon.name,
         "pods.eks.amazonaws.com",
-        [allow_bucket_data(data)] if addon.data and data else [],
+        [allow_bucket_data(data), *allow_key(context)] if addon.data and data else [],
         addon.policies,
         assume_actions=("sts:AssumeRole", "sts:TagSession"),
         conditions={"StringEquals": {f"aws:RequestTag/{name}": value for name, value in caller.items()}},

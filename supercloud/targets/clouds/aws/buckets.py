@@ -9,6 +9,7 @@ from pulumi_aws import s3
 
 from ..archive import pack_bundle
 from ..build_context import CLUSTER_TAG, BuildContext
+from .encryption import find_key
 
 __all__ = ["create_buckets", "publish_bundles"]
 
@@ -76,7 +77,7 @@ def _create_bucket(
     s3.BucketServerSideEncryptionConfiguration(
         context.name_child(f"{key}-encryption"),
         bucket=bucket.bucket,
-        rules=[{"apply_server_side_encryption_by_default": {"sse_algorithm": "AES256"}, "bucket_key_enabled": True}],
+        rules=[{"apply_server_side_encryption_by_default": _build_encryption(context), "bucket_key_enabled": True}],
         opts=context.build_options(has_data=True),
     )
     s3.BucketLifecycleConfiguration(
@@ -99,6 +100,13 @@ def _create_bucket(
         opts=context.build_options(has_data=True, depends_on=[access_block]),  # concurrent calls conflict
     )
     return bucket
+
+
+def _build_encryption(
+    context: BuildContext,
+) -> s3.BucketServerSideEncryptionConfigurationRuleApplyServerSideEncryptionByDefaultArgsDict:
+    key = find_key(context)
+    return {"sse_algorithm": "aws:kms", "kms_master_key_id": key} if key else {"sse_algorithm": "AES256"}
 
 
 def _deny_insecure_transport(bucket: s3.Bucket) -> dict[str, object]:

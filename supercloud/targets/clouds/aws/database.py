@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pulumi
-from pulumi_aws import rds, route53
+from pulumi_aws import rds
 
 from ..build_context import BuildContext
 from .dns import create_record
+from .encryption import find_key
 from .network import Network
 from .security import SecurityGroups, allow_traffic, create_security_group
 from .watch import AlarmRule, Monitoring, create_alarm
@@ -31,7 +32,11 @@ class AccountingDatabase:
 
 
 def create_database(
-    context: BuildContext, network: Network, security_groups: SecurityGroups, zone: route53.Zone, monitoring: Monitoring
+    context: BuildContext,
+    network: Network,
+    security_groups: SecurityGroups,
+    zone: pulumi.Input[str],
+    monitoring: Monitoring,
 ) -> AccountingDatabase | None:
     """Create the database; None if accounting runs on a separate machine or is disabled."""
     plan = context.cloud.database
@@ -60,6 +65,8 @@ def create_database(
         allocated_storage=plan.disk.ceil("GiB"),
         storage_type="gp3",
         storage_encrypted=True,
+        kms_key_id=find_key(context),
+        master_user_secret_kms_key_id=find_key(context),
         db_name=_DATABASE_NAME,
         username=_DATABASE_USER,
         manage_master_user_password=True,

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
 from pulumi_aws import eks, s3
 
+from ....plan.build.kubernetes.names import format_group_name
 from ..build_context import BuildContext
 from ..naming import format_physical_name
 from .addons import create_early_addons, create_late_addons
-from .iam import create_role
+from .autoscaler import create_autoscaler_access
+from .encryption import find_key
+from .iam import create_role, list_extra_policies
 from .kubernetes_groups import create_pool_node_group, create_system_node_group
 from .network import ANY_ADDRESS, Network
 from .security import SecurityGroups
@@ -40,6 +44,7 @@ def create_eks_cluster(
     cluster = _create_control_plane(context, network, security_groups)
     for who, principal in sorted(context.existing.admins.items()):
         _grant_admin_access(context, cluster, who, principal)
+    _grant_tenant_access(context, cluster)
     role, rights = _create_node_role(context)
     first = [*create_early_addons(context, cluster), *network.dependencies, *rights]
     inside = [security_groups.cluster.id]
@@ -47,8 +52,11 @@ def create_eks_cluster(
         create_system_node_group(context, cluster, plan, network, inside, role, first)
         for plan in context.cloud.list_hosts("system")
     ]
-    for plan in context.cloud.groups:
-        create_pool_node_group(context, cluster, plan, network, inside, role, first)
+    pools = {
+        plan.key: create_pool_node_group(context, cluster, plan, network, inside, role, first)
+        for plan in context.cloud.groups
+    }
+    create_autoscaler_access(context, cluster, pools)
     create_late_addons(context, cluster, buckets, system)
     return EksCluster(cluster.name, cluster.endpoint)
 
@@ -73,6 +81,7 @@ def _create_control_plane(context: BuildContext, network: Network, security_grou
             "public_access_cidrs": None if is_isolated else list(context.cloud.network.access or (ANY_ADDRESS,)),
         },
         access_config={"authentication_mode": "API", "bootstrap_cluster_creator_admin_permissions": True},
+        encryption_config=_build_encryption(context),
         bootstrap_self_managed_addons=False,
         enabled_cluster_log_types=_LOG_TYPES,
         deletion_protection=context.is_protected,
@@ -81,10 +90,19 @@ def _create_control_plane(context: BuildContext, network: Network, security_grou
     )
 
 
+def _build_encryption(context: BuildContext) -> eks.ClusterEncryptionConfigArgs | None:
+    """Encrypt secrets of Kubernetes with the user's key; None: with a key that AWS owns."""
+    key = find_key(context)
+    if key is None:
+        return None
+    provider = eks.ClusterEncryptionConfigProviderArgs(key_arn=key)
+    return eks.ClusterEncryptionConfigArgs(provider=provider, resources=["secrets"])
+
+
 def _select_control_plane_subnets(context: BuildContext) -> tuple[str, ...]:
     subnets = context.cloud.network.subnets
     own = tuple(item.key for item in subnets if item.purpose == "control")
-    return own or tuple(item.key for item in subnets if not item.is_public)
+    return own or tuple(item.key for item in subnets if not item.is_public and not item.is_local)
 
 
 def _grant_admin_access(context: BuildContext, cluster: eks.Cluster, name: str, principal: pulumi.Input[str]) -> None:
@@ -105,9 +123,30 @@ def _grant_admin_access(context: BuildContext, cluster: eks.Cluster, name: str, 
     )
 
 
+def _grant_tenant_access(context: BuildContext, cluster: eks.Cluster) -> None:
+    """Make roles and users of the account members of their tenants' groups, which have all permissions of a tenant."""
+    groups: dict[str, list[str]] = {}
+    for tenant in context.plan.tenants:
+        for principal in tenant.principals:
+            groups.setdefault(principal, []).append(format_group_name(tenant.name))
+    for principal, names in sorted(groups.items()):
+        account, _, identity = principal.split(":", 4)[4].partition(":")
+        key = re.sub(r"[^A-Za-z0-9-]+", "-", f"member-{account}-{identity}")
+        eks.AccessEntry(
+            context.name_child(key),
+            cluster_name=cluster.name,
+            principal_arn=principal,
+            kubernetes_groups=names,
+            tags=context.build_tags(key),
+            opts=context.build_options(),
+        )
+
+
 def _create_node_role(context: BuildContext) -> tuple[pulumi.Input[str], tuple[pulumi.Resource, ...]]:
     """Return ARN and policies of the nodes' role: the user's, or one that may join, pull images and use SSM."""
     if context.existing.node_role is not None:
         return context.existing.node_role, ()
-    role = create_role(context, "node", "ec2.amazonaws.com", [allow_sessions()], _NODE_POLICIES)
+    role = create_role(
+        context, "node", "ec2.amazonaws.com", [allow_sessions()], [*_NODE_POLICIES, *list_extra_policies(context)]
+    )
     return role.arn, role.policies

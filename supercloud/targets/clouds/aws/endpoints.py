@@ -49,7 +49,7 @@ def _create_interface_endpoint(
     seen: set[str | None] = set()
     one_a_zone = []  # an endpoint uses one subnet per zone; those of the control plane are too small
     for subnet in context.cloud.network.subnets:
-        if subnet.purpose == "nodes" and (subnet.zone is None or subnet.zone not in seen):
+        if subnet.purpose == "nodes" and not subnet.is_local and (subnet.zone is None or subnet.zone not in seen):
             seen.add(subnet.zone)
             one_a_zone.append(network.subnets[subnet.key])
     ec2.VpcEndpoint(

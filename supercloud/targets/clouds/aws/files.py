@@ -10,7 +10,7 @@ import pulumi
 from pulumi_aws import cloudwatch, ec2
 
 from ....errors import InputError
-from ....plan.model.cloud import CloudStorage, MountRule
+from ....plan.model.cloud import CloudStorage, ExistingFileSystem, MountRule
 from ..build_context import BuildContext
 from .network import Network
 from .security import SecurityGroups, allow_traffic, create_security_group
@@ -19,6 +19,7 @@ from .watch import create_log_group
 __all__ = [
     "FileSystem",
     "create_storage_log_group",
+    "find_existing_file_system",
     "require_mount_rule",
     "require_setting",
     "create_storage_security_group",
@@ -43,6 +44,15 @@ class FileSystem:
         where = self.plan.mount or f"/{self.plan.name}"
         rule = require_mount_rule(self.plan)
         return pulumi.Output.concat(f"sudo mount -t {rule.type} -o {rule.options} ", self.source, f" {where}")
+
+
+def find_existing_file_system(plan: CloudStorage, existing: ExistingFileSystem) -> FileSystem:
+    """Return the user's file system: its names follow from its identifier, so that nothing is looked up."""
+    if plan.kind == "parallel":
+        handles = {"handle": existing.id, "dnsname": existing.server, "mountname": existing.export}
+        return FileSystem(plan, pulumi.Output.from_input(f"{existing.server}@tcp:/{existing.export}"), handles)
+    source = pulumi.Output.from_input(f"{existing.server}:{existing.export}")
+    return FileSystem(plan, source, {"server": existing.server, "path": existing.export})
 
 
 def require_mount_rule(storage: CloudStorage) -> MountRule:

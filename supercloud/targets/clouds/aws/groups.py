@@ -13,7 +13,7 @@ from ..boot import render_user_data
 from ..build_context import BuildContext
 from .launch import LaunchSettings, create_launch_template, get_latest_version
 from .network import Network
-from .placement import create_placement_group
+from .placement import create_nodes_placement_group
 
 __all__ = ["GROUP_TAG", "POOL_TAG", "GroupSettings", "create_instance_group", "create_node_group"]
 
@@ -41,8 +41,9 @@ def create_node_group(
         interfaces=group.interfaces,
         image=group.image,
         profile=profile,
+        cores=group.cores,
         capacity=group.capacity,
-        placement=create_placement_group(context, group.key, group.has_placement_group),
+        placement=create_nodes_placement_group(context, group),
         user_data=render_user_data(context, group.key, values),
         tags=labels,
     )

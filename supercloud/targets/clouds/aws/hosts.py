@@ -13,6 +13,7 @@ from ....plan.model.cloud import CloudHost
 from ..boot import render_user_data
 from ..build_context import BuildContext
 from .dns import create_record
+from .encryption import find_key
 from .groups import GROUP_TAG
 from .launch import VOLUME_TYPE, build_metadata_options, format_image_id
 from .shared import SharedResources
@@ -119,11 +120,15 @@ def _create_instance(
         instance_type=host.machine.name,
         **place,
         iam_instance_profile=template.profile,
-        key_name=context.existing.ssh_key,
+        key_name=context.key_pair,
         user_data_base64=template.script,
         metadata_options=ec2.InstanceMetadataOptionsArgs(**build_metadata_options(context)),
         root_block_device=ec2.InstanceRootBlockDeviceArgs(
-            volume_size=host.disk.ceil("GiB"), volume_type=VOLUME_TYPE, encrypted=True, tags=context.build_tags(name)
+            volume_size=host.disk.ceil("GiB"),
+            volume_type=VOLUME_TYPE,
+            encrypted=True,
+            kms_key_id=find_key(context),
+            tags=context.build_tags(name),
         ),
         monitoring=True,
         maintenance_options=ec2.InstanceMaintenanceOptionsArgs(auto_recovery="default"),
@@ -142,6 +147,7 @@ def _create_state_volume(
         size=host.state_disk.ceil("GiB"),
         type=VOLUME_TYPE,
         encrypted=True,
+        kms_key_id=find_key(context),
         final_snapshot=True,
         tags=context.build_tags(f"{name}-state"),
         opts=context.build_options(has_data=True, ignore_changes=None if zone else ["availabilityZone"]),

@@ -18,6 +18,7 @@ __all__ = [
     "allow",
     "escape_wildcards",
     "grant",
+    "list_extra_policies",
     "build_cluster_condition",
     "create_instance_profile",
     "create_role",
@@ -66,7 +67,10 @@ def create_role(
     assume_actions: Sequence[str] = ("sts:AssumeRole",),
     conditions: Mapping[str, Any] | None = None,
 ) -> IamRole:
-    """Create a role that ``service``, or roles given by ARN, can assume, with statements and managed policies."""
+    """Create a role that ``service``, or roles given by ARN, can assume, with statements and managed policies.
+
+    ``managed`` has names of policies of AWS, and ARNs of the user's.
+    """
     condition = {"Condition": conditions} if conditions else {}
     if isinstance(service, str):
         who: dict[str, Any] = {"Service": context.cloud.principals.get(service, service)}
@@ -76,6 +80,7 @@ def create_role(
     role = iam.Role(
         context.name_child(f"{key}-role", "role"),
         assume_role_policy=pulumi.Output.json_dumps({"Version": _POLICY_VERSION, "Statement": [trust]}),
+        permissions_boundary=_find_boundary(context),
         tags=context.build_tags(key),
         opts=context.build_options(),
     )
@@ -83,7 +88,9 @@ def create_role(
         iam.RolePolicyAttachment(
             context.name_child(f"{key}-{policy.rsplit('/', 1)[-1]}"),
             role=role.name,
-            policy_arn=f"arn:{context.cloud.partition}:iam::aws:policy/{policy}",
+            policy_arn=policy
+            if policy.startswith("arn:")
+            else f"arn:{context.cloud.partition}:iam::aws:policy/{policy}",
             opts=context.build_options(),
         )
         for policy in managed
@@ -91,6 +98,17 @@ def create_role(
     if statements:
         rights.append(grant(context, key, role.name, statements))
     return IamRole(role.name, role.arn, tuple(rights))
+
+
+def _find_boundary(context: BuildContext) -> str | None:
+    """Return the ARN of the user's policy that limits every role; None without one."""
+    boundary = context.cloud.options.get("permissions_boundary")
+    return str(boundary) if boundary else None
+
+
+def list_extra_policies(context: BuildContext) -> list[str]:
+    """Return the ARNs of the user's policies for machines on which users work."""
+    return str(context.cloud.options.get("policies", "")).split()
 
 
 def grant(context: BuildContext, key: str, role: pulumi.Input[str], statements: Sequence[Statement]) -> iam.RolePolicy:

@@ -17,7 +17,7 @@ from ..build_context import BuildContext
 from .launch import LaunchSettings, create_launch_template, get_latest_version
 from .network import Network
 from .node_config import build_node_config, find_ami_type
-from .placement import create_placement_group
+from .placement import create_nodes_placement_group
 
 __all__ = ["create_pool_node_group", "create_system_node_group"]
 
@@ -43,10 +43,11 @@ def create_pool_node_group(
         disk=group.disk,
         security_group_ids=security_group_ids,
         interfaces=group.interfaces,
+        cores=group.cores,
         capacity=None
         if isinstance(group.capacity, Spot)
         else group.capacity,  # capacity_type of the group is already SPOT
-        placement=create_placement_group(context, group.key, group.has_placement_group),
+        placement=create_nodes_placement_group(context, group),
         **_build_launch_settings(context, cluster, group.image, local_disks=group.local_disk_mount is not None),
     )
     nodes = _ManagedNodes(

@@ -13,6 +13,7 @@ from ....plan.model.cloud import Interface
 from ....primitives.quantity import Size
 from ....spec.pool import Capacity, CapacityBlock, Reservation, ReservationGroup, Spot
 from ..build_context import BuildContext
+from .encryption import find_key
 
 __all__ = [
     "LaunchSettings",
@@ -46,6 +47,8 @@ class LaunchSettings:
     capacity: Capacity | None = None
     placement: pulumi.Input[str] | None = None
     """Placement group."""
+    cores: int | None = None
+    """Cores of an instance that shows one hardware thread of each; None: all threads are used."""
     user_data: pulumi.Input[str] | None = None
     tags: Mapping[str, str] | None = None
 
@@ -62,7 +65,7 @@ def create_launch_template(context: BuildContext, key: str, settings: LaunchSett
         instance_type=settings.machine,
         image_id=None if settings.managed else format_image_id(context.cloud.images[image]),
         iam_instance_profile=ec2.LaunchTemplateIamInstanceProfileArgs(arn=profile) if profile is not None else None,
-        key_name=context.existing.ssh_key,
+        key_name=context.key_pair,
         user_data=settings.user_data,
         block_device_mappings=[_build_root_volume(context, image, settings.disk)],
         metadata_options=ec2.LaunchTemplateMetadataOptionsArgs(**build_metadata_options(context)),
@@ -71,6 +74,9 @@ def create_launch_template(context: BuildContext, key: str, settings: LaunchSett
         instance_market_options=_build_market_options(capacity),
         capacity_reservation_specification=_build_reservation_target(capacity),
         placement=ec2.LaunchTemplatePlacementArgs(group_name=placement) if placement is not None else None,
+        cpu_options=ec2.LaunchTemplateCpuOptionsArgs(core_count=settings.cores, threads_per_core=1)
+        if settings.cores
+        else None,
         monitoring=ec2.LaunchTemplateMonitoringArgs(enabled=True),
         tag_specifications=[
             ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=labels)
@@ -113,7 +119,11 @@ def _can_expose_tags(context: BuildContext) -> bool:
 def _build_root_volume(context: BuildContext, image: str, size: Size) -> ec2.LaunchTemplateBlockDeviceMappingArgs:
     """Build an encrypted gp3 root volume."""
     disk = ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
-        volume_size=size.ceil("GiB"), volume_type=VOLUME_TYPE, encrypted="true", delete_on_termination="true"
+        volume_size=size.ceil("GiB"),
+        volume_type=VOLUME_TYPE,
+        encrypted="true",
+        kms_key_id=find_key(context),
+        delete_on_termination="true",
     )
     return ec2.LaunchTemplateBlockDeviceMappingArgs(device_name=context.cloud.root_devices[image], ebs=disk)
 

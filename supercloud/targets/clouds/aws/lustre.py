@@ -10,6 +10,7 @@ from pulumi_aws import fsx, s3
 
 from ....plan.model.cloud import CloudStorage
 from ..build_context import BuildContext
+from .encryption import find_key
 from .files import FileSystem, create_storage_log_group, create_storage_security_group, require_setting
 from .network import Network
 from .security import SecurityGroups
@@ -56,6 +57,7 @@ def create_lustre(
             *([security_groups.cluster.id] if efa else []),
         ],
         log_configuration=fsx.LustreFileSystemLogConfigurationArgs(level="WARN_ERROR", destination=logs.arn),
+        kms_key_id=find_key(context) if persistent else None,
         copy_tags_to_backups=True if persistent else None,
         tags=context.build_tags(storage.name),
         opts=context.build_options(has_data=True),

@@ -7,6 +7,7 @@ from pulumi_aws import efs, fsx
 
 from ....plan.model.cloud import CloudStorage
 from ..build_context import BuildContext
+from .encryption import find_key
 from .files import FileSystem, create_storage_security_group, require_mount_rule, require_setting
 from .shared import SharedResources
 
@@ -45,6 +46,7 @@ def _create_openzfs(context: BuildContext, storage: CloudStorage, shared: Shared
                 client_configurations=_build_clients(context, shared)
             ),
         ),
+        kms_key_id=find_key(context),
         automatic_backup_retention_days=_BACKUP_DAYS,
         copy_tags_to_backups=True,
         copy_tags_to_volumes=True,
@@ -64,6 +66,7 @@ def _create_efs(context: BuildContext, storage: CloudStorage, shared: SharedReso
         context.name_child(storage.name),
         availability_zone_name=zone,
         encrypted=True,
+        kms_key_id=find_key(context),
         performance_mode=str(options["performance"]) if "performance" in options else None,
         throughput_mode=str(options["throughput"]) if "throughput" in options else None,
         provisioned_throughput_in_mibps=float(options["provisioned-mibps"]) if "provisioned-mibps" in options else None,

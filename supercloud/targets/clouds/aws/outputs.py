@@ -21,6 +21,7 @@ __all__ = ["build_outputs"]
 def build_outputs(
     context: BuildContext,
     network: Network,
+    security_group_id: pulumi.Input[str],
     buckets: Mapping[str, s3.Bucket],
     files: Mapping[str, FileSystem],
     cluster: SlurmCluster | EksCluster,
@@ -30,7 +31,7 @@ def build_outputs(
         buckets={name: bucket.bucket for name, bucket in buckets.items()},
         mounts={name: system.mount_command for name, system in files.items()},
         handles=_build_handles(context, buckets, files),
-        network={"id": network.id, **network.subnets},
+        network={"id": network.id, "security-group": security_group_id, **network.subnets},
     )
     if isinstance(cluster, EksCluster):
         return replace(
@@ -65,8 +66,11 @@ def _build_handles(
 
 
 def _find_entry_host(cluster: SlurmCluster) -> HostInstance | None:
-    """Return the host where users log in: a login host, else a controller."""
-    return next((host for role in ("login", "controller") for host in cluster.hosts if host.role == role), None)
+    """Return the host where users log in: a login host, else a controller; with the address of a load balancer."""
+    found = next((host for role in ("login", "controller") for host in cluster.hosts if host.role == role), None)
+    if found is None or cluster.login_address is None:
+        return found
+    return replace(found, address=cluster.login_address, is_public=cluster.has_public_balancer)
 
 
 def _format_login_command(context: BuildContext, entry: HostInstance) -> pulumi.Output[str]:
@@ -77,7 +81,7 @@ def _format_login_command(context: BuildContext, entry: HostInstance) -> pulumi.
     people = [user.name for user in context.plan.users if user.keys]
     if is_reachable and people:
         return pulumi.Output.concat(f"ssh {people[0] if len(people) == 1 else 'USER'}@", entry.address)
-    if is_reachable and context.existing.ssh_key is not None:
+    if is_reachable and context.key_pair is not None:
         return pulumi.Output.concat("ssh ", f"{entry.user}@" if entry.user else "", entry.address)
     return pulumi.Output.concat(f"aws ssm start-session --region {context.cloud.region} --target ", entry.instance.id)
 

@@ -11,6 +11,7 @@ from pulumi_aws import s3, secretsmanager
 from ....plan.model.cloud import CloudStorage
 from ..build_context import BuildContext
 from .database import AccountingDatabase
+from .encryption import allow_key
 from .iam import Statement, allow, build_cluster_condition, escape_wildcards
 from .sessions import allow_log_agent, allow_sessions
 from .watch import Monitoring
@@ -113,6 +114,8 @@ def _build_common_permissions(context: BuildContext, state: s3.Bucket, monitorin
     streams = [monitoring.logs.arn, pulumi.Output.concat(monitoring.logs.arn, ":*")] if monitoring.logs else []
     return (
         allow(["s3:GetObject"], [pulumi.Output.concat(state.arn, "/*")]),
+        *allow_key(context),
+        *_allow_scripts(context),
         allow(["s3:ListBucket"], [state.arn]),  # without it, access to a missing object is denied instead of not found
         *(
             [allow(["logs:CreateLogStream", "logs:PutLogEvents", "logs:DescribeLogStreams"], streams)]
@@ -122,6 +125,14 @@ def _build_common_permissions(context: BuildContext, state: s3.Bucket, monitorin
         allow_sessions(),
         *(allow_log_agent(context) if monitoring.logs else ()),
     )
+
+
+def _allow_scripts(context: BuildContext) -> tuple[Statement, ...]:
+    """Allow reading the user's programs that machines run when they start, if they are in buckets."""
+    start = f"{context.cloud.object_scheme}://"
+    found = [item.source.removeprefix(start) for item in context.cloud.boot_scripts if item.source.startswith(start)]
+    arns = [f"arn:{context.cloud.partition}:s3:::{escape_wildcards(path)}" for path in dict.fromkeys(found)]
+    return (allow(["s3:GetObject"], arns),) if arns else ()
 
 
 def allow_bucket_data(buckets: list[s3.Bucket]) -> Statement:

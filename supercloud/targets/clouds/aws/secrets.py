@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pulumi_aws import secretsmanager
 
 from ..build_context import BuildContext
+from .encryption import find_key
 
 __all__ = ["create_secrets"]
 
@@ -26,6 +27,7 @@ def create_secrets(context: BuildContext) -> Mapping[str, secretsmanager.Secret]
         name: secretsmanager.Secret(
             context.name_child(f"secret-{name}", "secret"),
             description=f"{_DESCRIPTIONS[name]}; filled by the controller when it first starts",
+            kms_key_id=find_key(context),
             tags=context.build_tags(f"secret-{name}"),
             opts=context.build_options(has_data=True),
         )

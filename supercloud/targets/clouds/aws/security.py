@@ -53,8 +53,25 @@ def create_security_groups(context: BuildContext, network: Network) -> SecurityG
             tags=context.build_tags(),
             opts=context.build_options(),
         )
+    elif context.cloud.network.existing_endpoints:
+        _allow_existing_endpoints(context, cluster)
     return SecurityGroups(
         cluster, _create_access_group(context, network), _create_endpoint_group(context, network, cluster)
+    )
+
+
+def _allow_existing_endpoints(context: BuildContext, cluster: ec2.SecurityGroup) -> None:
+    """Allow connections to the user's endpoints, whose addresses are unknown: an isolated network has no other ways."""
+    vpc.SecurityGroupEgressRule(
+        context.name_child("cluster-endpoints-out"),
+        security_group_id=cluster.id,
+        cidr_ipv4=ANY_ADDRESS,
+        ip_protocol="tcp",
+        from_port=_HTTPS,
+        to_port=_HTTPS,
+        description="To existing endpoints of services",
+        tags=context.build_tags(),
+        opts=context.build_options(),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pulumi
-from pulumi_aws import ec2, route53, s3
+from pulumi_aws import ec2, s3
 
 from .network import Network
 from .security import SecurityGroups
@@ -21,8 +21,8 @@ class SharedResources:
 
     network: Network
     security_groups: SecurityGroups
-    zone: route53.Zone
-    """The private domain."""
+    zone: pulumi.Input[str]
+    """Identifier of the zone of the private domain."""
     buckets: Mapping[str, s3.Bucket]
     published: Sequence[pulumi.Resource]
     """The bundles in the state bucket, which machines read when they start."""

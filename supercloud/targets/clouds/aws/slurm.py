@@ -14,8 +14,9 @@ from .database import AccountingDatabase, create_database
 from .files import FileSystem
 from .groups import create_node_group
 from .hosts import STATE_DEVICE, HostInstance, create_hosts
-from .iam import IamRole, create_instance_profile, create_role
+from .iam import IamRole, create_instance_profile, create_role, list_extra_policies
 from .log_agent import ship_logs
+from .logins import create_login_balancer
 from .rights import RolePermissions, build_role_permissions
 from .secrets import create_secrets
 from .shared import SharedResources
@@ -33,6 +34,9 @@ class SlurmCluster:
 
     hosts: tuple[HostInstance, ...]
     database: AccountingDatabase | None
+    login_address: pulumi.Output[str] | None = None
+    """DNS name of the load balancer of login machines; None without one."""
+    has_public_balancer: bool = False
 
 
 def create_slurm_cluster(
@@ -56,7 +60,7 @@ def create_slurm_cluster(
         *(right for role in roles.values() for right in role.policies),
     ]
 
-    hosts = []
+    hosts, login_address = [], None
     for plan in context.cloud.hosts:
         if plan.role in ("controller", "login", "database"):
             own = [security_groups.access.id] if security_groups.access and plan.is_public else []
@@ -69,6 +73,8 @@ def create_slurm_cluster(
                 with_dependencies(ready, values | {"host": plan.key}),
             )
             hosts += machines
+            if plan.role == "login":
+                login_address = create_login_balancer(context, plan, [item.instance for item in machines], shared)
     for group in context.cloud.groups:
         create_node_group(
             context,
@@ -78,7 +84,8 @@ def create_slurm_cluster(
             profiles["node"].arn,
             with_dependencies(ready, values | {"group": group.key, "pool": group.pool}),
         )
-    return SlurmCluster(tuple(hosts), database)
+    is_public = any(plan.balancer == "public" for plan in context.cloud.hosts)
+    return SlurmCluster(tuple(hosts), database, login_address, is_public)
 
 
 def _create_roles(context: BuildContext, permissions: RolePermissions) -> dict[str, IamRole]:
@@ -88,7 +95,13 @@ def _create_roles(context: BuildContext, permissions: RolePermissions) -> dict[s
     if not context.cloud.list_hosts("database"):
         absent.add("database")
     return {
-        key: create_role(context, key, "ec2.amazonaws.com", getattr(permissions, key))
+        key: create_role(
+            context,
+            key,
+            "ec2.amazonaws.com",
+            getattr(permissions, key),
+            list_extra_policies(context) if key in _USER_MACHINE_KINDS else (),
+        )
         for key in kinds
         if key not in absent
     }

@@ -14,6 +14,7 @@ import pulumi
 from pulumi_aws import s3
 
 from ..build_context import BuildContext
+from .encryption import allow_key
 from .iam import IamRole, Statement, allow, create_role, grant
 
 __all__ = ["create_user_role"]
@@ -56,7 +57,7 @@ def create_user_role(
         context,
         "users",
         takers,
-        _allow_tenant_data(data, has_tenants),
+        [*_allow_tenant_data(data, has_tenants), *(allow_key(context) if data else ())],
         _CONTAINER_POLICIES,
         assume,
         own_tag if has_tenants else None,

@@ -46,7 +46,7 @@ def create_weka(
         interfaces=host.interfaces,
         image=host.image,
         profile=create_instance_profile(context, host.key, role.name).arn,
-        placement=create_placement_group(context, host.key, _can_use_placement_group(host)),
+        placement=create_placement_group(context, host.key) if _can_use_placement_group(host) else None,
         user_data=render_user_data(context, host.key, values),
         tags=tags,
     )

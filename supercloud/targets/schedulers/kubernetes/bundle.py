@@ -13,6 +13,7 @@ from ...header import format_header
 from . import (
     accelerators,
     admission,
+    autoscaling,
     charts,
     cloud_storage,
     control_plane,
@@ -68,6 +69,7 @@ def build_stages(plan: Plan) -> dict[str, dict[str, list[Object]]]:
     """Folder -> file -> objects; a folder depends only on the folders before it and the charts."""
     kueue = require_kubernetes_spec(plan).queue == "kueue"
     found: dict[str, dict[str, list[Object]]] = {
+        "definitions": _build_entry("autoscaler", autoscaling.build_objects(plan)),
         "nodes": {"labels": labels.build_objects(plan)} if plan.site.kind == "onprem" else {},
         "tenants": {},
         "accelerators": _build_entry("accelerators", accelerators.build_objects(plan)),

@@ -11,7 +11,7 @@ from ....plan.build.kubernetes.names import POOL_LABEL, format_mount_label
 from ....plan.build.kubernetes.networks import build_cluster_networks
 from ....plan.build.storage.clients import list_client_pools, list_unreached_pools
 from ....plan.model.plan import Plan
-from . import accelerators, monitoring, problem_detector, queues, volcano
+from . import accelerators, autoscaling, monitoring, problem_detector, queues, volcano
 from .accessors import build_taints, require_kubernetes_plan
 from .manifest import Object, format_yaml
 
@@ -132,6 +132,7 @@ _VALUE_BUILDERS: Mapping[str, Callable[[Plan], dict[str, Any]]] = {
     _EFA_CHART: _build_efa_values,
     "cert-manager": lambda plan: {"crds": {"enabled": True}},
     "cilium": _build_cilium_values,
+    "cluster-autoscaler": autoscaling.build_values,
     "csi-wekafs": _build_weka_values,
     "gpu-operator": accelerators.build_nvidia_values,
     "kube-prometheus-stack": monitoring.build_values,

@@ -1,9 +1,10 @@
-"""Queued cloud capacity: Kueue requests all nodes of a gang from the autoscaler before it starts the gang."""
+"""Capacity that starts on request: Kueue requests all nodes of a gang from the autoscaler before it starts the gang."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ....plan.build.kubernetes.growth import find_provisioning_class
 from ....plan.model.plan import Plan, PoolPlan
 from .accessors import require_kubernetes_plan
 from .manifest import Object, build_object
@@ -14,11 +15,8 @@ _CONTROLLER = "kueue.x-k8s.io/provisioning-request"
 
 
 def list_queued_pools(plan: Plan) -> list[PoolPlan]:
-    """Return pools whose first kind of capacity is a queue of the cloud."""
-    service = require_kubernetes_plan(plan).service
-    if service is None or service.provisioning_class is None:
-        return []
-    return [pool for pool in plan.pools if pool.capacity and pool.capacity[0].kind == "flex-start"]
+    """Return pools whose nodes are requested for each job: from a queue of the cloud, or from the autoscaler."""
+    return [pool for pool in plan.pools if find_provisioning_class(plan, pool) is not None]
 
 
 def format_check_name(pool: PoolPlan) -> str:
@@ -28,13 +26,13 @@ def format_check_name(pool: PoolPlan) -> str:
 
 def build_objects(plan: Plan) -> Iterator[Object]:
     """The check and its configuration for each such pool."""
-    kueue, service = require_kubernetes_plan(plan).kueue, require_kubernetes_plan(plan).service
-    if kueue is None or service is None:
+    kueue = require_kubernetes_plan(plan).kueue
+    if kueue is None:
         return
     for pool in list_queued_pools(plan):
         resource = pool.accelerator.kubernetes if pool.accelerator else None
-        most = getattr(pool.capacity[0], "max_run", None)
-        spec: Object = {"provisioningClassName": service.provisioning_class}
+        most = getattr(pool.capacity[0], "max_run", None) if pool.capacity else None
+        spec: Object = {"provisioningClassName": find_provisioning_class(plan, pool)}
         if resource:
             spec["managedResources"] = [resource]
         if most:

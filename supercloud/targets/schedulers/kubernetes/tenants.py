@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....plan.build.kubernetes.egress import compute_blocked_cidrs
-from ....plan.build.kubernetes.names import format_namespace_name
+from ....plan.build.kubernetes.names import format_group_name, format_namespace_name
 from ....plan.model.plan import Plan, TenantPlan
 from ....primitives.addresses import Block
 from .accessors import require_kubernetes_plan, require_kubernetes_spec
@@ -119,7 +119,7 @@ def _build_role_reference(name: str) -> Object:
 
 def _build_group_subject(tenant: TenantPlan) -> Object:
     """Build the subject for the tenant's group in the identity provider."""
-    return {"apiGroup": _RBAC, "kind": "Group", "name": f"supercloud:{tenant.name}"}
+    return {"apiGroup": _RBAC, "kind": "Group", "name": format_group_name(tenant.name)}
 
 
 def _build_user_subject(name: str) -> Object:

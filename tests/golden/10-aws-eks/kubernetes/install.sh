@@ -6,6 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 kubectl apply --server-side --force-conflicts -k namespaces
+# before the queue, which looks for this type once, when it starts
+kubectl apply --server-side --force-conflicts -k definitions
 helm upgrade --install kube-prometheus-stack kube-prometheus-stack --repo https://prometheus-community.github.io/helm-charts \
     --version 84.4.0 --namespace monitoring --values charts/kube-prometheus-stack.yaml --wait --timeout 15m
 helm upgrade --install node-problem-detector oci://ghcr.io/deliveryhero/helm-charts/node-problem-detector \
@@ -20,6 +22,8 @@ helm upgrade --install gpu-operator gpu-operator --repo https://helm.ngc.nvidia.
     --version v26.7.0 --namespace gpu-operator --values charts/gpu-operator.yaml --wait --timeout 15m
 helm upgrade --install aws-efa aws-efa-k8s-device-plugin --repo https://aws.github.io/eks-charts \
     --version v0.5.29 --namespace kube-system --values charts/aws-efa.yaml --wait --timeout 15m
-for folder in accelerators fabrics storage queues monitoring; do
+helm upgrade --install cluster-autoscaler cluster-autoscaler --repo https://kubernetes.github.io/autoscaler \
+    --version 9.54.0 --namespace kube-system --values charts/cluster-autoscaler.yaml --wait --timeout 15m
+for folder in definitions accelerators fabrics storage queues monitoring; do
     kubectl apply --server-side --force-conflicts -k "$folder"
 done

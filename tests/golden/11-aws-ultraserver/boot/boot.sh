@@ -49,10 +49,10 @@ run() { step=$1; log started; "step_$1"; log finished; }
 
 case $ROLE in
 # users have accounts on a node only after `ssh` has restricted who may log in; again when the packages are there, for the module of Slurm
-compute)    steps=(identity names restart slurm_user settings ssh logins release auth bundle sackd disks mounts homes users devices renewal ssh join place update) ;;
-controller) steps=(identity names restart slurm_user settings logins state release auth keys bundle database mounts homes accounts control scaler accounts renewal update) ;;
-database)   steps=(identity names restart slurm_user settings state release auth bundle database update) ;;
-login)      steps=(identity names restart slurm_user settings release auth logins bundle sackd mounts homes users renewal update) ;;
+compute)    steps=(identity names restart slurm_user settings before ssh logins release auth bundle sackd disks mounts homes users devices renewal ssh after join place update) ;;
+controller) steps=(identity names restart slurm_user settings before logins state release auth keys bundle database mounts homes accounts control scaler accounts renewal after update) ;;
+database)   steps=(identity names restart slurm_user settings before state release auth bundle database after update) ;;
+login)      steps=(identity names restart slurm_user settings before release auth logins bundle sackd mounts homes users renewal after update) ;;
 storage)    steps=(identity names restart install) ;;   # the program runs again if it failed or restarted the machine
 system)     steps=(identity names restart) ;;
 *)          die "unknown role '$ROLE'" ;;

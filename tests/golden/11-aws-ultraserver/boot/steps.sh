@@ -1008,6 +1008,37 @@ attempt() { # SECONDS COMMAND...: repeat until it succeeds
 
 has_row() { awk -v first="$1" '$1 == first && NF > 1 { found = 1; exit } END { exit !found }' "$2"; } # FIRST FILE: a line with this word and others
 
+step_before() { run_scripts before; }
+step_after() { run_scripts after; }
+
+run_scripts() { # WHEN: those for this role, each once for each digest; one that fails is repeated with the whole run
+    local when roles digest source
+    while read -r when roles digest source; do
+        [[ $when == "$1" && ($roles == - || ,$roles, == *",$ROLE,"*) ]] || continue
+        run_script "$digest" "$source"
+    done < <(grep -v '^#' "$settings/scripts.txt")
+}
+
+run_script() { # DIGEST SOURCE: as root, with what the machine is in its environment
+    local program=$root/opt/supercloud/scripts/$1 marker=$root/var/lib/supercloud/scripts/$1 output=$root/var/log/supercloud/script.log found code=0
+    [ ! -e "$marker" ] || { log "already run: $2"; return; }
+    mkdir -p "$root/opt/supercloud/scripts" "$root/var/lib/supercloud/scripts" "$root/var/log/supercloud"
+    log "fetching $2"
+    again "${BOOT_TRIES:-20}" fetch_program "$2" "$program" || die "$2 cannot be fetched: $said"
+    found=$(sha256sum "$program" | cut -d' ' -f1)
+    if [ "$found" != "$1" ]; then
+        rm -f "$program"
+        die "$2 was not run: its SHA-256 digest is $found, in the spec it is $1; check the program, then set its digest"
+    fi
+    chmod 700 "$program"
+    (umask 077 && : >"$output")   # a file, as daemons that it starts may keep a pipe open
+    SUPERCLOUD_ROLE=$ROLE SUPERCLOUD_POOL=$POOL SUPERCLOUD_CLUSTER=$CLUSTER SUPERCLOUD_REGION=$REGION \
+        "$program" </dev/null >"$output" 2>&1 || code=$?
+    while IFS= read -r found; do log "$found"; done < <(tail -n 20 "$output")
+    [ "$code" -eq 0 ] || die "$2 exited with $code: $(grep . "$output" | tail -n 1 || echo 'no output')"
+    : >"$marker"
+}
+
 again() { # TRIES COMMAND...: repeat with pauses until it succeeds; $said has its last output
     local left=$1
     shift

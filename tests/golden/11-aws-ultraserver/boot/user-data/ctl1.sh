@@ -38,7 +38,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 LOCAL_MOUNT=''
 LOGINS='administrators'
-DIGEST=c2664817f0f816c933c594306e458e02c930fe4e922f3ea786c9942ca33db33f
+DIGEST=60ac078a9628cad57db456e58b6d32c7a610d2d946f7f545357b0794e6085e42
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
