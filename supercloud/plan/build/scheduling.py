@@ -50,6 +50,7 @@ def build_scheduler_plan(
         partitions,
         packages=_select_packages(release, families),
         archive_packages=next((item for item in families if item.suites), None),
+        built_packages=next((item for item in families if release and release.name in item.built_from), None),
         slurm_user=next((item.user for item in families if item.user is not None), None),
     )
 
