@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...catalog.image_tool import ImageTool
 from ...catalog.provider import MachineImage
 from ...plan.model.cloud import CloudPlan
 
-__all__ = ["PACKAGES_VARIABLE", "ImageInput", "list_inputs", "list_parts"]
+__all__ = ["PACKAGES_VARIABLE", "ImageInput", "find_tool", "list_inputs", "list_parts"]
 
 PACKAGES_VARIABLE = "SLURM_PACKAGES"
 """The input that is a file."""
@@ -36,6 +37,13 @@ _INPUTS = (
     ImageInput(PACKAGES_VARIABLE, "file packages.tar.gz that build-slurm.sh writes", "slurm"),
     ImageInput("MONITORING_PACKAGES", "packages of NVIDIA DCGM, if the published image has none", "monitoring"),
     ImageInput(
+        "TESTS_SOURCE",
+        "source of the tests of accelerators, if it is not that of the catalog; skip: not built",
+        "tests",
+    ),
+    ImageInput("TESTS_SHA256", "SHA-256 digest of this source", "tests"),
+    ImageInput("CUDA_HOME", "folder of the CUDA toolkit that builds the tests; none: /usr/local/cuda", "tests"),
+    ImageInput(
         "CONTAINER_PACKAGES", "packages of enroot and pyxis, if jobs use containers; none: not installed", "containers"
     ),
 )
@@ -56,9 +64,15 @@ def list_parts(cloud: CloudPlan, image: MachineImage) -> list[str]:
         "clients": bool(cloud.mount_clients),
         "slurm": True,
         "monitoring": image.accelerator == "nvidia",
+        "tests": find_tool(cloud, image) is not None,
         "containers": computes,
     }
     return [name for name, present in parts.items() if present]
+
+
+def find_tool(cloud: CloudPlan, image: MachineImage) -> ImageTool | None:
+    """The tool that tests the accelerators of an image; None if none is known."""
+    return next((tool for tool in cloud.image_tools if tool.accelerator == image.accelerator), None)
 
 
 def list_inputs(parts: list[str], has_archive: bool) -> list[ImageInput]:

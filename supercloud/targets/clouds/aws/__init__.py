@@ -9,6 +9,7 @@ from .eks import create_eks_cluster
 from .endpoints import create_endpoints
 from .files import FileSystem
 from .fixed_interfaces import create_fixed_interfaces
+from .lookups import require_existing
 from .lustre import create_lustre
 from .network import create_network
 from .nfs import create_nfs
@@ -26,6 +27,7 @@ __all__ = ["build"]
 def build(context: BuildContext) -> ClusterOutputs:
     """Register every resource of the plan and return the outputs for users."""
     context = context.with_provider(create_provider(context))
+    require_existing(context)
     network = create_network(context)
     security_groups = create_security_groups(context, network)
     create_endpoints(context, network, security_groups)
