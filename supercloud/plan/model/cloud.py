@@ -32,6 +32,7 @@ __all__ = [
     "CloudReference",
     "CloudStorage",
     "CostLine",
+    "ImageBuild",
     "Interface",
     "MountRule",
     "NodeGroup",
@@ -258,6 +259,21 @@ class CloudCost:
 
 
 @dataclass(frozen=True)
+class ImageBuild:
+    """A custom image that the provider builds from the published one."""
+
+    key: str
+    machine: str
+    """The machine on which it is built."""
+    root: str
+    """Device of its root disk."""
+    disk: Size
+    """Size of its root disk."""
+    inputs: Mapping[str, str]
+    """Variables of the installation."""
+
+
+@dataclass(frozen=True)
 class CloudReference:
     """An existing resource that the spec names, and what it must be like."""
 
@@ -316,6 +332,8 @@ class CloudPlan:
     """Image key -> administrator that a custom image creates, if declared."""
     published_images: tuple[MachineImage, ...] = ()
     """Published images of the keys in use, on which custom images are based."""
+    image_builds: tuple[ImageBuild, ...] = ()
+    """Images in use that are built; published images otherwise."""
     image_tools: tuple[ImageTool, ...] = ()
     """Tools for the accelerators of the pools that are built into custom images; without those whose digest is
     unknown."""

@@ -109,5 +109,8 @@ def _iter_packages(plan: Plan, family: SlurmPackages) -> Iterator[str]:
 
 def _find_machine(cloud: CloudPlan, image: MachineImage) -> str:
     """A machine of the image's architecture on which it can be built; empty if no host of the plan has one."""
+    built = next((item.machine for item in cloud.image_builds if item.key == image.key), "")
+    if built:
+        return built
     keys = {item.key for item in cloud.published_images if item.arch == image.arch}
     return next((host.machine.name for host in cloud.hosts if host.image in keys), "")

@@ -8,7 +8,7 @@ from ...catalog.image_tool import ImageTool
 from ...catalog.provider import MachineImage
 from ...plan.model.cloud import CloudPlan
 
-__all__ = ["PACKAGES_VARIABLE", "ImageInput", "find_tool", "list_inputs", "list_parts"]
+__all__ = ["ALL_INPUTS", "PACKAGES_VARIABLE", "ImageInput", "find_tool", "list_inputs", "list_parts"]
 
 PACKAGES_VARIABLE = "SLURM_PACKAGES"
 """The input that is a file."""
@@ -28,7 +28,7 @@ class ImageInput:
         return "".join(word.capitalize() for word in self.variable.split("_"))
 
 
-_INPUTS = (
+ALL_INPUTS = (
     ImageInput("DRIVER_PACKAGES", "packages of the driver, if the published image has none", "driver"),
     ImageInput(
         "FABRIC_INSTALLER", "https address of the installer of the fabric, if the published image has none", "fabric"
@@ -77,4 +77,4 @@ def find_tool(cloud: CloudPlan, image: MachineImage) -> ImageTool | None:
 
 def list_inputs(parts: list[str], has_archive: bool) -> list[ImageInput]:
     """Inputs of these parts; ``has_archive``: the distribution has the release of Slurm."""
-    return [item for item in _INPUTS if item.part in parts and not (has_archive and item.part == "slurm")]
+    return [item for item in ALL_INPUTS if item.part in parts and not (has_archive and item.part == "slurm")]

@@ -111,11 +111,11 @@ def test_component_has_phases_and_the_digest_of_the_script(key: str) -> None:
     assert folder["inputs"]["commands"] == ["install -d -m 700 /root/supercloud"], "other users cannot write to it"
     assert [item["source"] for item in download["inputs"]] == [
         "s3://{{ Folder }}/install.sh",
-        "s3://{{ Folder }}/packages.tar.gz",
+        "{{ SlurmPackages }}",
     ]
     (script,) = install["inputs"]["commands"]
     assert compute_digest(bundle[f"{key}/install.sh"].encode()) in script
-    assert all(f"{{{{ {name} }}}}" in script for name in names[1:])
+    assert all(f"{{{{ {name} }}}}" in script for name in names[1:] if name != "SlurmPackages")
     subprocess.run(["bash", "-n"], input=script, text=True, check=True)
 
 
@@ -125,7 +125,7 @@ def test_scripts_pass_shellcheck(version: str, tmp_path: Path) -> None:
     bundle = render(build_plan(version, arm=True), "images")
     bundle.write(tmp_path / "images")
     scripts = sorted((tmp_path / "images").rglob("*.sh"))
-    assert len(scripts) == 4 + (version == "25.11")
+    assert len(scripts) == 5
     for script in scripts:
         subprocess.run(["bash", "-n", script], check=True)
     shellcheck = Path(sys.executable).with_name("shellcheck")

@@ -18,6 +18,7 @@ from ...model.problems import Problems
 from .cost import compute_cost
 from .groups import build_node_groups
 from .hosts import build_database, build_hosts
+from .image_builds import build_image_builds
 from .inputs import CloudInputs, build_cloud_inputs
 from .network import build_network
 from .references import build_references
@@ -77,6 +78,7 @@ def build_cloud_plan(
         partition=partition.name if partition else "",
         principals=partition.principals if partition else {},
         root_devices=roots,
+        image_builds=build_image_builds(inputs, groups, hosts),
         image_tools=_select_image_tools(inputs, groups),
         references=build_references(inputs, groups, hosts, roots),
         image_slurm_releases=_find_slurm_releases(inputs, groups, hosts),
@@ -157,7 +159,7 @@ def _find_slurm_releases(
 ) -> dict[str, str]:
     """Slurm releases that the package archives of the published images in use contain."""
     site, used = inputs.spec.site, _list_used_images(groups, hosts)
-    own = site.images if site.kind != "onprem" else {}
+    own = site.own_images if site.kind != "onprem" else {}
     known = {image.key: image.slurm for image in inputs.provider.images if image.slurm}
     return {key: known[key] for key in used if key in known and key not in own}
 
