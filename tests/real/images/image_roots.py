@@ -1,8 +1,9 @@
 """Rendered images for the distribution of a booted machine, and packages that stand for those of vendors.
 
 The archives of NVIDIA and AWS are not reachable from every test machine. For what they have, a package is built that
-contains what ``install.sh`` looks for and nothing else: a kernel module with the name of the driver, ``dcgmi``,
-``enroot``, ``nvcc``. Everything else (Slurm, MUNGE, clients of file systems, compilers) comes from the distribution.
+contains what ``install.sh`` looks for and nothing else: a kernel module with the name of the driver, ``nvcc``,
+``nccl.h``, ``dcgmi``, ``enroot``. The tests of accelerators are a program of MPI that is built in their place.
+Everything else (Slurm, MUNGE, clients of file systems, compilers, MPI) comes from the distribution.
 """
 
 from __future__ import annotations
@@ -19,11 +20,30 @@ from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import ClusterSpec
 
-STAND_INS = ("driver", "fabric", "monitoring", "containers")
+STAND_INS = ("driver", "fabric", "monitoring", "tests", "containers")
 """Parts of an image whose packages only their vendors distribute."""
 CPU, GPU = "slurm-cpu-x86", "slurm-nvidia-x86"
 _MODULE = 'static const char name[] __attribute__((section(".modinfo"), used)) = "name={}";\n'
 _PROGRAM = "#!/bin/sh\nexit 0\n"
+_TOOLKIT: Mapping[str, str] = {"/usr/local/cuda/bin/nvcc": _PROGRAM, "/usr/include/nccl.h": ""}
+_TESTS = {
+    "Makefile": (
+        "build/all_reduce_perf: all_reduce.c\n"
+        "\ttest '$(MPI)' = 1 && test -x $(CUDA_HOME)/bin/nvcc && test -e $(NCCL_HOME)/include/nccl.h\n"
+        "\tmkdir -p build && $(CC) -I$(MPI_HOME)/include $< -L$(MPI_HOME)/lib -lmpi -o $@\n"
+    ),
+    "all_reduce.c": (
+        "#include <mpi.h>\n#include <stdio.h>\n"
+        "int main(int argc, char **argv) {\n"
+        "  int rank, sum = 0;\n"
+        "  MPI_Init(&argc, &argv);\n"
+        "  MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n"
+        "  MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);\n"
+        '  if (rank == 0) printf("sum %d\\n", sum);\n'
+        "  return MPI_Finalize();\n"
+        "}\n"
+    ),
+}
 
 
 def build_plan(version: str, system: tuple[str, str] = ("debian", "12"), slurm: str | None = None) -> Plan:
@@ -77,10 +97,21 @@ def build_module(folder: Path, name: str, kernel: str) -> dict[str, bytes]:
 def build_stand_ins(folder: Path, kernel: str) -> dict[str, Path]:
     """A package for each vendor's software, by the part of the image."""
     return {
-        "driver": build_package(folder, "lab-driver", build_module(folder, "nvidia", kernel)),
+        "driver": build_package(folder, "lab-driver", {**build_module(folder, "nvidia", kernel), **_TOOLKIT}),
         "monitoring": build_package(folder, "lab-dcgm", {"/usr/bin/dcgmi": _PROGRAM}),
         "containers": build_package(folder, "lab-enroot", {"/usr/bin/enroot": _PROGRAM}),
     }
+
+
+def build_tests(folder: Path) -> tuple[Path, str]:
+    """An archive like that of the source of NCCL tests, and its digest."""
+    archive = folder / "tests.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        for name, text in _TESTS.items():
+            path = folder / name
+            path.write_text(text)
+            tar.add(path, f"nccl-tests-2.17.6/{name}")
+    return archive, hashlib.sha256(archive.read_bytes()).hexdigest()
 
 
 def build_fabric_installer(folder: Path, kernel: str) -> tuple[Path, str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from https_files import serve_files
-from image_roots import CPU, GPU, STAND_INS, build_fabric_installer, build_plan, build_stand_ins
+from image_roots import CPU, GPU, STAND_INS, build_fabric_installer, build_plan, build_stand_ins, build_tests
 from real.machines.machines import Machine, Machines
 
 from supercloud.targets import render
@@ -64,7 +64,7 @@ def test_slurm_and_the_client_of_nfs_come_from_the_archive(host: Machine) -> Non
     )
     assert host.run("slurmd -V").stdout.startswith(f"slurm-wlm {RELEASE}.")
     assert host.run("command -v mount.nfs mount.nfs4 munged sacctmgr").returncode == 0
-    assert host.run("ls /usr/lib/*/security/pam_slurm_adopt.so /lib/*/security/pam_slurm_adopt.so", check=False).stdout
+    assert host.run("find /lib/ -name pam_slurm_adopt.so").stdout
 
 
 def test_no_daemon_starts_with_the_image_and_no_key_is_in_it(host: Machine) -> None:
@@ -107,16 +107,25 @@ def test_parts_of_vendors_are_required_and_installed(machines: Machines, tmp_pat
         inputs[{"containers": "CONTAINER"}.get(part, part.upper()) + "_PACKAGES"] = f"/root/{package.name}"
     archive, digest = build_fabric_installer(tmp_path, kernel)
     archive.rename(served / archive.name)
+    tests, tests_digest = build_tests(tmp_path)
+    tests.rename(served / tests.name)
     with serve_files(served, machines.gateway, tmp_path) as (url, certificate):
         machine.copy_in(certificate, "/usr/local/share/ca-certificates/files.crt")
         machine.run("update-ca-certificates")
         inputs |= {"FABRIC_INSTALLER": f"{url}/{archive.name}"}
+        inputs |= {"TESTS_SOURCE": f"{url}/{tests.name}", "TESTS_SHA256": tests_digest}
         wrong = machine.run([script], env={**inputs, "FABRIC_INSTALLER_SHA256": "0" * 64}, check=False, timeout=1800)
         assert f"was not run: its SHA-256 digest is {digest}, FABRIC_INSTALLER_SHA256 is 000" in wrong.stderr
         done = machine.run([script], env={**inputs, "FABRIC_INSTALLER_SHA256": digest}, timeout=1800)
     steps = list_steps(done.stdout)
     assert "driver: already installed" in steps, "a run that failed is continued"
     assert {f"{part}: finished" for part in (*STAND_INS, "clients", "slurm")} - {"driver: finished"} <= {*steps}
+    # the job runs what was built, with the MPI of the distribution
+    job = machine.run(
+        "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 SLURM_NTASKS=2; "
+        "sed 's/ -N 8 / --oversubscribe /' /root/images/nccl-tests/train.sh | bash"
+    )
+    assert job.stdout == "sum 1\n"
     # the installed machine needs no inputs
     assert "already installed" in machine.run([script]).stdout
     machine.run([script, "check"])
