@@ -32,7 +32,6 @@ def build_image_builds(
         # an accelerator is not needed: hosts, which come first, are the cheapest machines of the architecture
         usable = (one for _, one in users if one.instance and one.instance.arch == known[key].arch)
         machine = next(usable, own)
-        found[key] = ImageBuild(
-            key, machine.name, known[key].root, inputs.provider.defaults.disk, dict(site.image_inputs)
-        )
+        values = {str(variable): value for variable, value in site.image_inputs.items()}
+        found[key] = ImageBuild(key, machine.name, known[key].root, inputs.provider.defaults.disk, values)
     return tuple(found[key] for key in sorted(found))

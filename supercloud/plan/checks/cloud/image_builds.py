@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from ....catalog import Catalog
 from ....catalog.image_tool import ImageTool
@@ -12,7 +13,7 @@ from .facts import iter_cloud_facts
 
 __all__ = ["CHECKS"]
 
-_PACKAGES = "SLURM_PACKAGES"
+_PACKAGES: Final = "SLURM_PACKAGES"
 
 
 def cloud_image_build(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

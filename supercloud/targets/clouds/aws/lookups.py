@@ -133,8 +133,10 @@ class _Lookups:
 
     def _check_secret(self, reference: CloudReference) -> None:
         name = reference.identifier
-        secret = {"arn": name} if name.startswith("arn:") else {"name": name}
-        secretsmanager.get_secret(**secret, opts=self._get_options())
+        if name.startswith("arn:"):
+            secretsmanager.get_secret(arn=name, opts=self._get_options())
+        else:
+            secretsmanager.get_secret(name=name, opts=self._get_options())
 
 
 _HINTS = {
