@@ -123,9 +123,7 @@ def test_a_controller_starts_without_a_file_system_and_tries_again(tmp_path: Pat
         ("mkdir", 'case $* in */fsx) exit 1 ;; *) exec /bin/mkdir "$@" ;; esac', ""),
     ],
 )
-def test_nothing_of_a_mount_ends_the_start_of_a_controller(
-    tmp_path: Path, program: str, does: str, why: str
-) -> None:
+def test_nothing_of_a_mount_ends_the_start_of_a_controller(tmp_path: Path, program: str, does: str, why: str) -> None:
     machine = start_machine(tmp_path, "ctl1")
     (machine.cloud / "disk").touch()
     machine.fake(
