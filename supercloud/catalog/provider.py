@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ..primitives.names import NameRule
 from ..primitives.quantity import Size
-from ..spec.base import Count, Flag, Natural, Text
+from ..spec.base import Count, Flag, Natural, PositiveDuration, Text
 from .fact import CatalogEntry, CatalogModel, CidrBlock, EntryName, RegularExpression
 
 __all__ = [
@@ -166,6 +166,14 @@ class ChangeImpact(CatalogModel):
     """What is replaced, and whether its data is lost."""
 
 
+class ImageBuildService(CatalogModel):
+    """A service that builds machine images."""
+
+    service: Text
+    longest: PositiveDuration
+    """Time after which a build that has not finished has failed."""
+
+
 class ManagedDatabase(CatalogModel):
     """A database that the provider runs."""
 
@@ -241,6 +249,8 @@ class Provider(CatalogEntry):
     defaults: ProviderDefaults
     controller_memory: ControllerMemory | None = None
     """Absent if the provider recommends none."""
+    image_build: ImageBuildService | None = None
+    """Absent if this project does not build images with the provider's service."""
     database: ManagedDatabase | None = None
     partitions: tuple[CloudPartition, ...] = ()
     """Partitions; the first whose regions match applies."""

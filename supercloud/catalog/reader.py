@@ -25,6 +25,7 @@ from .cable import Cable, Transceiver
 from .electrical import Pdu, PowerShelf, Ups
 from .environment_variables import EnvironmentVariables
 from .fact import CatalogEntry
+from .image_tool import ImageTool
 from .kubernetes import ControlPlane, KubernetesRelease, KueueRelease, VolcanoRelease
 from .kubernetes_parts import (
     AlertSet,
@@ -74,6 +75,7 @@ KINDS: dict[str, type[CatalogEntry]] = {
     "environment-variables": EnvironmentVariables,
     "failure-rates": FailureRate,
     "heat-rejection": HeatRejection,
+    "image-tools": ImageTool,
     "kubernetes": KubernetesRelease,
     "kubernetes-services": KubernetesService,
     "kueue": KueueRelease,

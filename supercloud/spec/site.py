@@ -23,6 +23,20 @@ __all__ = [
 ]
 
 
+ImageInputName = Literal[
+    "CONTAINER_PACKAGES",
+    "CUDA_HOME",
+    "DRIVER_PACKAGES",
+    "FABRIC_INSTALLER",
+    "FABRIC_INSTALLER_SHA256",
+    "MONITORING_PACKAGES",
+    "SLURM_PACKAGES",
+    "TESTS_SHA256",
+    "TESTS_SOURCE",
+]
+ImageInput = Annotated[Text, Field(pattern=r"^[A-Za-z0-9 ._:/@=+~-]{1,400}$")]
+
+
 class OnPremSite(Model):
     """An on-prem site; its physical equipment is declared in ``facility``."""
 
@@ -70,10 +84,20 @@ class CloudSite(Model):
     zones: Annotated[tuple[Text, ...], Field(max_length=MAX_ZONES)] = ()
     """Availability zones to use, in order; empty means those of the declared capacity, otherwise the region's first.
     Example: ``[us-east-1a]``."""
-    images: Annotated[dict[Name, Text | OwnImage], Field(max_length=MAX_LISTED)] = {}
+    images: Literal["build"] | Annotated[dict[Name, Text | OwnImage], Field(max_length=MAX_LISTED)] = {}
     """Custom images by key (``slurm-nvidia-x86``), instead of the ones the provider publishes: the identifier, or also
-    the root device; empty means those that the provider publishes. Example: ``{slurm-nvidia-x86: {id:
-    ami-0a1b2c3d4e5f60718, root: /dev/xvda, user: admin}}``."""
+    the root device; ``build``: the provider builds them with the software of the cluster before machines start; empty
+    means those that the provider publishes. Example: ``{slurm-nvidia-x86: {id: ami-0a1b2c3d4e5f60718, root: /dev/xvda,
+    user: admin}}``."""
+    image_inputs: Annotated[dict[ImageInputName, ImageInput], Field(max_length=MAX_LISTED)] = {}
+    """Inputs of the installation of images that are built, by their variables in ``install.sh`` of ``supercloud render
+    --target images``; empty means that published images contain all that no other source has. Example:
+    ``{SLURM_PACKAGES: s3://my-software/packages.tar.gz}``."""
+
+    @property
+    def builds_images(self) -> bool:
+        """Whether the provider builds the images."""
+        return self.images == "build"
 
     scripts: Annotated[tuple[BootScript, ...], Field(max_length=MAX_CHOICES)] = ()
     """Slurm only: programs that machines run when they start, each once for each digest, in this order; empty means
@@ -82,7 +106,9 @@ class CloudSite(Model):
 
     @property
     def own_images(self) -> dict[str, OwnImage]:
-        """Custom images, with what is known of them."""
+        """Custom images, with what is known of them; none if they are built."""
+        if self.images == "build":
+            return {}
         return {key: OwnImage(id=item) if isinstance(item, str) else item for key, item in self.images.items()}
 
     @property

@@ -12,6 +12,7 @@ from typing import Any
 
 import pulumi
 import yaml
+from answers import EXISTING
 from offline.graph import Entry, Graph
 from offline.recorder import record
 from samples import EXAMPLES
@@ -59,7 +60,7 @@ def build_program(name: str = NAME, opts: pulumi.ResourceOptions | None = None, 
 @cache
 def record_spec(name: str, preview: bool = False) -> Graph:
     """What a spec of :data:`SPECS` registers."""
-    return record(build_program(spec=str(SPECS[name])), preview)
+    return record(build_program(spec=str(SPECS[name])), preview, invokes=EXISTING)
 
 
 def build_small_spec(**changes: Any) -> dict[str, Any]:
@@ -74,7 +75,7 @@ def record_small_spec(**changes: Any) -> Graph:
 
 @cache
 def _record_changes(changes: str) -> Graph:
-    return record(build_program(spec=build_small_spec(**json.loads(changes))))
+    return record(build_program(spec=build_small_spec(**json.loads(changes))), invokes=EXISTING)
 
 
 def get_launch_template(found: Graph, key: str) -> dict[str, Any]:

@@ -138,7 +138,7 @@ def test_a_custom_image_gets_the_cluster_to_join() -> None:
         "kind": "aws",
         "region": "us-east-1",
         "zones": ["us-east-1a", "us-east-1b"],
-        "images": {"kubernetes-cpu-x86": "ami-0123456789abcdef0"},
+        "images": {"kubernetes-cpu-x86": {"id": "ami-0123456789abcdef0", "root": "/dev/sda1"}},
     }
     found = record_small_spec(scheduler={"kind": "kubernetes", "version": "1.35"}, site=site)
     assert found.one(NODES, "prod-cpu-on-demand").inputs["amiType"] == "CUSTOM"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from answers import EXISTING
 from offline.graph import Graph
 from offline.recorder import record
 from programs import build_program, build_small_spec
@@ -21,7 +22,7 @@ PUBLIC = {"kind": "slurm", "version": "25.11", "login": {"count": 1, "public": T
 def record_users(*users: dict[str, Any], access: bool = True, scheduler: Any = PUBLIC, **args: Any) -> Graph:
     network = {"access": ["203.0.113.0/24"]} if access else {}
     spec = build_small_spec(users=list(users), scheduler=scheduler, network=network)
-    return record(build_program(spec=spec, **args))
+    return record(build_program(spec=spec, **args), invokes=EXISTING)
 
 
 def find_changes(one: Graph, two: Graph) -> set[tuple[str, str]]:

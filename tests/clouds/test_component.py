@@ -11,6 +11,7 @@ import pulumi
 import pulumi_aws as aws
 import pytest
 import yaml
+from answers import EXISTING
 from offline.recorder import load_program, record
 from offline.wire import Unknown
 from programs import AWS, CLUSTER, KEPT, NAME, SPECS, build_program, build_small_spec, record_small_spec, record_spec
@@ -46,7 +47,7 @@ def test_preview_and_update_register_the_same_resources_with_valid_inputs(name: 
 @pytest.mark.parametrize("name", AWS)
 def test_recording_is_deterministic(name: str) -> None:
     first = {urn: entry.inputs for urn, entry in record_spec(name).items()}
-    again = record(build_program(spec=str(AWS[name])))
+    again = record(build_program(spec=str(AWS[name])), invokes=EXISTING)
     assert {urn: entry.inputs for urn, entry in again.items()} == first
 
 
@@ -355,7 +356,7 @@ def test_a_stack_passes_existing_resources_to_the_component() -> None:
         "admins": {"ops": "arn:aws:iam::1:role/ops"},
         "nodeRole": "arn:aws:iam::1:role/nodes",
     }
-    found = record(load_program(ROOT / "stacks"), config=config, project="supercloud")
+    found = record(load_program(ROOT / "stacks"), config=config, project="supercloud", invokes=EXISTING)
     assert found.one("aws:eks/accessEntry:AccessEntry").inputs["principalArn"] == "arn:aws:iam::1:role/ops"
     assert found.one("aws:sns/topicSubscription:TopicSubscription").inputs["endpoint"] == "ops@example.com"
     assert {entry.inputs["nodeRoleArn"] for entry in found.of_type("aws:eks/nodeGroup:NodeGroup")} == {

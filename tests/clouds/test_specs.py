@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from answers import EXISTING
 from offline.graph import Graph
 from offline.recorder import record
 from programs import HERE, build_program, read_statements, read_user_data
@@ -27,7 +28,7 @@ NODES = "aws:eks/nodeGroup:NodeGroup"
 
 @cache
 def record_spec(name: str, preview: bool = False) -> Graph:
-    return record(build_program(spec=str(SPECS[name])), preview)
+    return record(build_program(spec=str(SPECS[name])), preview, invokes=EXISTING)
 
 
 def list_rules(found: Graph, token: str, group: str) -> set[str]:

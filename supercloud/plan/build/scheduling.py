@@ -50,6 +50,7 @@ def build_scheduler_plan(
         partitions,
         packages=_select_packages(release, families),
         archive_packages=next((item for item in families if item.suites), None),
+        built_packages=_find_built_packages(release, families),
         slurm_user=next((item.user for item in families if item.user is not None), None),
     )
 
@@ -63,6 +64,11 @@ def _select_packages(release: SlurmRelease | None, families: list[SlurmPackages]
     ready = [item for item in families if name in item.suites]
     built = [item for item in families if name in item.built_from]
     return next(iter([*ready, *built, *(item for item in families if item.suites)]), None)
+
+
+def _find_built_packages(release: SlurmRelease | None, families: list[SlurmPackages]) -> SlurmPackages | None:
+    """The packages that the source of a release builds."""
+    return next((item for item in families if release and release.name in item.built_from), None)
 
 
 def _build_host_plan(host: Host, index: int, network: NetworkPlan, is_cloud: bool) -> HostPlan:

@@ -53,7 +53,9 @@ def slurm_cloud_image(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for _, release in iter_slurm(plan):
         if plan.cloud is None or plan.spec.site.kind == "onprem":
             continue
-        published = sorted(set(plan.cloud.images) - set(plan.spec.site.images))
+        if plan.spec.site.builds_images:  # cloud-image-packages
+            continue
+        published = sorted(set(plan.cloud.images) - set(plan.spec.site.own_images))
         if plan.cloud.network.is_isolated:
             found = _find_isolated_images(published, release.name)
         else:

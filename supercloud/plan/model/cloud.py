@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ...catalog import Machine
+from ...catalog.image_tool import ImageTool
 from ...catalog.local_disks import LocalDisks
 from ...catalog.metadata_service import MetadataAddress
 from ...catalog.mount_client import MountClient
@@ -29,9 +30,11 @@ __all__ = [
     "CloudInstall",
     "CloudNetwork",
     "CloudPlan",
+    "CloudReference",
     "CloudStorage",
     "CostLine",
     "ExistingFileSystem",
+    "ImageBuild",
     "Interface",
     "MountRule",
     "NodeGroup",
@@ -291,6 +294,37 @@ class CloudCost:
 
 
 @dataclass(frozen=True)
+class ImageBuild:
+    """A custom image that the provider builds from the published one."""
+
+    key: str
+    machine: str
+    """The machine on which it is built."""
+    root: str
+    """Device of its root disk."""
+    disk: Size
+    """Size of its root disk."""
+    inputs: Mapping[str, str]
+    """Variables of the installation."""
+
+
+@dataclass(frozen=True)
+class CloudReference:
+    """An existing resource that the spec names, and what it must be like."""
+
+    kind: Literal["image", "bucket", "secret"]
+    path: str
+    """Where in the spec."""
+    identifier: str
+    arch: str = ""
+    """Image: architecture of the machines that start from it."""
+    root: str = ""
+    """Image: device on which the root disk is set up; empty if it is not set up by its device."""
+    is_regional: bool = False
+    """Whether it must be in the region of the cluster."""
+
+
+@dataclass(frozen=True)
 class CloudPlan:
     """A cloud site."""
 
@@ -335,6 +369,13 @@ class CloudPlan:
     """Image key -> administrator that a custom image creates, if declared."""
     published_images: tuple[MachineImage, ...] = ()
     """Published images of the keys in use, on which custom images are based."""
+    image_builds: tuple[ImageBuild, ...] = ()
+    """Images in use that are built; published images otherwise."""
+    image_tools: tuple[ImageTool, ...] = ()
+    """Tools for the accelerators of the pools that are built into custom images; without those whose digest is
+    unknown."""
+    references: tuple[CloudReference, ...] = ()
+    """Existing resources that the spec names."""
     addons: tuple[Addon, ...] = ()
     """Add-ons that the provider manages in its Kubernetes cluster, in the order of installation."""
     metadata_addresses: tuple[MetadataAddress, ...] = ()

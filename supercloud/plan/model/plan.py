@@ -108,6 +108,8 @@ class SchedulerPlan:
     """Slurm only: packages with the release, else packages of a distribution; None if the catalog has none."""
     archive_packages: SlurmPackages | None = None
     """Slurm only: names of the packages in archives of distributions; None if the catalog has none."""
+    built_packages: SlurmPackages | None = None
+    """Slurm only: packages that the source of the release builds; None if its source has no description of any."""
     slurm_user: int | None = None
     """Slurm only: UID and GID of ``slurm`` on every host; None if the catalog has none."""
 

@@ -73,10 +73,18 @@ class BuildContext:
     """Rendered files by target, which machines read when they start."""
     provider: pulumi.ProviderResource | None = None
     """None if children inherit the component's provider."""
+    image_files: Bundle | None = None
+    """The bundle ``images``, if the provider builds images."""
+    built_images: Mapping[str, pulumi.Output[str]] = field(default_factory=dict)
+    """Image key -> identifier of the built image."""
 
     def with_provider(self, provider: pulumi.ProviderResource | None) -> BuildContext:
         """Return a copy with a provider for all children."""
         return replace(self, provider=provider)
+
+    def with_built_images(self, images: Mapping[str, pulumi.Output[str]]) -> BuildContext:
+        """Return a copy whose machines start from built images."""
+        return replace(self, built_images=images)
 
     def name_child(self, key: str, kind: str = "") -> str:
         """Return the logical name of a child; short enough for a physical name of its kind."""

@@ -7,6 +7,7 @@ Spec -> plan -> findings (all raised together, before resources are registered) 
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
@@ -103,7 +104,10 @@ class Cluster(pulumi.ComponentResource):
         _log_warnings(plan, self)
         bundles = {target: render(plan, target) for target in list_targets(plan) if target in _PUBLISHED_TARGETS}
         keep = args.get("protect")
-        self._set_outputs(build(BuildContext(name, plan, cloud, self, arguments, keep is None or keep, bundles)))
+        context = BuildContext(name, plan, cloud, self, arguments, keep is None or keep, bundles)
+        if cloud.image_builds:
+            context = replace(context, image_files=render(plan, "images"))
+        self._set_outputs(build(context))
 
     def _set_outputs(self, cluster_outputs: ClusterOutputs) -> None:
         outputs = {

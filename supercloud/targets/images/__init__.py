@@ -8,6 +8,7 @@ file                     what it is
                          published image contains are kept
 ``<key>/image.pkr.hcl``  a template of Packer that runs it
 ``<key>/component.yaml`` a component of the provider's image service that runs it
+``<tool>/<pool>.sh``     a job of Slurm that runs a test on the accelerators of a pool (``nccl-tests``)
 ``build-slurm.sh``       builds packages of the cluster's Slurm release from its source; only for releases whose source
                          has a description of packages
 =======================  ==============================================================================================

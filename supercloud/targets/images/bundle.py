@@ -15,7 +15,8 @@ from ...primitives.templates import Quoted, has_template, render_template
 from ...spec import SlurmScheduler
 from ..header import format_header
 from ..mount_clients import render_client_lines
-from .inputs import PACKAGES_VARIABLE, list_inputs, list_parts
+from .inputs import PACKAGES_VARIABLE, find_tool, list_inputs, list_parts
+from .tool_jobs import render_tool_jobs
 
 __all__ = ["has_images", "render"]
 
@@ -33,9 +34,9 @@ def has_images(plan: Plan) -> bool:
 def render(plan: Plan) -> Bundle:
     """Render the files of each image in use, and ``build-slurm.sh`` if its packages are built from the source."""
     assert plan.cloud is not None, "a plan without a cloud"
-    release, family = _get_release(plan), plan.scheduler.packages
+    release, family = _get_release(plan), plan.scheduler.built_packages
     files: dict[str, File | str] = {}
-    if family and release in family.built_from:
+    if family is not None:
         text = render_template(
             "images/build-slurm.sh.j2",
             head=format_header(plan.name),
@@ -45,6 +46,7 @@ def render(plan: Plan) -> Bundle:
         files["build-slurm.sh"] = File(text, executable=True)
     for image in _list_images(plan.cloud):
         files |= {f"{image.key}/{name}": file for name, file in _render_image(plan, plan.cloud, image).items()}
+    files |= render_tool_jobs(plan, plan.cloud)
     return Bundle(files)
 
 
@@ -54,7 +56,8 @@ def _list_images(cloud: CloudPlan) -> list[MachineImage]:
 
 
 def _render_image(plan: Plan, cloud: CloudPlan, image: MachineImage) -> dict[str, File | str]:
-    release, family, archive = _get_release(plan), plan.scheduler.packages, plan.scheduler.archive_packages
+    release, archive = _get_release(plan), plan.scheduler.archive_packages
+    family = plan.scheduler.built_packages or plan.scheduler.packages
     has_archive = archive is not None and image.slurm == release
     parts = list_parts(cloud, image)
     inputs = list_inputs(parts, has_archive)
@@ -76,6 +79,7 @@ def _render_image(plan: Plan, cloud: CloudPlan, image: MachineImage) -> dict[str
         packages=list(_iter_packages(plan, family)) if family else [],
         archive=list(_iter_packages(plan, archive)) if archive and has_archive else [],
         extra=[] if _needs_signer(plan) else ["munge"],
+        tool=find_tool(cloud, image),
         clients=Quoted(shlex.quote("\n".join(render_client_lines(plan)))),
         **values,
     )
@@ -105,5 +109,8 @@ def _iter_packages(plan: Plan, family: SlurmPackages) -> Iterator[str]:
 
 def _find_machine(cloud: CloudPlan, image: MachineImage) -> str:
     """A machine of the image's architecture on which it can be built; empty if no host of the plan has one."""
+    built = next((item.machine for item in cloud.image_builds if item.key == image.key), "")
+    if built:
+        return built
     keys = {item.key for item in cloud.published_images if item.arch == image.arch}
     return next((host.machine.name for host in cloud.hosts if host.image in keys), "")

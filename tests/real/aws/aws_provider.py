@@ -26,6 +26,7 @@ from offline.cloud import Cloud
 from offline.faults import Faults
 from offline.provider import Provider, serve
 from pulumi.runtime.proto import provider_pb2
+from real.aws.account_lookups import LOOKUPS
 from real.aws.api_parameters import UnmappedInput, Values, build_parameters
 from real.polling import wait_for
 
@@ -135,6 +136,15 @@ class AwsProvider(Provider):
         found = {**inputs, **outputs}
         self.cloud.record(identifier, token, request.urn, inputs, found)
         return provider_pb2.CreateResponse(id=identifier, properties=wire.build_struct(found))
+
+    def Invoke(self, request: Any, context: Any) -> Any:
+        if request.tok not in LOOKUPS:
+            return super().Invoke(request, context)
+        try:
+            found = LOOKUPS[request.tok](self.account, wire.strip_marks(wire.read(request.args)))
+        except (ClientError, LookupError) as error:  # as the provider words them
+            context.abort(grpc.StatusCode.UNKNOWN, f"invocation of {request.tok} returned an error: {error}")
+        return provider_pb2.InvokeResponse(**{"return": wire.build_struct(found)})
 
     def Update(self, request: Any, context: Any) -> Any:
         token, inputs = _get_token(request.urn), _clean(wire.read(request.news))

@@ -19,9 +19,18 @@ SPECS = {
 }
 
 
+def create_software(emulator: Emulator) -> None:
+    """Create the bucket and the secret that an example names."""
+    assert has_operation(emulator, "s3.create_bucket", {"Bucket": "example-software"})
+    secret = {"Name": "weka/get-token", "SecretString": "token"}
+    assert has_operation(emulator, "secretsmanager.create_secret", secret)
+
+
 @pytest.mark.parametrize("name", SPECS)
 def test_an_example_is_created_kept_and_deleted(name: str, start: Start, emulator: Emulator) -> None:
     engine, region = start(SPECS[name]), yaml.safe_load(SPECS[name])["site"]["region"]
+    if name == "11-aws-ultraserver":
+        create_software(emulator)
     before = list_left(emulator, region)
     created = engine.up()
     assert set(select_changes(created)) == {"create"} and created["create"] > 30

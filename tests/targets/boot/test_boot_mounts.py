@@ -114,6 +114,32 @@ def test_a_controller_starts_without_a_file_system_and_tries_again(tmp_path: Pat
     assert machine.calls("systemctl")[-1] == "disable -q --now supercloud-mounts.timer"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "program, does, why",
+    [
+        ("apt-get", '[ "$1" != install ] || { echo "E: no package"; exit 100; }', "cannot be installed: E: no package"),
+        ("apt-get", 'echo "E: no archive" >&2; exit 100', "cannot be installed: E: no archive"),
+        ("mkdir", 'case $* in */fsx) exit 1 ;; *) exec /bin/mkdir "$@" ;; esac', ""),
+    ],
+)
+def test_nothing_of_a_mount_ends_the_start_of_a_controller(tmp_path: Path, program: str, does: str, why: str) -> None:
+    machine = start_machine(tmp_path, "ctl1")
+    (machine.cloud / "disk").touch()
+    machine.fake(
+        "scontrol",
+        'case $* in ping) echo "Slurmctld(primary) at ctl1 is UP" ;; *) echo "NodeName=x State=IDLE" ;; esac',
+    )
+    machine.fake("curl")
+    machine.fake("modprobe", "exit 1")  # there is no client of Lustre
+    machine.fake(program, does)
+    done = machine.begin()
+    assert done.returncode == 0, done.stdout + done.stderr
+    log = (machine.root / "var/log/supercloud/boot.log").read_text()
+    assert "FAILED mounts: /fsx: " in log and why in log and "this machine is ready, but mount /fsx: " in log
+    assert "FAILED" not in log.replace("FAILED mounts: /fsx: ", "")
+
+
 def test_a_node_without_a_file_system_is_drained_before_slurmd_starts(compute: BootMachine) -> None:
     compute.fake("mount", "echo no route; exit 32")
     compute.steps("identity", "bundle")

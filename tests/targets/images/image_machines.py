@@ -33,7 +33,11 @@ done""",
     "curl": """url=${@: -1}
 echo "curl $url" >>"$SAID"
 while [ "$1" != --output ]; do shift; done
-case $url in *efa*) cp "$STATE/efa.tar.gz" "$2" ;; *) echo key >"$2" ;; esac""",
+case $url in *.tar.gz) cp "$STATE/${url##*/}" "$2" ;; *) echo key >"$2" ;; esac""",
+    "make": """echo "make ${*/*\\/tests/tests}" >>"$SAID"
+[ ! -e "$STATE/no-tests" ] || { echo "nccl.h: no such function"; exit 2; }
+mkdir -p "$2/build"
+for name in all_reduce all_gather; do echo tests >"$2/build/${name}_perf"; done""",
     "apt-get": """shown=()
 for word; do case $word in -* | DPkg*) ;; *) shown+=("${word##*/}") ;; esac; done
 echo "apt-get ${shown[*]}" >>"$SAID"
@@ -113,6 +117,7 @@ touch "$STATE/efa"
 """
     }
 )
+TESTS = pack({"nccl-tests-2.17.6/Makefile": "all:"})
 PACKAGES = pack_packages(
     *("slurm-smd", "slurm-smd-client", "slurm-smd-slurmctld", "slurm-smd-slurmdbd", "slurm-smd-slurmd"),
     *("slurm-smd-libpam-slurm-adopt", "slurm-smd-sackd"),
@@ -127,7 +132,14 @@ class Machine:
     bundle: Bundle = field(default_factory=lambda: render(build_plan(), "images"))
 
     def __post_init__(self) -> None:
-        for name in ("bin", "state", "root/etc", "root/usr"):
+        for name in (
+            "bin",
+            "state",
+            "root/etc",
+            "root/usr/include",
+            "root/usr/local/cuda/bin",
+            "root/opt/amazon/openmpi/bin",
+        ):
             (self.folder / name).mkdir(parents=True)
         for name, text in COMMANDS.items():
             path = self.folder / "bin" / name
@@ -135,6 +147,10 @@ class Machine:
             path.chmod(0o755)
         (self.folder / "root/etc/os-release").write_text('ID=ubuntu\nVERSION_ID="24.04"\n')
         (self.folder / "state/efa.tar.gz").write_bytes(INSTALLER)
+        (self.folder / "state/tests.tar.gz").write_bytes(TESTS)
+        (self.folder / "root/usr/include/nccl.h").touch()
+        for name in ("usr/local/cuda/bin/nvcc", "opt/amazon/openmpi/bin/mpirun"):
+            (self.folder / "root" / name).touch(mode=0o755)
         (self.folder / "packages.tar.gz").write_bytes(PACKAGES)
         self.bundle.write(self.folder / "images")
 
@@ -147,6 +163,8 @@ class Machine:
             "FABRIC_INSTALLER_SHA256": compute_digest(INSTALLER),
             "SLURM_PACKAGES": str(self.folder / "packages.tar.gz"),
             "MONITORING_PACKAGES": "dcgm",
+            "TESTS_SOURCE": "https://example.com/tests.tar.gz",
+            "TESTS_SHA256": compute_digest(TESTS),
             "CONTAINER_PACKAGES": "enroot enroot+caps",
         }
 

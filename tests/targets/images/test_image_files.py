@@ -33,8 +33,9 @@ def get_image(key: str) -> MachineImage:
 def test_each_image_in_use_has_its_files() -> None:
     keys = ("slurm-cpu-arm", "slurm-cpu-x86", "slurm-nvidia-x86")
     names = ("component.yaml", "image.pkr.hcl", "install.sh")
-    assert list(render(build_plan(arm=True), "images")) == [
+    assert sorted(render(build_plan(arm=True), "images")) == [
         "build-slurm.sh",
+        "nccl-tests/train.sh",
         *(f"{key}/{name}" for key in keys for name in names),
     ]
 
@@ -42,7 +43,7 @@ def test_each_image_in_use_has_its_files() -> None:
 def test_parts_follow_from_the_image_and_its_machines() -> None:
     cloud = build_plan(arm=True).cloud
     assert cloud is not None
-    parts = ["driver", "fabric", "clients", "slurm", "monitoring", "containers"]
+    parts = ["driver", "fabric", "clients", "slurm", "monitoring", "tests", "containers"]
     assert list_parts(cloud, get_image("slurm-nvidia-x86")) == parts
     assert list_parts(cloud, get_image("slurm-cpu-arm")) == ["clients", "slurm", "containers"]
 
@@ -110,11 +111,11 @@ def test_component_has_phases_and_the_digest_of_the_script(key: str) -> None:
     assert folder["inputs"]["commands"] == ["install -d -m 700 /root/supercloud"], "other users cannot write to it"
     assert [item["source"] for item in download["inputs"]] == [
         "s3://{{ Folder }}/install.sh",
-        "s3://{{ Folder }}/packages.tar.gz",
+        "{{ SlurmPackages }}",
     ]
     (script,) = install["inputs"]["commands"]
     assert compute_digest(bundle[f"{key}/install.sh"].encode()) in script
-    assert all(f"{{{{ {name} }}}}" in script for name in names[1:])
+    assert all(f"{{{{ {name} }}}}" in script for name in names[1:] if name != "SlurmPackages")
     subprocess.run(["bash", "-n"], input=script, text=True, check=True)
 
 
@@ -124,7 +125,7 @@ def test_scripts_pass_shellcheck(version: str, tmp_path: Path) -> None:
     bundle = render(build_plan(version, arm=True), "images")
     bundle.write(tmp_path / "images")
     scripts = sorted((tmp_path / "images").rglob("*.sh"))
-    assert len(scripts) == 4
+    assert len(scripts) == 5
     for script in scripts:
         subprocess.run(["bash", "-n", script], check=True)
     shellcheck = Path(sys.executable).with_name("shellcheck")
@@ -147,3 +148,36 @@ def test_a_template_of_hcl_rejects_values_that_are_not_quoted() -> None:
             **{"head": "", "image": image, "region": "", "machine": "", "inputs": [], "release": "", "name": ""},
             packages_variable="",
         )
+
+
+def test_a_job_runs_the_tests_on_the_accelerators_of_a_pool(tmp_path: Path) -> None:
+    text = render(build_plan(), "images")["nccl-tests/train.sh"]
+    options = [line.removeprefix("#SBATCH ") for line in text.splitlines() if line.startswith("#SBATCH")]
+    assert options == [
+        "--job-name=nccl-tests",
+        "--partition=train",
+        "--nodes=2",
+        "--ntasks-per-node=8",
+        "--gpus-per-node=8",
+        "--exclusive",
+        "--time=00:30:00",
+    ]
+    mpirun = tmp_path / "opt/amazon/openmpi/bin/mpirun"
+    tests = tmp_path / "opt/nccl-tests/all_reduce_perf"
+    script = text.replace("/opt/", f"{tmp_path}/opt/")
+    run = lambda: subprocess.run(  # noqa: E731
+        ["bash"], input=script, env={"SLURM_NTASKS": "16", "PATH": "/usr/bin:/bin"}, capture_output=True, text=True
+    )
+    assert "all_reduce_perf is not installed: this node was not started from an image" in run().stderr
+    for program in (mpirun, tests):
+        program.parent.mkdir(parents=True)
+        program.write_text('#!/bin/sh\necho "$@"\n')
+        program.chmod(0o755)
+    assert run().stdout == f"-np 16 -N 8 --bind-to none {tests} -b 8 -e 8G -f 2 -g 1\n"
+
+
+def test_without_a_digest_images_do_not_contain_the_tests() -> None:
+    plan = build_plan()
+    assert plan.cloud is not None
+    bundle = render(replace(plan, cloud=replace(plan.cloud, image_tools=())), "images")
+    assert "nccl-tests/train.sh" not in bundle and "TESTS_SOURCE" not in bundle["slurm-nvidia-x86/install.sh"]

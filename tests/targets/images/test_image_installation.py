@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
-from image_machines import INSTALLER, Machine, build_plan, compute_digest, pack, pack_packages
+from image_machines import INSTALLER, TESTS, Machine, build_plan, compute_digest, pack, pack_packages
 
 from supercloud.targets import render
 
@@ -36,8 +37,13 @@ def test_parts_are_installed_in_order(machine: Machine) -> None:
         f"apt-get install {built} munge",
         *DISABLED,
         "apt-get install dcgm",
+        "curl https://example.com/tests.tar.gz",
+        "apt-get install build-essential",
+        f"make -C tests -j{os.cpu_count()} MPI=1 MPI_HOME={machine.folder}/root/opt/amazon/openmpi "
+        f"CUDA_HOME={machine.folder}/root/usr/local/cuda NCCL_HOME={machine.folder}/root/usr",
         "apt-get install enroot enroot+caps",
     ]
+    assert (machine.folder / "root/opt/nccl-tests/all_reduce_perf").stat().st_mode & 0o777 == 0o755
     assert machine.install("check", **machine.inputs).returncode == 0
     source = machine.folder / "root/etc/apt/sources.list.d/supercloud-lustre.list"
     assert "signed-by=" in source.read_text()
@@ -59,7 +65,7 @@ def test_parts_of_the_published_image_need_no_inputs(machine: Machine) -> None:
     tool = machine.folder / "root/opt/amazon/efa/bin/fi_info"
     tool.touch(mode=0o755)
     inputs = dict.fromkeys(machine.inputs, "none") | {"SLURM_PACKAGES": machine.inputs["SLURM_PACKAGES"]}
-    done = machine.install(**{**inputs, "MONITORING_PACKAGES": "dcgm"})
+    done = machine.install(**{**inputs, "MONITORING_PACKAGES": "dcgm", "TESTS_SOURCE": "skip"})
     assert done.returncode == 0, done.stderr
     assert [line.split()[2] for line in machine.said if line.startswith("apt-get install")] == [
         "nfs-common",
@@ -179,5 +185,37 @@ def test_another_system_or_architecture_is_refused(machine: Machine) -> None:
 def test_check_lists_what_is_not_installed(machine: Machine) -> None:
     done = machine.install("check")
     assert done.returncode == 1
-    assert "FAILED check: not installed: driver fabric clients slurm monitoring" in done.stderr
+    assert "FAILED check: not installed: driver fabric clients slurm monitoring tests" in done.stderr
     assert machine.said == []
+
+
+def test_tests_of_accelerators_are_only_built_from_a_source_with_the_digest(machine: Machine) -> None:
+    done = machine.install(**{**machine.inputs, "TESTS_SHA256": "0" * 64})
+    assert (
+        f"FAILED tests: https://example.com/tests.tar.gz was not built: its SHA-256 digest is {compute_digest(TESTS)}"
+        in (done.stderr)
+    )
+    # the digest of the catalog is that of its own source only
+    done = machine.install(**{**machine.inputs, "TESTS_SHA256": ""})
+    assert "FAILED inputs: set these variables in the environment: TESTS_SHA256 (" in done.stderr
+    assert not [line for line in machine.said if line.startswith("make")]
+    done = machine.install(**{**machine.inputs, "TESTS_SOURCE": "skip", "TESTS_SHA256": ""})
+    assert done.returncode == 0 and "tests: already installed" in done.stdout
+
+
+def test_tests_that_cannot_be_built_end_the_run_with_the_reason(machine: Machine) -> None:
+    (machine.folder / "state/no-tests").touch()
+    assert (
+        "FAILED tests: the tests cannot be built: nccl.h: no such function" in machine.install(**machine.inputs).stderr
+    )
+    (machine.folder / "root/usr/include/nccl.h").unlink()
+    assert "NCCL has no nccl.h in" in machine.install(**machine.inputs).stderr
+    (machine.folder / "root/usr/local/cuda/bin/nvcc").unlink()
+    assert "usr/local/cuda/bin/nvcc does not exist: set CUDA_HOME" in machine.install(**machine.inputs).stderr
+
+
+def test_without_the_mpi_of_the_fabric_that_of_the_distribution_is_used(machine: Machine) -> None:
+    (machine.folder / "root/opt/amazon/openmpi/bin/mpirun").unlink()
+    assert machine.install(**machine.inputs).returncode == 0
+    assert "apt-get install libopenmpi-dev openmpi-bin" in machine.said
+    assert f"MPI_HOME={machine.folder}/root/usr/lib/x86_64-linux-gnu/openmpi" in " ".join(machine.said)

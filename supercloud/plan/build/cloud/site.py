@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ....catalog import Catalog
+from ....catalog.image_tool import ImageTool
 from ....catalog.local_disks import LocalDisks
 from ....catalog.metadata_service import MetadataService
 from ....catalog.mount_client import MountClient
@@ -17,8 +18,10 @@ from ...model.problems import Problems
 from .cost import compute_cost
 from .groups import build_node_groups
 from .hosts import build_database, build_hosts
+from .image_builds import build_image_builds
 from .inputs import CloudInputs, build_cloud_inputs
 from .network import build_network
+from .references import build_references
 from .storage import build_storage_products, find_storage_service, select_deployment
 from .zones import count_required_zones, select_zones
 
@@ -54,6 +57,7 @@ def build_cloud_plan(
     hosts = build_hosts(inputs, private, public, products)
     database = build_database(inputs, private)
     partition = inputs.provider.find_partition(inputs.region.name)
+    roots = _select_root_devices(inputs, groups, hosts)
     return CloudPlan(
         provider=inputs.provider.name,
         region=inputs.region.name,
@@ -74,7 +78,10 @@ def build_cloud_plan(
         partition=partition.name if partition else "",
         service_suffix=partition.suffix if partition else "",
         principals=partition.principals if partition else {},
-        root_devices=_select_root_devices(inputs, groups, hosts),
+        root_devices=roots,
+        image_builds=build_image_builds(inputs, groups, hosts),
+        image_tools=_select_image_tools(inputs, groups),
+        references=build_references(inputs, groups, hosts, roots),
         image_slurm_releases=_find_slurm_releases(inputs, groups, hosts),
         image_users=_select_image_users(inputs),
         published_images=_select_published_images(inputs, groups, hosts),
@@ -161,7 +168,7 @@ def _find_slurm_releases(
 ) -> dict[str, str]:
     """Slurm releases that the package archives of the published images in use contain."""
     site, used = inputs.spec.site, _list_used_images(groups, hosts)
-    own = site.images if site.kind != "onprem" else {}
+    own = site.own_images if site.kind != "onprem" else {}
     known = {image.key: image.slurm for image in inputs.provider.images if image.slurm}
     return {key: known[key] for key in used if key in known and key not in own}
 
@@ -172,6 +179,14 @@ def _select_published_images(
     """Published images of the keys in use, also of those for which the spec has a custom image."""
     used = _list_used_images(groups, hosts)
     return tuple(image for image in inputs.provider.images if image.key in used)
+
+
+def _select_image_tools(inputs: CloudInputs, groups: tuple[NodeGroup, ...]) -> tuple[ImageTool, ...]:
+    """Tools for the accelerators that images of groups have drivers for."""
+    known = {image.key: image.accelerator for image in inputs.provider.images}
+    vendors = {known.get(group.image) for group in groups}
+    tools = inputs.catalog.iter_entries(ImageTool)
+    return tuple(tool for tool in tools if tool.accelerator in vendors and tool.sha256 is not None)
 
 
 def _select_image_users(inputs: CloudInputs) -> dict[str, str]:

@@ -138,7 +138,7 @@ def cloud_image(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "set a custom image there",
             )
         site = plan.spec.site
-        for key in sorted((site.images if site.kind != "onprem" else {}).keys() - used):
+        for key in sorted((site.own_images if site.kind != "onprem" else {}).keys() - used):
             yield Finding(
                 "cloud-image",
                 "warning",

@@ -9,6 +9,8 @@ from .eks import create_eks_cluster
 from .endpoints import create_endpoints
 from .files import FileSystem, find_existing_file_system
 from .fixed_interfaces import create_fixed_interfaces
+from .image_builder import build_images
+from .lookups import require_existing
 from .lustre import create_lustre
 from .network import create_network
 from .nfs import create_nfs
@@ -26,6 +28,7 @@ __all__ = ["build"]
 def build(context: BuildContext) -> ClusterOutputs:
     """Register every resource of the plan and return the outputs for users."""
     context = context.with_provider(create_provider(context))
+    require_existing(context)
     network = create_network(context)
     security_groups = create_security_groups(context, network)
     create_endpoints(context, network, security_groups)
@@ -35,6 +38,9 @@ def build(context: BuildContext) -> ClusterOutputs:
     buckets = create_buckets(context)
     zone = create_zone(context, network)
     published = publish_bundles(context, buckets[context.cloud.state_bucket])
+    if context.image_files is not None:
+        state = buckets[context.cloud.state_bucket]
+        context = context.with_built_images(build_images(context, context.image_files, state, network, security_groups))
     interfaces = create_fixed_interfaces(context, network, security_groups)
     shared = SharedResources(network, security_groups, zone, buckets, published, watch, interfaces)
     files = _create_file_systems(context, shared)

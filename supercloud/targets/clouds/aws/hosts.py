@@ -69,8 +69,12 @@ def create_hosts(
     return made
 
 
-def _resolve_image(context: BuildContext, host: CloudHost) -> tuple[str | None, ec2.InstanceLaunchTemplateArgs | None]:
+def _resolve_image(
+    context: BuildContext, host: CloudHost
+) -> tuple[pulumi.Input[str] | None, ec2.InstanceLaunchTemplateArgs | None]:
     """Return the image, or a launch template that has only the parameter with the newest image."""
+    if host.image in context.built_images:
+        return context.built_images[host.image], None
     reference = context.cloud.images[host.image]
     if not reference.startswith("/"):
         return reference, None
@@ -90,7 +94,7 @@ class _InstanceTemplate:
     host: CloudHost
     security_group_ids: Sequence[pulumi.Input[str]]
     profile: pulumi.Input[str]
-    ami: str | None
+    ami: pulumi.Input[str] | None
     launch: ec2.InstanceLaunchTemplateArgs | None
     script: pulumi.Output[str] | None
 

@@ -18,6 +18,7 @@ from .encryption import find_key
 __all__ = [
     "LaunchSettings",
     "VOLUME_TYPE",
+    "find_image",
     "format_image_id",
     "build_metadata_options",
     "create_launch_template",
@@ -63,7 +64,7 @@ def create_launch_template(context: BuildContext, key: str, settings: LaunchSett
     return ec2.LaunchTemplate(
         context.name_child(f"{key}-launch", "launch-template"),
         instance_type=settings.machine,
-        image_id=None if settings.managed else format_image_id(context.cloud.images[image]),
+        image_id=None if settings.managed else find_image(context, image),
         iam_instance_profile=ec2.LaunchTemplateIamInstanceProfileArgs(arn=profile) if profile is not None else None,
         key_name=context.key_pair,
         user_data=settings.user_data,
@@ -91,6 +92,13 @@ def create_launch_template(context: BuildContext, key: str, settings: LaunchSett
 def get_latest_version(launch: ec2.LaunchTemplate) -> pulumi.Output[str]:
     """Return the latest version, so that groups detect a change."""
     return launch.latest_version.apply(lambda number: str(int(number)))
+
+
+def find_image(context: BuildContext, key: str) -> pulumi.Input[str]:
+    """Return the identifier of the built image, else the plan's reference as EC2 resolves it."""
+    if key in context.built_images:
+        return context.built_images[key]
+    return format_image_id(context.cloud.images[key])
 
 
 def format_image_id(reference: str) -> str:

@@ -69,7 +69,7 @@ found=$(sha256sum "$work/source" | cut -d' ' -f1)
 mkdir "$work/slurm"
 tar -xaf "$work/source" -C "$work/slurm" --strip-components=1 2>/dev/null || tar -xjf "$work/source" -C "$work/slurm" --strip-components=1 ||
     die "$source is not an archive"
-found=$(sed -n 's/^ *Version: *\([0-9]*\.[0-9]*\).*/\1/p' "$work/slurm/META")
+found=$(sed -n 's/^[[:space:]]*Version:[[:space:]]*\([0-9]*\.[0-9]*\).*/\1/p' "$work/slurm/META")
 [ "$found" = "$release" ] || die "$source is Slurm ${found:-of an unknown release}, the cluster has $release"
 
 step=tools
