@@ -312,7 +312,7 @@ release_node() { # resume a node that was drained only because of a place
     local node reason
     [ "$ROLE" = compute ] && [ -e "$root/etc/supercloud/node" ] || return 0
     node=$(sed -n "s/^NODE='\(.*\)'/\1/p" "$root/etc/supercloud/node")
-    reason=$(asked show node "$node" 2>/dev/null | sed -n 's/^ *Reason=//p')
+    reason=$(asked show node "$node" 2>/dev/null | sed -n 's/^ *Reason=//p') || return 0
     case $reason in *\;*) return ;; "mount /"* | "health-check: mount /"*) ;; *) return 0 ;; esac
     if asked update NodeName="$node" State=RESUME; then report "$node is resumed"; else log "$node cannot be resumed"; fi
 }
@@ -1016,7 +1016,7 @@ run_scripts() { # WHEN: those for this role, each once for each digest; one that
     while read -r when roles digest source; do
         [[ $when == "$1" && ($roles == - || ,$roles, == *",$ROLE,"*) ]] || continue
         run_script "$digest" "$source"
-    done < <(grep -v '^#' "$settings/scripts.txt")
+    done < <(sed '/^#/d' "$settings/scripts.txt")
 }
 
 run_script() { # DIGEST SOURCE: as root, with what the machine is in its environment

@@ -80,7 +80,7 @@ DEBIAN_FRONTEND=noninteractive mk-build-deps -i -t 'apt-get -y --no-install-reco
     die "the packages that the build needs cannot be installed"
 step=build
 log "building, which takes some minutes"
-debuild -b -uc -us >"$work/build.log" 2>&1 || { cp "$work/build.log" "$folder/build-slurm.log"; die "debuild failed, see $folder/build-slurm.log"; }
+debuild --no-lintian -b -uc -us >"$work/build.log" 2>&1 || { cp "$work/build.log" "$folder/build-slurm.log"; die "debuild failed, see $folder/build-slurm.log"; }
 
 step=packages
 mkdir "$work/out"

@@ -38,7 +38,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 LOCAL_MOUNT=''
 LOGINS='administrators'
-DIGEST=60ac078a9628cad57db456e58b6d32c7a610d2d946f7f545357b0794e6085e42
+DIGEST=f68b2094508a6d4aa8e09a4826863c02a728d5f77512f9f2c8a77977f1faebde
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
