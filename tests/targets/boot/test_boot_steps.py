@@ -177,7 +177,7 @@ def test_users_log_in_to_nodes_only_where_their_jobs_run(compute: BootMachine) -
     done = compute.steps("ssh")
     assert done.returncode == 1 and "FAILED ssh: sshd does not read" in done.stderr
     steps = (compute.root / "opt/supercloud/boot/boot.sh").read_text()
-    assert " ssh join " in steps
+    assert " ssh after join " in steps
 
 
 def test_long_output_of_sshd_is_read_completely(compute: BootMachine) -> None:
