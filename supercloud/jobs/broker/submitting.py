@@ -91,11 +91,13 @@ class Submitter:
         with self._exclusions_lock:
             self._exclusions.setdefault(record.id, {})[cluster] = (
                 now + _EXCLUSION_PERIOD,
-                f"it refused the job recently: {reason}",
+                f"it did not accept the job recently: {reason}",
             )
         store = self._context.store
         ledger.record_hold_reason(store, store.get(record.id), f"{cluster}: {reason}")
-        self._context.warn(f"job {record.id} is refused by {cluster}: {reason}", f"job {record.id} on {cluster}")
+        self._context.warn(
+            f"job {record.id} cannot be submitted to {cluster}: {reason}", f"job {record.id} on {cluster}"
+        )
 
     def list_exclusions(self, held_jobs: Sequence[JobRecord]) -> dict[int, dict[str, str]]:
         """The clusters that each job avoids now, with the reason."""

@@ -79,13 +79,17 @@ BROKEN: list[tuple[int, Any]] = [
     (500, {**build_slurm_error(2068, "Required node not available"), "job_id": 1.5}),
 ]
 REFUSED: list[tuple[int, Any, str]] = [
-    (500, json.loads((RECORDINGS / "rest-refused-26.05.json").read_text()), "Invalid qos specification"),
+    (500, json.loads((RECORDINGS / "rest-refused-26.05.json").read_text()), "refused.*Invalid qos specification"),
     (500, build_slurm_error(2000, "Invalid partition name specified"), "Invalid partition name"),
     (500, {"errors": [{"error": "Invalid partition name specified", "errno": 2000}]}, "Invalid partition name"),
     (500, {"errors": [{"error": "Invalid partition name specified", "error_code": 2000}]}, "Invalid partition name"),
     (500, build_slurm_error(-1, "Unspecified error"), "Unspecified error"),
     (500, build_slurm_error(errno.EAGAIN, "Resource temporarily unavailable"), "temporarily"),
-    (502, build_slurm_error(1800, "Unable to contact slurm controller (connect failure)"), "connect failure"),
+    (
+        502,
+        build_slurm_error(1800, "Unable to contact slurm controller (connect failure)"),
+        "does not respond.*connect fail",
+    ),
     (502, build_slurm_error(1804, "Rate limit exceeded, please retry momentarily"), "Rate limit"),
     (511, build_slurm_error(1007, "Protocol authentication error"), "authentication"),
     (400, {"errors": [{"description": "Unable to parse job"}]}, "Unable to parse"),
@@ -144,10 +148,11 @@ def test_communication_errors_are_distinguished_from_refusals() -> None:
     table = communication._load_table()
     for message in table["may_have_arrived"].values():
         assert communication.can_output_mean_arrival(f"sbatch: error: Batch job submission failed: {message}"), message
-    for message, _ in table["not_taken"].values():
+    for number, (message, _) in table["not_taken"].items():
         assert not communication.can_output_mean_arrival(f"sbatch: error: Batch job submission failed: {message}"), (
             message
         )
+        assert communication.is_unreachable(message) == (table["not_taken"][number][1] == "no connection was made")
     assert not table["may_have_arrived"].keys() & table["not_taken"].keys()
     assert communication.can_output_mean_arrival(f"Batch job submission failed: {os.strerror(errno.EPIPE)}")
 

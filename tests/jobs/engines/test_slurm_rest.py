@@ -89,6 +89,14 @@ def test_a_submission_has_the_fields_of_the_release(job: Make) -> None:
         bodies.build_submission(("sbatch", "--exotic=1"), "", "v0.0.45")
 
 
+@pytest.mark.parametrize("data_format, segment", [("v0.0.39", None), ("v0.0.40", None), ("v0.0.41", 4), ("v0.0.45", 4)])
+def test_segments_are_sent_in_data_formats_that_have_them(data_format: str, segment: int | None) -> None:
+    argv = ("sbatch", "--nodes=8", "--ntasks-per-node=2", "--segment=4")
+    body = bodies.build_submission(argv, "", data_format)["job"]
+    assert body.get("segment_size") == segment
+    assert (body["tasks"], body["minimum_nodes"], body["maximum_nodes"]) == (16, 8, 8)
+
+
 def test_a_submission_to_22_05_has_its_fields(job: Make) -> None:
     asked = job(accelerators={"count": 16}, time_limit="90 s", array=2, after=["7"], retries=1)
     at = replace(AT, begin=90.0)

@@ -104,8 +104,8 @@ def build_submission(argv: Sequence[str], script: str, data_format: str) -> dict
     if "tasks_per_node" in job:
         nodes = int(job["nodes"])
         job |= {"tasks": nodes * job["tasks_per_node"], "minimum_nodes": nodes, "maximum_nodes": nodes}
-        if data_format < "v0.0.41":
-            job.pop("segment_size", None)
+    if data_format < "v0.0.41":
+        job.pop("segment_size", None)
     job.setdefault("current_working_directory", "/tmp")
     return {"job": job}
 

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["is_refusal", "can_have_arrived", "can_output_mean_arrival"]
+__all__ = ["is_refusal", "is_unreachable", "can_have_arrived", "can_output_mean_arrival"]
 
 _NUMBER_FIELDS = ("error_number", "error_code", "errno")
 """Fields of an error's number; releases before 23.02 have the later names (v0.0.38 of slurmrestd)."""
@@ -42,6 +42,12 @@ def can_output_mean_arrival(text: str) -> bool:
         return True
     reason = text.rpartition(_FAILURE_PREFIX)[2] if _FAILURE_PREFIX in text else ""
     return any(os.strerror(number) in reason for number in _list_system_numbers())
+
+
+def is_unreachable(text: str) -> bool:
+    """Whether the output of a command or of slurmrestd has an error of a controller that cannot be reached."""
+    table = _load_table()
+    return any(table["not_taken"][number][0] in text for number in table["no_connection"])
 
 
 def is_refusal(errors: object) -> bool:

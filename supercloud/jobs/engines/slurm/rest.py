@@ -347,7 +347,8 @@ def _build_refusal_error(error: urllib.error.HTTPError, address: str, method: st
             f"{address} answered HTTP {error.code} ({message}): it is unknown whether it was executed"
         )
     again = "; try again later, with another key if you specified one" if error.code == 429 and method == "POST" else ""
-    refused = RequestRefusedError(f"Slurm refused: {message}{again}")
+    outcome = "does not respond" if communication.is_unreachable(message) else "refused"
+    refused = RequestRefusedError(f"Slurm {outcome}: {message}{again}")
     refused.answer = answer
     refused.is_outage = error.code >= 500 and not errors
     return refused
