@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from supercloud.errors import EngineConfigurationError, EngineError, EngineUnreachableError
+from supercloud.errors import EngineConfigurationError, EngineError
 from supercloud.jobs.engines.base import JobCopies, SubmissionUnknownError
 from supercloud.jobs.engines.batch import copies
 from supercloud.jobs.engines.slurm import bodies, commands, rest, tokens
@@ -384,25 +384,6 @@ def test_an_unreachable_service_is_reported(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv(tokens.ADDRESS_VARIABLE, "http://127.0.0.1:1")
     with pytest.raises(EngineError, match="is unreachable"):
         SlurmEngine(Connection(engine="slurm", via="http://127.0.0.1:1"), tmp_path).poll(["1"])
-
-
-def test_a_service_that_refuses_connections_or_has_no_controller_has_received_nothing(
-    engine: SlurmEngine, job: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(tokens.ADDRESS_VARIABLE, "http://127.0.0.1:1")
-    absent = SlurmEngine(Connection(engine="slurm", via="http://127.0.0.1:1"), tmp_path)
-    with pytest.raises(EngineUnreachableError, match="is unreachable"):
-        absent.submit(absent.prepare(job(), AT, "k"))
-    monkeypatch.setenv(tokens.ADDRESS_VARIABLE, engine.controller.address)  # type: ignore[attr-defined]
-    with monkeypatch.context() as patch:  # a proxy whose service is down answers the first question
-        patch.setattr(Server, "do_GET", lambda handler: handler.answer(503, {}))
-        with pytest.raises(EngineUnreachableError, match="503"):
-            engine.submit(engine.prepare(job(), AT, "k"))
-    with monkeypatch.context() as patch:
-        patch.setattr(Server, "do_GET", lambda handler: handler.close_connection)
-        with pytest.raises(EngineUnreachableError, match="closed the connection"):
-            engine.submit(engine.prepare(job(), AT, "k"))
-    assert engine.submit(engine.prepare(job(), AT, "k")) == "1"
 
 
 def test_a_rejected_token_is_reported_with_the_command_to_replace_it(engine: SlurmEngine) -> None:
