@@ -13,6 +13,7 @@
         ├── StoreError              the job store is locked, full, damaged or too new
         ├── EngineError             an engine (Slurm, this machine …) refused or did not respond
         │   ├── EngineConfigurationError unavailable until a user fixes the reported problem
+        │   ├── EngineUnreachableError   no connection was made, so that nothing was sent
         │   └── SubmissionUnknownError   a submission got no answer: the engine may have the job
         └── JobFailedError          a job ended in another state than COMPLETED
 
@@ -43,6 +44,7 @@ __all__ = [
     "SupercloudError",
     "UnknownNameError",
     "EngineConfigurationError",
+    "EngineUnreachableError",
     "OperationError",
     "require_type",
     "suggest_nearest",
@@ -151,6 +153,12 @@ class EngineError(OperationError):
 class EngineConfigurationError(EngineError):
     """An engine is unavailable until a user fixes the reported problem, such as its connection: waiting does not
     help.
+    """
+
+
+class EngineUnreachableError(EngineError):
+    """An engine could not be reached, and it is certain that it has received nothing: the same request may be repeated
+    later.
     """
 
 

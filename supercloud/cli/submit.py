@@ -42,7 +42,11 @@ def submit(
     engine: EngineOption = None,
     via: ViaOption = None,
     key: Annotated[
-        str | None, typer.Option(help="Idempotency key: submitting with the same key again returns the same job.")
+        str | None,
+        typer.Option(
+            help="Idempotency key: submitting with the same key again returns the same job, and is an error if the "
+            "scheduler refused it. A job that was not sent, as its cluster could not be reached, is submitted again."
+        ),
     ] = None,
     hold: Annotated[
         bool,

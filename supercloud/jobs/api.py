@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..catalog import Catalog
-from ..errors import EngineError, Finding, InputError, SpecError, StoreError, suggest_nearest
+from ..errors import EngineError, Finding, InputError, SpecError, suggest_nearest
 from ..plan.model.plan import Plan
 from ..spec import JobSpec
 from ..spec.fleet import Connection
@@ -29,7 +29,6 @@ from .engines.base import (
     ChecksReachability,
     Engine,
     FindsByKey,
-    SubmissionUnknownError,
     SupportsDependencies,
     open_engine,
 )
@@ -42,10 +41,11 @@ from .futures import as_completed, wait
 from .job import Job
 from .placement.arguments import require_job_and_destination, require_no_engine
 from .placement.place import Placement, place
-from .reconcile import reconcile, submission_in_progress, submit_recorded
+from .reconcile import reconcile
+from .recording import record_and_submit, require_accepted
 from .runtime.epochs import parse_launch
 from .runtime.remote_call import READING_VARIABLE
-from .store.database import locate_state_folder, strip_advice
+from .store.database import locate_state_folder
 from .store.records import JobRecord, NewJob
 from .store.spending import compute_spending
 from .store.states import State
@@ -115,21 +115,24 @@ def submit(
     """Place a job, record it, and submit it to its engine; for a fleet, record it for placement by the fleet's broker.
 
     After the return the job is not lost and not run twice, even after crashes. After a crash before the return the job
-    may exist or not, which its key shows. If the scheduler is unreachable, nothing is recorded.
+    may exist or not, which its key shows. If the scheduler cannot be reached, nothing is sent, and the same call may be
+    repeated, with the same key.
 
     Args:
         job: The job.
         destination: The plan of a cluster, or a fleet.
         engine: Name of the engine or a connection; by default the plan's own scheduler. ``"local"`` simulates the
             cluster on this machine. Omit it for a fleet.
-        key: Makes the submission idempotent: the same key returns the same job.
+        key: Makes the submission idempotent: the same key returns the same job, unless it was never sent.
         store: Records of jobs; by default those of this user.
         catalog: Facts, instead of those of the plan.
 
     Raises:
         SpecError: If no pool fits; with the refusals of all pools.
         InputError: For a key or a dependency that is not valid, a tenant beyond its limits, an engine for a fleet.
-        EngineError: If the engine is unreachable or rejects the job; with a hint.
+        EngineError: If the engine rejects the job, now or in an earlier call with this key; with a hint.
+        EngineUnreachableError: If the engine cannot be reached and nothing was sent: the call may be repeated.
+        EngineConfigurationError: The same, until a user fixes the reported problem.
         SubmissionUnknownError: If it is unknown whether the engine has the job.
     """
     if script := os.environ.get(READING_VARIABLE):
@@ -145,12 +148,14 @@ def submit(
     if (known := store.find_by_key(key)) and known.spec == spec:
         if known.ref is None:  # its submitting process may have died
             reconcile(store, [known.id])
-        return Job(store.get(known.id), store)  # without placing it again: the plan may have changed since
+        now = store.get(known.id)
+        if now.key == key:  # else it was not sent, and is submitted now
+            return Job(require_accepted(now, key), store)  # without placing it again: the plan may have changed since
     if isinstance(destination, Fleet):
         require_no_engine(engine, destination)
         awaited = _admit_to_fleet(job, destination, key, store)
         held, _ = store.record(replace(new_job, fleet=destination.spec.name, is_held=True), awaited)
-        return Job(held, store)
+        return Job(require_accepted(held, key), store)
     connection = _resolve_connection(engine, destination)
     bind_tokens(connection, store.folder)
     if isinstance(opened := open_engine(connection, store.folder), ChecksReachability):
@@ -161,32 +166,8 @@ def submit(
     ready = _resolve_dependency_refs(job, connection, store)
     placement, submission = _place_and_prepare(ready, destination, connection, key, store.folder, catalog)
     assignment = build_assignment(job, destination, connection, placement, submission)
-    record = _record_and_submit(store, replace(new_job, assignment=assignment), connection, submission, known_there)
-    return Job(store.get(record.id), store)
-
-
-def _record_and_submit(
-    store: Store, new_job: NewJob, connection: Connection, submission: Submission, known_ref: str | None
-) -> JobRecord:
-    """Record a job, and submit it unless its engine has it as ``known_ref``, or another process submits it."""
-    with submission_in_progress(store, new_job.key):
-        with store.transaction():  # one write to disk for both steps
-            record, is_new = store.record(new_job)
-            is_mine = is_new and store.begin_submission(record.id)
-            if (
-                is_mine and known_ref
-            ):  # in the same write: what is looked for later must carry the digest of this record
-                store.record_submitted(record.id, known_ref)
-        try:
-            if is_mine and not known_ref:
-                submit_recorded(store, open_engine(connection, store.folder), record.id, submission)
-        except (SubmissionUnknownError, StoreError) as error:  # repeating it without its key would create a second job
-            raise type(error)(
-                f"job {record.id} ({new_job.name}, key {new_job.key}) is recorded, but it is unknown whether its "
-                f"engine has it: {strip_advice(error)}; submitting it again could run it twice. To find out, and to "
-                f"submit it if it was not accepted, run: supercloud wait {record.id}"
-            ) from error
-    return record
+    record = record_and_submit(store, replace(new_job, assignment=assignment), connection, submission, known_there)
+    return Job(require_accepted(store.get(record.id), key), store)
 
 
 def bind_tokens(connection: Connection, folder: Path) -> None:

@@ -9,7 +9,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
-from ..errors import EngineError, InputError, StoreError, SupercloudError
+from ..errors import (
+    EngineConfigurationError,
+    EngineError,
+    EngineUnreachableError,
+    InputError,
+    StoreError,
+    SupercloudError,
+)
 from ..primitives.responses import replace_surrogates
 from ..spec.fleet import Connection
 from .copies import (
@@ -45,7 +52,7 @@ from .store.status_changes import can_continue
 from .store.store import Store
 from .transport.threads import start_thread
 
-__all__ = ["submit_recorded", "submission_in_progress", "reconcile"]
+__all__ = ["UNDECIDED_ERRORS", "submit_recorded", "submission_in_progress", "reconcile"]
 
 
 def reconcile(
@@ -160,11 +167,32 @@ def submit_recorded(store: Store, engine: Engine, job_id: int, submission: Submi
             raise
         except EngineError as error:
             broken_off.pop_all()
-            if not store.requeue(job_id, str(error)):
-                store.record_statuses({job_id: Status(State.FAILED, reason=str(error))})
+            _record_rejection(store, job_id, error)
             raise
         broken_off.pop_all()
     store.record_submitted(job_id, ref)
+
+
+UNDECIDED_ERRORS = (EngineUnreachableError, EngineConfigurationError)
+"""Errors after which the scheduler has certainly not seen a job: no connection, or no valid credentials for one."""
+
+
+def _record_rejection(store: Store, job_id: int, error: EngineError) -> None:
+    """Record that an engine does certainly not have a job.
+
+    The broker of a fleet selects another cluster. The key of a job that its scheduler refused remains used; one that
+    the scheduler did not receive can be submitted again under its key. If its submission was started before, a user may
+    wait for it: it remains SUBMITTING, and the next poll looks it up and submits it.
+    """
+    if store.requeue(job_id, str(error)):
+        return
+    if not isinstance(error, UNDECIDED_ERRORS):
+        store.record_statuses({job_id: Status(State.FAILED, reason=str(error))})
+    elif store.select_resubmitted([job_id]):
+        store.release_ownership(job_id)
+        store.explain_submission(job_id, "", f"not submitted again yet: {error}")
+    else:
+        store.record_unsent(job_id, f"not sent: {error}")
 
 
 def _watch_late_arrival(store: Store, engine: Engine, record: JobRecord) -> None:

@@ -46,6 +46,8 @@ class Quantity:
     dimension: ClassVar[str] = "quantity"
     units: ClassVar[dict[str, Fraction]] = {}
     display_units: ClassVar[tuple[str, ...]] = ()
+    replacements: ClassVar[dict[str, str]] = {}
+    """By unknown unit, what it is in units of this dimension, as a sentence."""
     example: ClassVar[str] = ""
 
     def __init__(self, value: Number | str, unit: str | None = None):
@@ -84,8 +86,9 @@ class Quantity:
         try:
             return cls.units[unit]
         except KeyError:
+            equal = f"; {cls.replacements[unit]}" if unit in cls.replacements else ""
             raise QuantityError(
-                f"{value!r}: unknown unit {unit!r} of {cls.dimension}; units are {', '.join(cls.units)}"
+                f"{value!r}: unknown unit {unit!r} of {cls.dimension}{equal}; units are {', '.join(cls.units)}"
             ) from None
 
     @classmethod

@@ -125,6 +125,9 @@ class Duration(Quantity):
     units = _build_units(
         ms="1/1000", s=1, sec=1, min=60, h=3600, d=86400, day=86400, days=86400, week=604800, weeks=604800
     )
+    replacements = dict.fromkeys(("y", "yr", "year", "years"), "a year is 365 d") | dict.fromkeys(
+        ("mo", "month", "months"), "a month is 30 d"
+    )
     display_units = ("ms", "s", "min", "h", "d")
 
     def __str__(self) -> str:

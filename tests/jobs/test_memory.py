@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
 from supercloud.jobs.placement.memory import (
+    _list_stages,
     compute_activation_factors,
     compute_memory_demand,
     compute_state_bytes,
@@ -112,6 +114,24 @@ def test_suggested_stages_divide_the_layers() -> None:
         _, change = suggest_fitting_change(LLAMA, how, OF_80, 8)
         pipeline = change["parallelism.pipeline"]
         assert isinstance(pipeline, int) and pipeline > how.pipeline and not 126 % pipeline, change
+
+
+@pytest.mark.parametrize("layers, pipeline", [(7_163_125, 1), (7_207_200, 1), (None, 10_000_000)])
+def test_suggestions_for_absurd_models_are_found_at_once(layers: int | None, pipeline: int) -> None:
+    model = ModelShape(parameters=4.939e14, layers=layers, heads=16, optimizer="adam-8bit")
+    begin = time.process_time()
+    suggest_fitting_change(model, Parallelism(tensor=8, data=8, pipeline=pipeline), Size("1 GB"), 72)
+    assert time.process_time() - begin < 1.5
+
+
+def test_stages_are_all_larger_divisors_of_the_layers() -> None:
+    for layers in (1, 12, 16, 97, 126):
+        model = ModelShape(parameters=1e9, layers=layers)
+        for own in (1, 2, 3):
+            larger = [stages for stages in range(own + 1, layers + 1) if layers % stages == 0]
+            assert _list_stages(model, Parallelism(pipeline=own)) == [own, *larger]
+    unknown = _list_stages(ModelShape(parameters=1e9), Parallelism(pipeline=2))
+    assert unknown == list(range(2, 129))
 
 
 def test_experts_are_divided_by_their_own_parallelism() -> None:

@@ -92,6 +92,11 @@ def test_accelerators_of_a_job_become_nodes(
         ({"accelerators": {"count": 8, "type": "h1000"}}, "unknown accelerator 'h1000'", "h100"),
         ({"accelerators": {"count": 8, "memory": "100 GiB"}}, "needs 100 GiB each", "at most 80 GiB"),
         ({"accelerators": {"count": 8}, "tenant": "lmm"}, "unknown tenant 'lmm'", "llm"),
+        (
+            {"accelerators": {"count": 8}, "tenant": "lmm", "model": {"parameters": 4.9e13}},
+            "unknown tenant 'lmm'",
+            "llm",
+        ),
         ({"accelerators": {"count": 8}, "tenant": "vision", "priority": "high"}, "priority high", "to normal"),
         ({"accelerators": {"count": 512}, "tenant": "vision"}, "is limited to 256", "at most 256"),
         ({"accelerators": {"count": 8}, "tenant": "vision", "time_limit": "2 d"}, "of tenant vision", "at most 1 d"),

@@ -314,3 +314,24 @@ def test_changes_of_different_subjects_keep_their_words() -> None:
     fields = {"accelerators": {"count": 300, "type": "b200"}, "time_limit": "9 d"}
     words = place_refused_job(PLANS[0], "old", **fields).suggestion
     assert words.count("; then ") == 2 and words.startswith("add a100"), words
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"parallelism.tensor": 2, "accelerators.count": 2},
+        {"model.parameters": 1e9, "model.shard": "weights"},
+        {"checkpoint.path": "/scratch/a", "checkpoint.every": "1 h"},
+    ],
+)
+def test_a_change_inside_a_field_that_is_written_empty_is_applied(change: dict[str, Any]) -> None:
+    fields = {"name": "j", "command": ["true"], "accelerators": {"count": 2}}
+    empty = {path.partition(".")[0]: None for path in change if "accelerators" not in path}
+    changed = apply_change(JobSpec.model_validate(fields | empty), change)
+    assert changed == apply_change(JobSpec.model_validate(fields), change)
+
+
+def test_a_job_with_empty_parallelism_has_suggestions() -> None:
+    fields = {"name": "j", "command": ["true"], "accelerators": {"count": 8}, "parallelism": None}
+    job = JobSpec.model_validate(fields | {"model": {"parameters": 4e12}})
+    assert why_not(job, PLANS[0])

@@ -136,3 +136,13 @@ def test_sizes_have_their_usual_units(text: str) -> None:
 def test_a_minimum_rate_is_rounded_up(number: Fraction) -> None:
     rate = Rate.from_base(number)
     assert rate <= Rate(rate.minimum_bytes_text) <= rate * Fraction(100_001, 100_000)
+
+
+@pytest.mark.parametrize(
+    "text, hint", [("1e308 y", "a year is 365 d"), ("3 years", "a year is 365 d"), ("2 months", "a month is 30 d")]
+)
+def test_an_unknown_unit_of_time_has_its_length_in_known_ones(text: str, hint: str) -> None:
+    unit = text.split()[1]
+    with pytest.raises(QuantityError, match=f"unknown unit '{unit}' of duration; {hint}; units are ms, s,"):
+        Duration(text)
+    assert Duration(hint.split(" is ")[1]).to("d") > 29

@@ -72,7 +72,9 @@ class Engine(Protocol):
     def submit(self, submission: Submission) -> str:
         """Submit it; returns the engine's reference of the job.
 
-        Raises :class:`EngineError` if it was *not* accepted, :class:`SubmissionUnknownError` if unknown.
+        Raises :class:`EngineError` if it was *not* accepted (:class:`EngineUnreachableError` or
+        :class:`EngineConfigurationError` if the scheduler has not decided on it, so that its key remains free), and
+        :class:`SubmissionUnknownError` if unknown.
         """
 
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:

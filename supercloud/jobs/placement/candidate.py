@@ -46,7 +46,7 @@ from .steps.pinned_nodes import expand_pinned_nodes
 from .steps.pods import build_kubernetes_request
 from .steps.requested_pools import check_requested_pools
 from .steps.tasks import check_tasks
-from .steps.tenant import check_tenant
+from .steps.tenant import check_tenant, check_tenant_limits
 from .steps.tenant_quota import check_tenant_quota
 from .steps.time_limit import check_time_limit
 from .torus import find_free_box, select_box
@@ -114,7 +114,7 @@ def list_candidates(context: PlacementContext) -> list[Candidate] | StepRefusal:
 
 def _admit(context: PlacementContext) -> _Admission | StepRefusal:
     """Check what does not depend on the state of the nodes."""
-    if refusal := check_requested_pools(context):
+    if refusal := check_requested_pools(context) or check_tenant(context):
         return refusal
     match = match_accelerator(context)
     if isinstance(match, StepRefusal):
@@ -130,7 +130,7 @@ def _admit(context: PlacementContext) -> _Admission | StepRefusal:
     if isinstance(memory, StepRefusal):
         return memory
     refusal = (
-        check_tenant(context, demand)
+        check_tenant_limits(context, demand)
         or check_tenant_quota(context, demand)
         or check_time_limit(context)
         or check_licenses(context)

@@ -9,6 +9,7 @@ other memory of a framework is ``headroom``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -260,7 +261,15 @@ def _iter_splits(model: ModelShape, parallelism: Parallelism, domain_size: int) 
 def _list_stages(model: ModelShape, parallelism: Parallelism) -> list[int]:
     """Possible numbers of pipeline stages: the job's own, and larger ones with as many layers on each stage."""
     own, layers = parallelism.pipeline, model.layers
-    return [own, *(stages for stages in range(own + 1, (layers or own * 64) + 1) if not (layers or 0) % stages)]
+    if layers is None:
+        return [own, *range(own + 1, own * 64 + 1, max(1, own // 16))]
+    return [own, *(stages for stages in _list_divisors(layers) if stages > own)]
+
+
+def _list_divisors(number: int) -> list[int]:
+    """All divisors of a number, in order."""
+    low = [divisor for divisor in range(1, math.isqrt(number) + 1) if not number % divisor]
+    return low + [number // divisor for divisor in reversed(low) if divisor * divisor != number]
 
 
 def _format_gb(size: Size) -> str:

@@ -26,7 +26,9 @@ def apply_change(job: JobSpec, change: JobChange) -> JobSpec:
         *outer, name = path.split(".")
         inside = document
         for part in outer:
-            inside = inside.setdefault(part, {})
+            if inside.get(part) is None:  # also one that is written empty
+                inside[part] = {}
+            inside = inside[part]
         if value is None:
             inside.pop(name, None)
         else:

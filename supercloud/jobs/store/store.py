@@ -157,6 +157,22 @@ class Store(JobReader):
                 insert_event(connection, job_id, State.HELD, 1, reason)
             return bool(cursor.rowcount)
 
+    def record_unsent(self, job_id: int, reason: str) -> bool:
+        """Record that a job was certainly not sent to its engine: it is FAILED, and no longer has its key, under which
+        it can be submitted again. False if this process does not submit it any more.
+
+        ``~`` and its ID follow its key: such a key cannot be specified, so that no other job has it.
+        """
+        with self.transaction() as connection:
+            cursor = connection.execute(
+                "UPDATE jobs SET state = ?, key = key || '~' || id, owner = '', reason = ?, ended = ?"
+                " WHERE id = ? AND state = ? AND owner = ? AND ref IS NULL",
+                (State.FAILED, reason, time.time(), job_id, State.SUBMITTING, str(ProcessId.get_current())),
+            )
+            if cursor.rowcount:
+                insert_event(connection, job_id, State.FAILED, 1, reason)
+            return bool(cursor.rowcount)
+
     def record_submitted(self, job_id: int, ref: str, launch: int | None = None) -> None:
         """Record the engine's reference of a job. After a power failure the engine is queried for it again, by the key.
 

@@ -61,6 +61,7 @@ def test_an_object_created_despite_an_error_response_is_found(
         (403, build_status(403, "Forbidden", "exceeded quota: count/jobsets.jobset.x-k8s.io=1")),
         (400, b"x"),
         (500, b"x"),
+        (302, b""),
     ],
 )
 def test_a_refusal_after_a_lost_response_leaves_the_submission_unknown(

@@ -8,7 +8,7 @@ from typing import IO
 
 import pytest
 
-from supercloud.errors import EngineError
+from supercloud.errors import EngineError, EngineUnreachableError
 from supercloud.jobs.engines.base import SubmissionUnknownError
 from supercloud.jobs.engines.batch.copies import select_latest
 from supercloud.jobs.engines.batch.runner import CommandResult, LocalRunner
@@ -95,7 +95,7 @@ def test_a_controller_that_is_down_is_an_error(tmp_path: Path) -> None:
         ),
         (
             CommandResult(1, "", f"{FAILED} Unable to contact slurm controller (connect failure)\n"),
-            EngineError,
+            EngineUnreachableError,
             "^Slurm does not respond: Unable to contact slurm controller .connect failure.; try again when",
         ),
         (
@@ -110,7 +110,7 @@ def test_a_controller_that_is_down_is_an_error(tmp_path: Path) -> None:
         ),
         (
             CommandResult(1, "", f"{FAILED} Connection timed out establishing\n"),
-            EngineError,
+            EngineUnreachableError,
             "does not respond.*establishing",
         ),
         (CommandResult(1, "", f"{FAILED} Unspecified error\n"), EngineError, "Unspecified error"),

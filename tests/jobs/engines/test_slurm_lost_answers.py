@@ -22,7 +22,7 @@ from jobs.engines.scheduler_stand_in import (
     submit,
 )
 
-from supercloud.errors import EngineError
+from supercloud.errors import EngineError, EngineUnreachableError
 from supercloud.jobs import api
 from supercloud.jobs.broker.polls import poll_connection
 from supercloud.jobs.engines.base import SubmissionUnknownError
@@ -119,6 +119,7 @@ def test_a_refusal_by_slurmrestd_is_not_an_unknown_submission(
     with pytest.raises(EngineError, match=text) as caught:
         submit(rest)
     assert not isinstance(caught.value, SubmissionUnknownError)
+    assert isinstance(caught.value, EngineUnreachableError) == text.startswith("does not respond")
 
 
 def test_an_answer_of_slurmrestd_without_an_id_is_not_one_of_sbatch(rest: SlurmEngine) -> None:

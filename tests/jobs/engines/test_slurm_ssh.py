@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jobs.engines.test_slurm_commands import NASTY
 
-from supercloud.errors import EngineError
+from supercloud.errors import EngineError, EngineUnreachableError
 from supercloud.jobs import api
 from supercloud.jobs.engines.base import SubmissionUnknownError, SubmittedJob
 from supercloud.jobs.engines.batch.runner import CommandResult, SshRunner
@@ -300,7 +300,7 @@ def test_one_connection_is_used_for_many_commands(home: Path, tmp_path: Path) ->
     assert path.endswith("/%C") and len(path) < 60
 
 
-@pytest.mark.parametrize("host, error", [("down", EngineError), ("broken", SubmissionUnknownError)])
+@pytest.mark.parametrize("host, error", [("down", EngineUnreachableError), ("broken", SubmissionUnknownError)])
 def test_an_unreachable_host_is_not_an_unknown_submission(
     home: Path, tmp_path: Path, job: Make, host: str, error: type[EngineError]
 ) -> None:

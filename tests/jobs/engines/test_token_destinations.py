@@ -15,7 +15,7 @@ from jobs.engines.scheduler_stand_in import (
     write_kubeconfig,
 )
 
-from supercloud.errors import EngineError
+from supercloud.errors import EngineError, EngineUnreachableError
 from supercloud.jobs.engines.base import SubmissionUnknownError
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.slurm import tokens
@@ -41,8 +41,11 @@ def test_a_proxy_of_the_environment_is_not_used(address: str, tmp_path: Path, mo
         monkeypatch.setenv(name, address)
     write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
-    with pytest.raises(EngineError, match="unreachable.*proxy of the environment is not used.*proxy-url"):
+    with pytest.raises(
+        EngineUnreachableError, match="unreachable.*proxy of the environment is not used.*proxy-url"
+    ) as caught:
         engine.list_nodes()
+    assert str(caught.value).startswith("http://127.0.0.1:1 is unreachable: Failed to establish a new connection: ")
     assert not Scheduler.seen
 
 

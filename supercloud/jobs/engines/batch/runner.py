@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
-from ....errors import EngineConfigurationError, EngineError
+from ....errors import EngineConfigurationError, EngineUnreachableError
 from ...transport import bounded_io as bounded
 from ..base import SubmissionUnknownError
 from .system import BatchSystem
@@ -84,8 +84,8 @@ class SshRunner:
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
         """Its exit code and output; :class:`SubmissionUnknownError` if the connection was lost.
 
-        Raises :class:`EngineConfigurationError` if ssh is not installed or access is denied, and :class:`EngineError`
-        if there was no connection.
+        Raises :class:`EngineConfigurationError` if ssh is not installed or access is denied, and
+        :class:`EngineUnreachableError` if there was no connection.
         """
         done = self.run_raw(argv, stdin)
         return CommandResult(
@@ -103,9 +103,8 @@ class SshRunner:
             error = f"{self.host} is unreachable by ssh: {message}; try: ssh {self.host} true"
             if any(words in message for words in _REFUSED):
                 raise EngineConfigurationError(error)
-            raise (EngineError if any(words in message for words in _CONNECTION_ERRORS) else SubmissionUnknownError)(
-                error
-            )
+            has_connected = not any(words in message for words in _CONNECTION_ERRORS)
+            raise (SubmissionUnknownError if has_connected else EngineUnreachableError)(error)
         return done
 
     def build_argv(self, argv: Sequence[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
-from ....errors import EngineConfigurationError, EngineError
+from ....errors import EngineConfigurationError, EngineError, EngineUnreachableError
 from ....primitives.locked_property import LockedProperty
 from ....primitives.responses import Shape, parse_json, parse_response, replace_surrogates
 from ...transport import http as web
@@ -80,8 +80,8 @@ class ClusterTransport:
         It is sent only to the server of the kubeconfig: a redirect is an error, as the body is a whole job. A
         proxy is used only if ``proxy-url`` of the kubeconfig or ``SUPERCLOUD_PROXY`` specifies one.
 
-        Raises :class:`EngineError` if there are no credentials or it was not sent, and :class:`SubmissionUnknownError`
-        if that is unknown.
+        Raises :class:`EngineUnreachableError` if there are no credentials or it was not sent, and
+        :class:`SubmissionUnknownError` if that is unknown.
         """
         client = self._client
         headers = {"Accept": "application/json, */*", "User-Agent": "supercloud"}
@@ -91,7 +91,7 @@ class ClusterTransport:
             try:
                 credentials = {item["key"]: item["value"] for item in client.configuration.auth_settings().values()}
             except Exception as error:  # of the plugin, or of a token service that does not respond
-                raise EngineError(
+                raise EngineUnreachableError(
                     f"no credentials for {client.configuration.host}: {type(error).__name__}: "
                     f"{_shorten(error)}; try: kubectl auth whoami"
                 ) from error

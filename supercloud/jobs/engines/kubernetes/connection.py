@@ -4,6 +4,7 @@ time.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Mapping
 from contextlib import closing
@@ -13,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from ....errors import EngineConfigurationError, EngineError
+from ....errors import EngineConfigurationError, EngineUnreachableError
 from ...transport import bounded_io as bounded
 from ...transport import http as web
 from ...transport.bounded_io import RESPONSE_LIMITS, Deadline, ResponseLimits
@@ -25,6 +26,8 @@ _IDLE_TIMEOUT = 60.0  # seconds without data
 _RETRY_DELAYS = (0.0, 0.4, 0.8, 1.6)  # seconds before each retry
 _MAX_RETRY_DELAY = 30.0  # maximum of Retry-After in seconds; API servers send 1
 _RETRYABLE_STATUSES = (429, 503)
+# How errors of urllib3 begin: the connection object with its host and port, which the message already has.
+_CONNECTION_OBJECT = re.compile(r"<?\w*Connection\(host=[^)]*\)(?: at 0x[0-9a-f]+>)?: ")
 
 
 def require_encryption(host: str, proxy: str | None) -> None:
@@ -48,8 +51,8 @@ def send(
     headers: Mapping[str, str],
     limits: ResponseLimits = RESPONSE_LIMITS,
 ) -> tuple[int, bytes]:
-    """HTTP status and body; :class:`EngineError` if it was not sent, :class:`SubmissionUnknownError` if that is
-    unknown.
+    """HTTP status and body; :class:`EngineUnreachableError` if it was not sent, :class:`SubmissionUnknownError` if that
+    is unknown.
 
     ``pool_manager`` is a pool manager of urllib3. Requests to busy servers and on broken connections are retried. A
     broken request may have created an object: a later refusal (except that the object exists) is then not conclusive.
@@ -106,7 +109,7 @@ class _Request:
             if self.can_have_arrived:
                 self.deadline.raise_if_passed(self.host)
             if retry_delay is None or self.deadline.has_passed:
-                kind = SubmissionUnknownError if self.can_have_arrived else EngineError
+                kind = SubmissionUnknownError if self.can_have_arrived else EngineUnreachableError
                 raise kind(self._describe_unreachable(error)) from None
             return retry_delay
 
@@ -124,6 +127,8 @@ class _Request:
         )
 
     def _read_answer(self, answer: Any) -> tuple[int, bytes]:
+        if self.can_have_arrived and self.method != "GET" and 300 <= answer.status <= 399:
+            raise SubmissionUnknownError(f"{self.host} closed the connection, then answered with a redirect")
         data = self._read_body(answer)
         if self.can_have_arrived and self.method == "POST" and answer.status >= 400 and answer.status != 409:
             raise SubmissionUnknownError(
@@ -147,7 +152,7 @@ class _Request:
 
     def _describe_unreachable(self, error: Exception) -> str:
         proxy = getattr(self.pool_manager, "proxy", None)
-        reason = web.describe_error(error)
+        reason = _CONNECTION_OBJECT.sub("", web.describe_error(error))
         if self.deadline.has_passed:
             reason = f"no connection after {self.deadline.seconds:g} s"
         return (

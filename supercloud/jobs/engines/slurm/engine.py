@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ....errors import EngineConfigurationError, EngineError
+from ....errors import EngineConfigurationError, EngineError, EngineUnreachableError
 from ...store.states import State
 from ...store.status import Status
 from ..array_status import aggregate_array_status
@@ -121,8 +121,9 @@ class SlurmEngine:
     def submit(self, submission: Submission) -> str:
         """Submit it; if this process is killed meanwhile, ``find`` reports that it may still be in progress.
 
-        Raises :class:`EngineError` if Slurm refuses it or cannot be reached, :class:`EngineConfigurationError` if
-        sbatch is not configured, and :class:`SubmissionUnknownError` if it is unknown whether Slurm has it.
+        Raises :class:`EngineError` if Slurm refuses it, :class:`EngineUnreachableError` if it cannot be reached,
+        :class:`EngineConfigurationError` if sbatch is not configured, and :class:`SubmissionUnknownError` if it is
+        unknown whether Slurm has it.
         """
         argv = commands.add_identity(submission.argv, submission.identity)
         answer = self.spool.submit(replace(submission, argv=argv))
@@ -138,8 +139,9 @@ class SlurmEngine:
         self.spool.record_refusal(submission.key)
         if is_unconfigured(answer.stderr):
             raise _build_configuration_error(answer)
-        outcome = "does not respond" if communication.is_unreachable(answer.stderr) else "refused the job"
-        raise EngineError(f"Slurm {outcome}: {describe_refusal(answer.stderr)}")
+        if communication.is_unreachable(answer.stderr):
+            raise EngineUnreachableError(f"Slurm does not respond: {describe_refusal(answer.stderr)}")
+        raise EngineError(f"Slurm refused the job: {describe_refusal(answer.stderr)}")
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
         """Look up jobs by the key in their comment: in the queue, then in the accounts."""

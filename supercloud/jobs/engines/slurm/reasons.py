@@ -57,8 +57,7 @@ _REFUSAL_HINTS = {
     "Requested node configuration is not available": "no such nodes are up, or the cluster differs from its plan",
     "Node count specification invalid": "request fewer nodes",
     "Requested time limit is invalid": "set a shorter time_limit",
-    "Unable to contact slurm controller": "try again when the controller responds, with another key if you specified "
-    "one",
+    "Unable to contact slurm controller": "try again when the controller responds",
 }
 # Errors of commands that have no valid slurm.conf: nothing was sent to a controller. src/common/read_config.c and
 # src/common/parse_config.c of https://github.com/SchedMD/slurm; tested with 22.05.

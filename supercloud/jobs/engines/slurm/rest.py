@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ....errors import EngineConfigurationError, EngineError
+from ....errors import EngineConfigurationError, EngineError, EngineUnreachableError
 from ....primitives.locked_property import LockedProperty
 from ....primitives.responses import Shape, parse_json, parse_response, require_shape
 from ...fleet.observations import NodeState, WaitingJobs
@@ -120,7 +120,7 @@ class RestController:
             raise SubmissionUnknownError(f"{self.address} timed out") from None
         except urllib.error.URLError as error:
             if isinstance(error.reason, web.NotConnectedError):  # nothing was sent
-                raise EngineError(f"{self.address} is unreachable: {error.reason}") from None
+                raise EngineUnreachableError(f"{self.address} is unreachable: {error.reason}") from None
             if isinstance(error.reason, TimeoutError):
                 raise SubmissionUnknownError(f"{self.address} timed out") from None
             if isinstance(error.reason, BrokenPipeError | ConnectionAbortedError | ConnectionResetError):
@@ -289,8 +289,9 @@ class RestSpool(SharedSpool):
         """Under the lock, which ends with this process: the service may have received it nevertheless, and is
         queried.
 
-        Raises :class:`EngineError` if the script cannot be written, and :class:`SubmissionUnknownError` if it is
-        unknown whether the service has the job.
+        Raises :class:`EngineError` if the script cannot be written, :class:`EngineUnreachableError` if the service or
+        its controller cannot be reached, and :class:`SubmissionUnknownError` if it is unknown whether the service has
+        the job.
         """
         path = self.folder / submission.key / "script"
         try:
@@ -300,7 +301,7 @@ class RestSpool(SharedSpool):
             private.write(path, submission.stdin)
             with open(path, "rb") as script:
                 fcntl.flock(script, fcntl.LOCK_EX)
-                body = bodies.build_submission(submission.argv, submission.stdin, self.rest.data_format)
+                body = bodies.build_submission(submission.argv, submission.stdin, self._find_data_format())
                 answer = self._post(body)
         except OSError as error:
             raise EngineError(f"{path}: {error.strerror}") from None
@@ -317,12 +318,27 @@ class RestSpool(SharedSpool):
             )
         return CommandResult(1, "", _join_texts(errors))
 
+    def _find_data_format(self) -> str:
+        """The data format of the service; :class:`EngineUnreachableError` if it does not respond: nothing is submitted
+        yet.
+        """
+        try:
+            return self.rest.data_format
+        except SubmissionUnknownError as error:
+            raise EngineUnreachableError(str(error)) from None
+        except RequestRefusedError as refused:
+            if refused.is_outage or communication.is_unreachable(str(refused)):
+                raise EngineUnreachableError(str(refused)) from None
+            raise
+
     def _post(self, body: object) -> Mapping[str, Any]:
         """The answer to a submission; :class:`RequestRefusedError` if it has no job ID."""
         try:
             return self.rest.request("POST", "slurm/job/submit", shapes.SUBMIT_RESPONSE, body)
         except RequestRefusedError as refused:
             if refused.answer.get("job_id") is None:
+                if communication.is_unreachable(str(refused)):
+                    raise EngineUnreachableError(str(refused)) from None
                 raise
             try:
                 answer: Mapping[str, Any] = require_shape(refused.answer, shapes.SUBMIT_RESPONSE, self.rest.address)

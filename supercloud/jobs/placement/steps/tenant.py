@@ -9,14 +9,14 @@ from ..context import PlacementContext
 from ..refusal import StepRefusal
 from .demand import NodeDemand
 
-__all__ = ["check_tenant"]
+__all__ = ["check_tenant", "check_tenant_limits"]
 
 _PRIORITY_ORDER = ("low", "normal", "high")
 
 
-def check_tenant(context: PlacementContext, demand: NodeDemand) -> StepRefusal | None:
-    """Check that the tenant exists and that its limits allow the job: in this cluster, and over the whole fleet."""
-    job, fleet = context.job, context.fleet
+def check_tenant(context: PlacementContext) -> StepRefusal | None:
+    """Check that the tenant exists and may submit with the priority of the job."""
+    job = context.job
     if job.tenant is None:
         return None
     known = {item.name: item for item in context.plan.tenants}
@@ -29,6 +29,15 @@ def check_tenant(context: PlacementContext, demand: NodeDemand) -> StepRefusal |
             f"set priority to {tenant.priority}",
             {"priority": tenant.priority},
         )
+    return None
+
+
+def check_tenant_limits(context: PlacementContext, demand: NodeDemand) -> StepRefusal | None:
+    """Check that the limits of the tenant allow the job: in this cluster, and over the whole fleet."""
+    job, fleet = context.job, context.fleet
+    tenant = next((item for item in context.plan.tenants if item.name == job.tenant), None)
+    if tenant is None:
+        return None
     refusal = _check_limits(job, demand, tenant.limits, "")
     if refusal is None and fleet is not None:
         shared = next((item.limits for item in fleet.spec.tenants if item.name == tenant.name), TenantLimits())
