@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError
+from .foreign_text import shorten_text
 
 __all__ = ["HostRange", "HostSet", "expand", "fold"]
 
@@ -34,8 +35,9 @@ class HostRange:
 
     def __contains__(self, name: object) -> bool:
         digits = name.removeprefix(self.prefix) if isinstance(name, str) and name.startswith(self.prefix) else ""
-        there = digits.isascii() and digits.isdigit() and self.first <= int(digits) <= self.last
-        return there and digits == f"{int(digits):0{self.width}d}"
+        if not (digits.isascii() and digits.isdigit()) or len(digits) > max(self.width, len(str(self.last))):
+            return False
+        return self.first <= int(digits) <= self.last and digits == f"{int(digits):0{self.width}d}"
 
     def slice(self, start: int, stop: int) -> HostRange:
         """Hosts ``start`` to ``stop`` (not included), counted from 0 within the range; raises :class:`IndexError`
@@ -96,8 +98,8 @@ def _parse_node_set(text: str) -> Any:
         )
     try:
         return NodeSet(text, resolver=RESOLVER_NOGROUP)
-    except NodeSetException as error:
-        raise InputError(f"{text[:80]!r} is not a valid list of hosts: {error}") from None
+    except (NodeSetException, ValueError) as error:  # ValueError: a number of more digits than int() accepts
+        raise InputError(f"{text[:80]!r} is not a valid list of hosts: {shorten_text(str(error))}") from None
 
 
 def _count_hosts(text: str) -> int:

@@ -31,7 +31,7 @@ __all__ = [
     "exclude_cluster",
 ]
 
-_HOST_PATTERN = re.compile(r"(.*?)(\d+)")
+_HOST_PATTERN = re.compile(r"(.*\D|)(\d+)")
 _MAX_ACCELERATORS = 255
 """Largest number of accelerators of a node that is distinguished."""
 UNRESPONSIVE_REASON = "its scheduler does not respond"
