@@ -38,7 +38,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 LOCAL_MOUNT=''
 LOGINS='administrators'
-DIGEST=c2664817f0f816c933c594306e458e02c930fe4e922f3ea786c9942ca33db33f
+DIGEST=979822064741745bd0defaee2bc63e6d56d6ae2a6c9a9946f083af79ba41f313
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
