@@ -177,12 +177,15 @@ def _parse_chassis(data: Any) -> str:
     for item in _to_list(data):
         if not item:
             continue
+        key, value = next(iter(item.items()))
+        if len(item) == 1 and isinstance(value, dict) and "id" in value:
+            return str(key)  # the name, whatever it is: a host may have the name "id"
         name = item.get("name")
         if name is not None:
             return _parse_value(name)
         if "id" in item and set(item) <= _CHASSIS_KEYS:
             return _parse_value(item["id"])
-        return str(next(iter(item)))
+        return str(key)
     return _UNKNOWN_PORT
 
 

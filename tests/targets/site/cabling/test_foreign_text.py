@@ -127,6 +127,14 @@ def test_a_name_adds_no_links_of_other_ports(mark: str, tmp_path: Path) -> None:
     assert len(found.links) == 1
 
 
+@pytest.mark.parametrize("name", ["id", "name", "descr", "local", "evil"])
+def test_a_name_that_is_a_key_of_lldpd_is_a_name(name: str, tmp_path: Path) -> None:
+    chassis = {name: {"id": {"type": "mac", "value": "00:00"}, "descr": "x"}}
+    port = {"id": {"type": "ifname", "value": "x"}}
+    found = read_text(tmp_path, json.dumps({"lldp": {"interface": {"eth1": {"chassis": chassis, "port": port}}}}))
+    assert list(found.links) == [(("compute-leaf-009", "eth1"), (name, "x"))]
+
+
 def test_lines_may_end_with_carriage_returns(tmp_path: Path) -> None:
     text = "lldp.eth1.chassis.name=a\r\nlldp.eth1.port.ifname=x\r\n"
     assert list(read_text(tmp_path, text).links) == [(("compute-leaf-009", "eth1"), ("a", "x"))]
