@@ -75,7 +75,7 @@ def parse_weather(text: str) -> Weather:
 
 def _parse_epw(text: str) -> Weather:
     dry, wet = array("d"), array("d")
-    for number, row in enumerate(csv.reader(text.splitlines()[_EPW_HEADER:]), _EPW_HEADER + 1):
+    for number, row in enumerate(_read_csv(text.splitlines()[_EPW_HEADER:]), _EPW_HEADER + 1):
         if not row:
             continue
         try:
@@ -102,9 +102,7 @@ def _parse_csv(text: str) -> Weather:
         raise WeatherError("no column 'dry_bulb' in the first line; an EPW file starts with 'LOCATION,'")
     second_at = humid_at if wet_at is None else wet_at
     dry, wet = array("d"), array("d")
-    for number, row in _iter_rows(
-        csv.reader(rows[start + 1 : end], delimiter=_detect_delimiter(rows[start])), start + 2
-    ):
+    for number, row in _iter_rows(_read_csv(rows[start + 1 : end], _detect_delimiter(rows[start])), start + 2):
         try:
             air = float(row[dry_at])
             second = float(row[second_at]) if second_at is not None else None
@@ -131,7 +129,7 @@ def _detect_delimiter(line: str) -> str:
 def _find_header(rows: Sequence[str]) -> tuple[int, list[str]]:
     """Find the header and the columns of interest: the first candidate line with a dry bulb."""
     for number, line in enumerate(rows[:_MAX_PREAMBLE_LINES]):
-        head = [_strip_unit(name) for name in next(csv.reader([line], delimiter=_detect_delimiter(line)), [])]
+        head = [_strip_unit(name) for name in next(_read_csv([line], _detect_delimiter(line)), [])]
         if _find_column(head, "dry") is not None:
             return number, head
     return 0, []
@@ -152,7 +150,7 @@ def parse_column(text: str, *names: str) -> Sequence[float]:
 
     Raises :class:`WeatherError` if there is no such column, or if a value in it is not a number.
     """
-    lines = csv.reader(text.splitlines())
+    lines = _read_csv(text.splitlines())
     head = [name.strip().lower() for name in next(lines, [])]
     at = next((head.index(name) for name in names if name in head), None)
     if at is None:
@@ -169,6 +167,13 @@ def parse_column(text: str, *names: str) -> Sequence[float]:
     if not values:
         raise WeatherError("no hourly values")
     return values
+
+
+def _read_csv(lines: Sequence[str], delimiter: str = ",") -> Iterator[list[str]]:
+    try:
+        yield from csv.reader(lines, delimiter=delimiter)
+    except csv.Error as error:
+        raise WeatherError(f"the text is not CSV: {error}") from None
 
 
 def _iter_rows(lines: Iterator[list[str]], first: int = 2) -> Iterator[tuple[int, list[str]]]:

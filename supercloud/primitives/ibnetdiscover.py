@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..errors import InputError
+from .foreign_text import shorten_text, split_lines
 
 __all__ = ["DiscoveredSubnet", "Endpoint", "is_ibnetdiscover_output", "parse_device_name", "parse_output"]
 
-_DEVICE = re.compile(r'^(Switch|Ca|Rt)\s+(\d+)\s+"([^"]+)"\s*(?:#\s*"([^"]*)".*)?$')
-_PORT = re.compile(r'^\[(\d+)\](?:\(([0-9a-fA-F]+)\))?\s+"([^"]+)"\[(\d+)\](?:\(([0-9a-fA-F]+)\))?\s*(?:#.*)?$')
-_FIELD = re.compile(r"^(vendid|devid|sysimgguid|switchguid|caguid|rtguid)=0x([0-9a-fA-F]+)(?:\([0-9a-fA-F]+\))?$")
+# Ports are numbered with 8 bits, GUIDs have 64. More digits are damage, which int() would not read.
+_NUMBER, _GUID = "[0-9]{1,3}", "[0-9a-fA-F]{1,16}"
+_DEVICE = re.compile(rf'^(Switch|Ca|Rt)\s+({_NUMBER})\s+"([^"]+)"\s*(?:#\s*"([^"]*)".*)?$')
+_PORT = re.compile(rf'^\[({_NUMBER})\](?:\(({_GUID})\))?\s+"([^"]+)"\[({_NUMBER})\](?:\({_GUID}\))?\s*(?:#.*)?$')
+_FIELD = re.compile(rf"^(vendid|devid|sysimgguid|switchguid|caguid|rtguid)=0x({_GUID})(?:\({_GUID}\))?$")
 _MANAGED = re.compile(r"^MF0;([^:]+):")
 
 Endpoint = tuple[str, int]
@@ -38,7 +41,7 @@ class DiscoveredSubnet:
 
 def is_ibnetdiscover_output(text: str) -> bool:
     """Whether a text may come from ibnetdiscover."""
-    return bool(re.search(r'^(Switch|Ca)\s+\d+\s+"', text, re.MULTILINE)) or "guid=0x" in text[:2000]
+    return bool(re.search(r'^(Switch|Ca)\s+[0-9]+\s+"', text, re.MULTILINE)) or "guid=0x" in text[:2000]
 
 
 def parse_device_name(description: str) -> str:
@@ -83,18 +86,23 @@ class _Parser:
             self._guid = item[2] if item[1] == "switchguid" else self._guid
         else:
             raise InputError(
-                f"{self._place}{number}: {line[:60]!r} is not valid output of ibnetdiscover; the text is damaged"
+                f"{self._place}{number}: {shorten_text(line)!r} is not valid output of ibnetdiscover; "
+                "the text is damaged"
             )
 
     def _read_port(self, number: int, line: str, port: re.Match[str]) -> None:
         owner, found = self._owner, self._found
         if not owner:
-            raise InputError(f"{self._place}{number}: a port before any device: {line[:60]!r}; the start is missing")
+            raise InputError(
+                f"{self._place}{number}: a port before any device: {shorten_text(line)!r}; the start is missing"
+            )
         index, name = int(port[1]), self._names[owner]
         if not 0 < index <= found.ports[name]:
-            raise InputError(f"{self._place}{number}: port {index} of {name}, which has {found.ports[name]} ports")
+            raise InputError(
+                f"{self._place}{number}: port {index} of {shorten_text(name)}, which has {found.ports[name]} ports"
+            )
         if (owner, index) in self._ports:
-            raise InputError(f"{self._place}{number}: duplicate port {index} of {name}")
+            raise InputError(f"{self._place}{number}: duplicate port {index} of {shorten_text(name)}")
         self._ports[owner, index] = (port[3], int(port[4]), number)
         if port[2] and name not in found.switches:
             found.port_guids.setdefault(name, f"0x{int(port[2], 16):016x}")
@@ -103,10 +111,10 @@ class _Parser:
         owner, found = device[3], self._found
         name = parse_device_name(device[4] or owner)
         if owner in self._names:
-            raise InputError(f"{self._place}{number}: duplicate description of {owner}")
+            raise InputError(f"{self._place}{number}: duplicate description of {shorten_text(owner)}")
         if name in found.ports:
             raise InputError(
-                f"{self._place}{number}: duplicate name {name} (first on line {found.lines[name]}); "
+                f"{self._place}{number}: duplicate name {shorten_text(name)} (first on line {found.lines[name]}); "
                 "two devices have the same description"
             )
         self._owner, self._names[owner] = owner, name
@@ -123,11 +131,14 @@ class _Parser:
             raise InputError(f"{self._place}1: no devices found; is this the output of ibnetdiscover?")
         for (one, port_one), (other, port_other, number) in ports.items():
             if other not in names:
-                raise InputError(f"{self._place}{number}: {other} has no description; the text is truncated")
+                raise InputError(
+                    f"{self._place}{number}: {shorten_text(other)} has no description; the text is truncated"
+                )
             if ports.get((other, port_other), ("", 0, 0))[:2] != (one, port_one):
                 raise InputError(
-                    f"{self._place}{number}: the link from {names[one]}[{port_one}] to {names[other]}[{port_other}] "
-                    "is listed at one end only; the text is truncated or was edited"
+                    f"{self._place}{number}: the link from {shorten_text(names[one])}[{port_one}] to "
+                    f"{shorten_text(names[other])}[{port_other}] is listed at one end only; "
+                    "the text is truncated or was edited"
                 )
             if (one, port_one) <= (other, port_other):
                 self._found.links.append(((names[one], port_one), (names[other], port_other), number))
@@ -138,4 +149,4 @@ def _split_lines(text: str, location: str) -> Iterator[str]:
     if text and not text.endswith("\n"):
         count = text.count("\n") + 1
         raise InputError(f"{location}{count}: the last line is incomplete; the text is truncated")
-    return iter(text.splitlines())
+    return iter(split_lines(text))

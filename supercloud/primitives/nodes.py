@@ -15,6 +15,7 @@ from itertools import accumulate, groupby, takewhile
 from typing import Any
 
 from ..errors import InputError
+from .foreign_text import shorten_text
 
 __all__ = ["GivenNames", "HostFinder", "HostRange", "HostSet", "expand", "fold", "fold_runs"]
 
@@ -66,7 +67,9 @@ class HostRange:
         if not self.width:
             return 0 if name == self.prefix else None
         digits = name[len(self.prefix) :] if name.startswith(self.prefix) else ""
-        if not (digits.isascii() and digits.isdigit() and self.first <= int(digits) <= self.last):
+        if not (digits.isascii() and digits.isdigit()) or len(digits) > max(self.width, len(str(self.last))):
+            return None
+        if not self.first <= int(digits) <= self.last:
             return None
         return int(digits) - self.first if digits == f"{int(digits):0{self.width}d}" else None
 
@@ -245,8 +248,8 @@ def _parse_node_set(text: str) -> Any:
         )
     try:
         return NodeSet(text, resolver=RESOLVER_NOGROUP)
-    except NodeSetException as error:
-        raise InputError(f"{text[:80]!r} is not a valid list of hosts: {error}") from None
+    except (NodeSetException, ValueError) as error:  # ValueError: a number of more digits than int() accepts
+        raise InputError(f"{text[:80]!r} is not a valid list of hosts: {shorten_text(str(error))}") from None
 
 
 def _count_hosts(text: str) -> int:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ __all__ = [
     "ANY",
     "BOOLEAN",
     "ValueType",
+    "find_number",
     "MAX_UINT32",
     "MAX_INT64",
     "MAX_TIMESTAMP",
@@ -97,9 +99,19 @@ def is_whole(value: Any, least: int = -MAX_INT64, most: int = MAX_INT64) -> bool
 
 def parse_number(text: str, label: str, maximum: int = MAX_UINT32) -> int:
     """The integer in the output of a command; :class:`EngineError` with ``label`` if it is not one."""
+    number = find_number(text, maximum)
+    if number is None:
+        raise EngineError(f"{label} is {_format_value(text)}, not a whole number up to {maximum}")
+    return number
+
+
+def find_number(text: str, maximum: int = MAX_UINT32) -> int | None:
+    """The integer in a text, from 0 to ``maximum``; None for any other text, such as a number of 5,000 digits, which
+    ``int`` rejects.
+    """
     digits = text.strip()
     if not (digits.isascii() and digits.isdigit()) or len(digits) > len(str(MAX_INT64)) or int(digits) > maximum:
-        raise EngineError(f"{label} is {_format_value(text)}, not a whole number up to {maximum}")
+        return None
     return int(digits)
 
 
@@ -121,14 +133,21 @@ def replace_surrogates(text: str) -> str:
 def parse_json(data: str | bytes) -> Any:
     """Parse JSON whose texts are valid Unicode.
 
-    Raises :class:`ValueError`, also for too many values, or :class:`RecursionError`.
+    Raises :class:`ValueError`, also for too many values, nested too deeply, and for numbers of too many digits.
     """
     text = data if isinstance(data, str) else data.decode("utf-8-sig", errors="replace")
     if sum(map(text.count, ",[{")) > _MAX_VALUES:
         raise ValueError(f"it has more than {_MAX_VALUES:,} values")
-    value = json.loads(text)
-    if _SURROGATE_PATTERN.search(text):  # it may be a complete pair
-        value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
+    try:
+        value = json.loads(text)
+        if _SURROGATE_PATTERN.search(text):  # it may be a complete pair
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
+    except json.JSONDecodeError:
+        raise
+    except RecursionError:
+        raise ValueError("its values are nested too deeply") from None
+    except ValueError:
+        raise ValueError(f"it has a number of more than {sys.get_int_max_str_digits():,} digits") from None
     return value
 
 
@@ -151,7 +170,7 @@ def parse_response(data: str | bytes, shape: Shape, source: str) -> Any:
     """Parse a JSON response and require its shape; raises :class:`EngineError` for other text and other shapes."""
     try:
         value = parse_json(data)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         text = data if isinstance(data, str) else data.decode(errors="replace")
         raise EngineError(f"response of {source} is not valid JSON: {error}: {text[:80]!r}") from None
     except MemoryError:

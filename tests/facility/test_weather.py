@@ -102,6 +102,12 @@ def test_warmer_supply_never_reduces_free_cooling_hours(hours: list[float], limi
     assert 0 <= count_free_hours(hours, limit) <= count_free_hours(hours, limit + more) <= len(hours)
 
 
+@pytest.mark.parametrize("text", ["LOCATION,x" + "\n" * 8 + "{}\n", "dry_bulb\n{}\n", "{},dry_bulb\n1,1\n"])
+def test_a_cell_of_200_000_characters_is_an_error(text: str) -> None:
+    with pytest.raises(WeatherError, match="the text is not CSV: field larger than field limit"):
+        parse_weather(text.format("9" * 200_000))
+
+
 def test_carbon_follows_hourly_intensity() -> None:
     values = parse_column("hour,carbon\n" + "".join(f"{hour},{100 + hour % 24}\n" for hour in range(48)), "carbon")
     assert compute_hourly_averages(values) == tuple(range(100, 124))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -41,6 +42,13 @@ def build_states(
     numbers: Sequence[int], state: str = "up", in_use: int = 0, until: float | None = None
 ) -> dict[str, NodeState]:
     return {f"n{n}": NodeState(f"train-{n:04}", state, in_use, until) for n in numbers}  # type: ignore[arg-type]
+
+
+def test_long_names_of_nodes_are_ignored_in_linear_time(plan: Plan) -> None:
+    start = time.process_time()
+    names = ("1" * 60_000 + "x", "x" * 60_000, "1x" * 30_000, "x" + "9" * 60_000)
+    cluster = Cluster.from_plan(plan).with_observations([NodeState(name) for name in names], NOW)
+    assert time.process_time() - start < 1 and cluster.observed_at == NOW
 
 
 def test_a_planned_cluster_has_all_nodes_free(job: Make, plan: Plan) -> None:

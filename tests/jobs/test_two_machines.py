@@ -223,10 +223,15 @@ MOUNTS = r"""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 32 22 0:47 / /mnt/objects rw - fuse.sshfs host: rw
 33 30 8:2 / /home/local rw - xfs /dev/sdb rw
 """
+# The kernel escapes line feeds in mount points, but no other character that ends lines for str.splitlines.
+ODD_MOUNTS = "".join(
+    f"34 22 0:48 / /tmp/odd{mark}35 22 0:49 / /home/local rw - nfs4 server:/x rw - fuse.x x rw\n"
+    for mark in "\x0b\x1c\x85\u2028\r"
+)
 
 
 def test_the_file_system_of_a_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mountinfo").write_text(MOUNTS.replace("\\\\", "\\"))
+    (tmp_path / "mountinfo").write_bytes((MOUNTS.replace("\\\\", "\\") + ODD_MOUNTS).encode())
     for path, kind in (
         ("/home/me/x", "nfs4"),
         ("/home/with space/x", "lustre"),

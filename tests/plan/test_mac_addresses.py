@@ -35,13 +35,22 @@ def test_mac_addresses_are_read_from_a_list(tmp_path: Path) -> None:
         ("train-0002,in-band,02:00:00:00:00:01", "already belongs to train-0001"),
         ("train-0001,in-band,02:00:00:00:00:02", "two MAC addresses on in-band"),
         ("compute-leaf-009,switch,02:00:00:00:00:02", "unknown switch 'compute-leaf-009'"),
+        (f"train-{'9' * 5000},in-band,02:00:00:00:00:02", "unknown node or server 'train-999"),
+        (f"train-0002,{'x' * 5000},02:00:00:00:00:02", "unknown network 'xxx"),
+        (f"{'x' * 200_000},in-band,02:00:00:00:00:02", "this line is not CSV: field larger than field limit"),
+        ("train-0002\x85,in-band,02:00:00:00:00", "not a unicast MAC address"),
     ],
 )
 def test_wrong_mac_addresses_are_errors(tmp_path: Path, line: str, message: str) -> None:
     given = "train-0001,in-band,02:00:00:00:00:01\n" if "0001,in-band,0" not in line or "two MAC" in message else ""
     (tmp_path / "macs.csv").write_text(f"host,network,mac\n{given}{line}\n")
     found = list_problems(plan_file(tmp_path, network={"macs": "macs.csv"}), "network-macs")
-    assert len(found) == 1 and message in found[0][1] and f"macs.csv:{3 if given else 2}:" in found[0][1]
+    assert (
+        len(found) == 1
+        and message in found[0][1]
+        and len(found[0][1]) < 300
+        and f"macs.csv:{3 if given else 2}:" in found[0][1]
+    )
 
 
 @pytest.mark.slow

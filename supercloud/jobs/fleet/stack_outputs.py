@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 from pydantic import ValidationError
 
 from ...errors import EngineError, SubmissionUnknownError
+from ...primitives.responses import parse_json
 from ...spec.fleet import Connection
 from ..transport import bounded_io as bounded
 from ..transport import http as web
@@ -35,10 +34,10 @@ def read_connection_from_stack(connection: Connection) -> Connection:
             f"check that the name is complete (organization/project/stack) and that you are logged in"
         )
     try:
-        output = json.loads(answer.stdout)
+        output = parse_json(answer.stdout)
         given = connection.model_dump(exclude_defaults=True, exclude={"stack"})
         found = Connection.model_validate({**output, **given})
-    except (TypeError, ValueError, RecursionError) as error:
+    except (TypeError, ValueError) as error:
         problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
         raise EngineError(f"stack {connection.stack}: its output 'connection' is not valid: {problem}") from None
     is_service = (found.via or "").startswith("http")

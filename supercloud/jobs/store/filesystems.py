@@ -11,6 +11,8 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from ...primitives.foreign_text import split_lines
+
 __all__ = ["is_shared", "find_filesystem_type"]
 
 _MOUNTINFO = Path("/proc/self/mountinfo")
@@ -37,10 +39,10 @@ def find_filesystem_type(path: Path, mountinfo: Path = _MOUNTINFO) -> str:
 def _iter_mounts(path: Path) -> Iterator[tuple[str, str]]:
     """Mount points with their types, in the order of mounting."""
     try:
-        text = path.read_text(errors="surrogateescape")
+        text = os.fsdecode(path.read_bytes())
     except OSError:
         return
-    for line in text.splitlines():
+    for line in split_lines(text):
         before, dash, after = line.partition(" - ")
         fields = before.split(" ")
         if dash and len(fields) > 4:

@@ -69,6 +69,13 @@ def test_a_result_is_read_from_the_log_and_not_shown_in_it(spool: LogSpool, logs
     assert read_result_and_log(spool, logs) == (answer, log), "read again it is the same"
 
 
+def test_a_row_with_many_digits_is_no_part_of_a_result(tmp_path: Path) -> None:
+    (tmp_path / "k1").mkdir()
+    spool = LogSpool(tmp_path / "k1")
+    spool._results.write_bytes(b"1" * 5000 + b" 0 1 YQ==\n1 0 1 YWI=\n")
+    assert spool.read_result() == b"ab"
+
+
 @pytest.mark.slow
 def test_an_incomplete_result_stays_in_the_log(spool: LogSpool, logs: Logs) -> None:
     text = run_function(called.add, 40)

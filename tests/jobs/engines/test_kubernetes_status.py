@@ -132,6 +132,14 @@ def test_an_older_kueue_is_requested_with_its_api_version(tmp_path: Path) -> Non
     assert older.poll(list(REFS.values())) == newer.poll(list(REFS.values()))
 
 
+@pytest.mark.parametrize("code, found", [("3", 3), ("9" * 5000, None)])
+def test_an_exit_code_in_a_message_has_a_maximum(code: str, found: int | None) -> None:
+    failed = [{"type": "Failed", "status": "True", "message": f"Pod a failed with exit code {code} (x)"}]
+    named = {item["metadata"]["annotations"]["supercloud.dev/name"]: item for item in read_recording("jobsets")}
+    status = build_status(named["bad"], None, [{"status": {"conditions": failed}}], [])
+    assert (status.state, status.exit_code) == (State.FAILED, found)
+
+
 def build_vcjob(phase: str, retries: int = 0, count: int = 0) -> dict[str, Any]:
     task = {"replicas": 4, "template": {"spec": {"nodeSelector": {"supercloud.dev/pool": "train"}}}}
     labels = {"supercloud.dev/job": "j"}

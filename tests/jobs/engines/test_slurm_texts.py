@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from pathlib import Path
 
 import pytest
@@ -242,3 +243,10 @@ def test_numbers_that_no_counter_holds_make_only_their_job_unknown() -> None:
             texts.parse_jobs(f"{number}|supercloud:k")
         with pytest.raises(EngineError, match="not a list of jobs"):
             texts.parse_queue(number + ROW[1:])
+
+
+def test_long_lists_of_nodes_are_read_in_linear_time() -> None:
+    start = time.process_time()
+    assert nodes.parse_ends("5|" + "a[" * 30_000) == {"a": 5.0}
+    assert time.process_time() - start < 1
+    assert texts.parse_job_id("7\x0b8\n") is None

@@ -179,6 +179,12 @@ def test_the_first_nodes_of_a_pool_stay_on() -> None:
     assert select_always_on(build_view({"n0": "IDLE"})) == ["n0"]
 
 
+@pytest.mark.parametrize("mark", "\x0b\x0c\x1c\x85\u2028\r")
+def test_a_reason_adds_no_nodes(mark: str, scontrol: Path) -> None:
+    write_program(scontrol, "scontrol", f"printf '%s\\n' 'NodeName=a State=IDLE Reason=x{mark}NodeName=b State=DOWN'")
+    assert list_nodes() == {"a": SlurmNode("IDLE", "")}
+
+
 def test_node_lines_are_parsed() -> None:
     text = "# made by\nNodeName=t-[0001-0002] CPUs=4 Features=train,h100 Topology=network:root:off,scale-up:d1\nX=1\n"
     (line,) = parse_node_lines(text + "NodeName=u-1 Features=other State=CLOUD")[:1]
@@ -225,6 +231,9 @@ def test_output_of_provider_functions_is_parsed(cloud: Cloud, tmp_path: Path) ->
     assert cloud.get_domains("g") == {"i-1": "A"}
     answer.write_text("echo 7")
     assert cloud.get_size("g") == 7
+    answer.write_text(f"echo {'9' * 5000}")
+    with pytest.raises(UnavailableError, match="answers with the size '9{80}'$"):
+        cloud.get_size("g")
     answer.write_text(":")
     assert cloud.get_size("g") == 0 and cloud.list_instances("g") == [] and cloud.find_refusal("g", 1) == ""
     answer.write_text('echo "$1 $2"')

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from ....errors import EngineConfigurationError, EngineUnreachableError
+from ....primitives.foreign_text import split_lines
 from ...transport import bounded_io as bounded
 from ..base import SubmissionUnknownError
 from .system import BatchSystem
@@ -99,7 +100,7 @@ class SshRunner:
         """
         done = _run_command(self.system, self.build_argv(argv), argv, stdin)
         if done.returncode == 255:  # exit code of ssh itself
-            message = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
+            message = (split_lines(done.stderr.decode(errors="replace").strip()) or ["no reason given"])[-1]
             error = f"{self.host} is unreachable by ssh: {message}; try: ssh {self.host} true"
             if any(words in message for words in _REFUSED):
                 raise EngineConfigurationError(error)

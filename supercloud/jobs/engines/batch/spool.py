@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ....errors import EngineError
+from ....primitives.foreign_text import split_lines
 from ...runtime import checkpoint_helper as helper
 from ...store import private_files as private
 from ..submission import Submission
@@ -235,7 +236,7 @@ class RemoteSpool:
         answer = self.runner.run(self._build_command(_LIST_SCRIPT, *keys))
         if answer.exit_code:
             raise EngineError(f"{self.runner.host} does not respond: {answer.stderr.strip()[-200:]}")
-        rows = [line.split(" ", 2) for line in answer.stdout.splitlines()]
+        rows = [line.split(" ", 2) for line in split_lines(answer.stdout)]
         return [(row[0], row[1], row[2] if len(row) > 2 else "") for row in rows if len(row) > 1]
 
     def discard(self, keys: Sequence[str]) -> None:

@@ -301,7 +301,7 @@ def _build_status_error(status: int, data: bytes) -> ApiStatusError:
     try:
         answer = parse_json(data)
         reason, message = str(answer.get("reason", "")), str(answer.get("message", ""))
-    except (ValueError, AttributeError, RecursionError):
+    except (ValueError, AttributeError):
         reason, message = "", data.decode(errors="replace").strip()
     if status == 401:
         message = f"not authenticated: {message}; try: kubectl auth whoami"

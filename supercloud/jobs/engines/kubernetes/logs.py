@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 _CHUNK_SIZE = 1 << 20  # bytes returned at once
 _MAX_PARALLEL_REQUESTS = 8
-_RESULT_PATTERN = re.compile(rb"(\d+) (\d+) (\d+) ([A-Za-z0-9+/]+=*)\n")
+_RESULT_PATTERN = re.compile(rb"(\d{1,18}) (\d{1,18}) (\d{1,18}) ([A-Za-z0-9+/]+=*)\n")
 
 
 class LogSpool:

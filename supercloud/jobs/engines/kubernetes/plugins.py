@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from ....errors import EngineConfigurationError, EngineError
-from ....primitives.responses import replace_surrogates
+from ....primitives.responses import parse_json, replace_surrogates
 from ...transport.bounded_io import RESPONSE_LIMITS
 
 __all__ = ["load_kubeconfig"]
@@ -125,12 +125,12 @@ def _run_command(
 
 def _parse_status(output: bytes, version: str, command: str) -> dict[str, Any]:
     try:
-        answer = json.loads(output)
+        answer = parse_json(output)
         found: dict[str, Any] = answer["status"]
         if answer["apiVersion"] != version:
             raise EngineConfigurationError(f"{command} answered {answer['apiVersion']!r:.80}, not {version}")
         if "token" not in found and not ("clientCertificateData" in found and "clientKeyData" in found):
             raise EngineError(f"{command} printed neither a token nor a certificate with its key")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise EngineError(f"{command} did not print credentials: {type(error).__name__}: {error}") from None
     return found

@@ -29,7 +29,7 @@ Json = dict[str, Any]
 TERMINATION_EXIT_CODES = (128 + 15, 128 + 9)
 """Exit codes after SIGTERM and SIGKILL."""
 TIME_LIMIT_EXCEEDED = "it exceeded its time limit"
-_EXIT_CODE_PATTERN = re.compile(r"failed with exit code (\d+) ")
+_EXIT_CODE_PATTERN = re.compile(r"failed with exit code ([0-9]{1,3}) ")
 
 
 def build_status(jobset: Json, workload: Json | None, jobs: Sequence[Json], pods: Sequence[Json]) -> Status:

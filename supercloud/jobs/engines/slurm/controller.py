@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ....errors import EngineError
+from ....primitives.foreign_text import split_lines
 from ...fleet.observations import NodeState, WaitingJobs
 from ..batch import copies
 from ..batch.runner import CommandResult, Runner
@@ -112,5 +113,5 @@ class CommandController:
 def _build_error(answer: CommandResult) -> EngineError:
     if is_unconfigured(answer.stderr):
         return EngineError(f"Slurm cannot be reached from here: {describe_refusal(answer.stderr)}")
-    lines = (answer.stderr or answer.stdout).strip().splitlines()
+    lines = split_lines((answer.stderr or answer.stdout).strip())
     return EngineError(f"Slurm does not respond: {lines[-1] if lines else 'no reason given'}")

@@ -124,7 +124,7 @@ def expand_hosts(folded: str, max_names: int = _MAX_NODE_NAMES) -> Iterator[str]
 
     Raises :class:`EngineError` for other notations, and for more than ``max_names`` names.
     """
-    for prefix, inside, single in re.findall(r"([^,\[\]]+)\[([^\]]+)\]|([^,\[\]]+)", folded):
+    for prefix, inside, single in re.findall(r"([^,\[\]]+)\[([^\[\]]+)\]|([^,\[\]]+)", folded):
         if single:
             yield single
         for part in inside.split(",") if inside else ():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ....primitives.foreign_text import split_lines
+
 __all__ = ["describe_refusal", "describe_state", "is_unconfigured"]
 
 # why a job waits
@@ -87,7 +89,7 @@ def describe_state(state: str, reason: str, exit_code: int | None = None, attemp
 
 def describe_refusal(text: str) -> str:
     """The error of sbatch, with the fix if known."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in split_lines(text) if line.strip()]
     last = lines[-1].removeprefix("sbatch: ").removeprefix("error: ").removeprefix("fatal: ") if lines else "no reason"
     last = last.removeprefix("Batch job submission failed: ")
     hint = next((hint for words, hint in _REFUSAL_HINTS.items() if words in text), "")

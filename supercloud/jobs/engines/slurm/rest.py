@@ -379,7 +379,7 @@ def _read_error_body(error: urllib.error.HTTPError) -> dict[str, Any]:
     """The JSON object of an error; empty if there is none."""
     try:
         answer = parse_json(error.read())
-    except (OSError, ValueError, RecursionError, http.client.HTTPException):
+    except (OSError, ValueError, http.client.HTTPException):
         return {}
     return answer if isinstance(answer, dict) else {}
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 
 from ....errors import EngineError
+from ....primitives.foreign_text import split_lines
 from ....primitives.responses import MAX_TIMESTAMP, parse_number
 from ...store.states import State
 from ...store.status import Status
@@ -72,7 +73,7 @@ _HISTORY_ROW = re.compile(_ACCOUNT_ID + r"\|")
 
 def parse_job_id(text: str) -> str | None:
     """The ID in the output of ``sbatch --parsable``: ``123`` or ``123;cluster``."""
-    for line in reversed(text.splitlines()):
+    for line in reversed(split_lines(text)):
         if match := re.fullmatch(r"([0-9]{1,19})(;\S*)?", line.strip()):
             return match[1]
     return None

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import base64
 import getpass
-import json
 import os
 import re
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ....errors import EngineConfigurationError
+from ....primitives.responses import parse_json
 from ...store import private_files as private
 from ...transport import http as web
 from .. import secrets
@@ -147,8 +147,8 @@ def read_user(token: str) -> str:
     """
     try:
         payload = token.split(".")[1]
-        name = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))).get("sun")
-    except (IndexError, ValueError, AttributeError, RecursionError):
+        name = parse_json(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))).get("sun")
+    except (IndexError, ValueError, AttributeError):
         name = None
     if isinstance(name, str) and name.isprintable() and name.isascii() and name:
         return name

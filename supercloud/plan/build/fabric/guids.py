@@ -9,6 +9,7 @@ from pathlib import Path
 from ....errors import Finding, InputError
 from ....primitives import ibnetdiscover
 from ....primitives.files import FileReadError, read_text
+from ....primitives.foreign_text import shorten_text, split_lines
 from ....spec import ClusterSpec
 from ...model.plan import FabricPlan
 from ...model.problems import Problems
@@ -16,7 +17,7 @@ from ...model.problems import Problems
 __all__ = ["parse_guids", "with_guids"]
 
 _GUID_LINE = re.compile(
-    r'^\s*(?:"([^"]+)"|([^\s,"]+(?: [^\s,"]+)?))\s*[,\s]\s*(0x[0-9a-fA-F]{1,16}|[0-9a-fA-F]{16})\s*$'
+    r'^\s*(?:"([^"]+)"|([^\s,"]+(?: [^\s,"]+)?))(?:\s*,\s*|\s+)(0x[0-9a-fA-F]{1,16}|[0-9a-fA-F]{16})\s*$'
 )
 
 
@@ -59,7 +60,7 @@ def parse_guids(text: str, file: str) -> tuple[dict[str, str], list[Finding]]:
         rows = [(name, guid, data.lines[name]) for name, guid in (data.guids | data.port_guids).items() if guid]
     else:
         rows = []
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(split_lines(text), 1):
             if not line.strip() or line.lstrip().startswith("#"):
                 continue
             match = _GUID_LINE.match(line)
@@ -71,16 +72,18 @@ def parse_guids(text: str, file: str) -> tuple[dict[str, str], list[Finding]]:
     owners: dict[str, tuple[str, int]] = {}
     wrong: list[Finding] = []
     for name, guid, number in rows:
+        shown = shorten_text(name)
         if int(guid, 16) == 0:
-            wrong.append(_build_finding(f"{file}:{number}: the GUID of {name} is 0"))
+            wrong.append(_build_finding(f"{file}:{number}: the GUID of {shown} is 0"))
         elif guid in owners and owners[guid][0] != name:
             wrong.append(
                 _build_finding(
-                    f"{file}:{number}: {guid} of {name} is also that of {owners[guid][0]} on line {owners[guid][1]}"
+                    f"{file}:{number}: {guid} of {shown} is also that of {shorten_text(owners[guid][0])} "
+                    f"on line {owners[guid][1]}"
                 )
             )
         elif guids.get(name, guid) != guid:
-            wrong.append(_build_finding(f"{file}:{number}: {name} has {guid}, but {guids[name]} on an earlier line"))
+            wrong.append(_build_finding(f"{file}:{number}: {shown} has {guid}, but {guids[name]} on an earlier line"))
         guids.setdefault(name, guid)
         owners.setdefault(guid, (name, number))
     return guids, wrong

@@ -6,6 +6,7 @@ import csv
 import re
 
 from ....primitives.files import FileReadError, read_text
+from ....primitives.foreign_text import shorten_text, split_lines
 from ....primitives.nodes import HostRange
 from ...model.network import NetworksPlan
 from ..inputs import BuildInputs, Equipment
@@ -26,7 +27,7 @@ def read_macs(inputs: BuildInputs, plan: NetworksPlan, equipment: Equipment) -> 
     if name is None:
         return {}
     try:
-        lines = read_text(inputs.folder / name).splitlines()
+        lines = split_lines(read_text(inputs.folder / name))
     except FileReadError as error:
         problems.add_error(
             "network-macs",
@@ -65,8 +66,12 @@ def _parse_lines(
     found: Macs = {}
     owners: dict[str, str] = {}
     wrong: list[tuple[int, str, str]] = []
-    for number, row in enumerate(csv.reader(lines), 1):
-        cells = [cell.strip() for cell in row]
+    for number, line in enumerate(lines, 1):
+        try:  # each line by itself: an open quotation mark does not hide the following ones
+            cells = [cell.strip() for row in csv.reader([line]) for cell in row]
+        except csv.Error as error:
+            wrong.append((number, f"this line is not CSV: {error}", "host,network,mac"))
+            continue
         if _is_skipped(cells, number):
             continue
         problem = _find_problem(cells, hosts_by_network, found, owners)
@@ -96,10 +101,10 @@ def _find_problem(
         # not quoted: the file may be the wrong one, with confidential content
         return "the third column is not a MAC address", "host,network,mac, such as train-0001,in-band,02:42:ac:11:00:02"
     if network not in hosts_by_network:
-        return f"unknown network {network!r}", "known: in-band, bmc, switch"
+        return f"unknown network {shorten_text(network)!r}", "known: in-band, bmc, switch"
     if not any(host in hosts for hosts in hosts_by_network[network]):
         return (
-            f"unknown {'switch' if network == 'switch' else 'node or server'} {host!r} on {network}",
+            f"unknown {'switch' if network == 'switch' else 'node or server'} {shorten_text(host)!r} on {network}",
             _describe_ranges(hosts_by_network[network]),
         )
     if not _MAC.match(mac) or int(mac[:2], 16) & 1:

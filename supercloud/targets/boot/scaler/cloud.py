@@ -14,6 +14,7 @@ __all__ = ["Cloud", "Instance", "NoCapacityError", "ResizeError"]
 
 _NO_CAPACITY = 3
 """Exit code of ``cloud_resize`` if the cloud has no more instances of this kind."""
+_MAX_DIGITS = 9  # of the size of a group
 _CALL = """
 set -euo pipefail
 root=$1
@@ -54,7 +55,7 @@ class Cloud:
         Raises:
             UnavailableError: The cloud does not respond. A group without instances is not an error.
         """
-        rows = [line.split() for line in self._query(group, "cloud_instances").splitlines() if line.strip()]
+        rows = [line.split() for line in self._query(group, "cloud_instances").split("\n") if line.strip()]
         return [Instance(row[0], row[1] if len(row) > 1 and row[1] != "-" else "") for row in rows]
 
     def get_size(self, group: str) -> int:
@@ -64,8 +65,8 @@ class Cloud:
             UnavailableError: The cloud does not respond, or not with a number.
         """
         text = self._query(group, "cloud_size").strip()
-        if text and not text.isdecimal():
-            raise UnavailableError(f"{group}: the cloud answers with the size {text!r}")
+        if text and not (text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS):
+            raise UnavailableError(f"{group}: the cloud answers with the size {text[:80]!r}")
         return int(text or 0)
 
     def get_domains(self, group: str) -> dict[str, str] | None:
@@ -73,7 +74,7 @@ class Cloud:
         done = self._call("cloud_domains", group)
         if done.code != 0:
             return None
-        rows = [line.split() for line in done.text.splitlines()]
+        rows = [line.split() for line in done.text.split("\n")]
         return {row[0]: row[1] for row in rows if len(row) > 1}
 
     def find_refusal(self, group: str, since: int) -> str | None:

@@ -43,8 +43,6 @@ def run_command(command: Sequence[str], *, with_errors: bool = False) -> Output:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if with_errors else None,
-            encoding="utf-8",
-            errors="surrogateescape",
             # Only the lock is inheritable (Memory.hold_lock): if this program is killed, the lock is held until its
             # call of the cloud has ended.
             close_fds=False,
@@ -52,7 +50,8 @@ def run_command(command: Sequence[str], *, with_errors: bool = False) -> Output:
         )
     except OSError as error:
         return Output(127, f"{command[0]}: {error}")
-    return Output(done.returncode, done.stdout.rstrip("\n"))
+    # not in text mode, which also ends lines at carriage returns
+    return Output(done.returncode, done.stdout.decode("utf-8", "surrogateescape").rstrip("\n"))
 
 
 class Journal:

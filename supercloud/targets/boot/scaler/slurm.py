@@ -48,7 +48,7 @@ def list_nodes() -> dict[str, SlurmNode]:
 def parse_nodes(text: str) -> dict[str, SlurmNode]:
     """Nodes of the output of ``scontrol -o show nodes``, a line for each."""
     found: dict[str, SlurmNode] = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):  # splitlines() also ends lines at characters that a reason may contain
         if line.startswith("NodeName="):
             name, *words = line.split()
             # the first State=: a later one may be a word of the reason

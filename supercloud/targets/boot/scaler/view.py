@@ -49,7 +49,7 @@ class PlannedNode:
 
 def parse_node_lines(text: str) -> list[NodeLine]:
     """Lines of ``cloud-nodes.conf``."""
-    rows = [line.split() for line in text.splitlines() if line.startswith("NodeName=")]
+    rows = [line.split() for line in text.split("\n") if line.startswith("NodeName=")]
     return [NodeLine(row[0].partition("=")[2], tuple(row[1:])) for row in rows]
 
 

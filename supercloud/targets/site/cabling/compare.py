@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
+from ....primitives.foreign_text import shorten_text
 from .comparison import Comparison, Difference, WrongLink, parse_host
 from .planned import PlannedLinks
 from .readers import DiscoveredLinks, LinkEnd
@@ -83,7 +84,7 @@ def _find_wrong_cables(comparison: Comparison, rest: list[WrongLink], difference
 
 def _describe_stranger(comparison: Comparison, host: str, links: list[_UnknownLink]) -> Difference:
     """Describe a device that is not in the plan, and the planned device in whose place it is connected."""
-    name = host if len(links) > 1 else links[0].device
+    name = shorten_text(host if len(links) > 1 else links[0].device)
     ports = ", ".join(sorted(comparison.format_end(link.neighbor) for link in links)[:4])
     more = f" and {len(links) - 4} more" if len(links) > 4 else ""
     meant = comparison.find_expected_device([link.neighbor for link in links])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
+from ....primitives.foreign_text import shorten_text
 from .planned import PlannedLinks
 from .readers import DiscoveredLinks, LinkEnd
 
@@ -79,7 +80,9 @@ class Comparison:
         if end in self.link_by_end or end[0] not in self.planned.machines:
             return None
         free = [
-            item for item in self.links_between.get((end[0], peer[0]), []) if item not in self.correct_links | assigned
+            item
+            for item in self.links_between.get((end[0], peer[0]), [])
+            if item not in self.correct_links and item not in assigned
         ]
         assigned |= set(free[:1])
         return free[0] if free else None
@@ -117,10 +120,11 @@ class Comparison:
         """Format an end with its printed port name."""
         number = self.link_by_end.get(end)
         if number is None:
+            device, port = map(shorten_text, end)
             if end[0] in self.planned.ports and end[1].isascii() and end[1].isdigit():
                 names = self.planned.ports[end[0]]
-                return f"{end[0]}:{names[int(end[1]) - 1]}" if int(end[1]) <= len(names) else f"{end[0]}:{end[1]}"
-            return f"{end[0]}:{end[1]}" if end[1] != _UNKNOWN_PORT else end[0]
+                return f"{end[0]}:{names[int(end[1]) - 1]}" if int(end[1]) <= len(names) else f"{device}:{port}"
+            return f"{device}:{port}" if port != _UNKNOWN_PORT else device
         return self.planned.labels[number][0 if self.planned.ends[number][0] == end else 1]
 
     def format_link(self, number: int) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ....errors import InputError
+from ....primitives.foreign_text import shorten_text, split_lines
+from ....primitives.responses import find_number
 
 __all__ = ["NeighborTable", "is_neighbor_table", "parse_tables"]
 
@@ -20,7 +22,7 @@ _TABLE_FORMATS = (
     ("Interface", "Remote Host", "Remote Port"),  # NVUE: nv show interface lldp
     ("LocalPort", "RemoteHost", "RemotePort"),  # NCLU: net show lldp
 )
-_PROMPT = re.compile(r"^\S+@([^:\s]+):\S*[#$]\s")
+_PROMPT = re.compile(r"^[^@\s]+@([^@:\s]+):\S*[#$]\s")
 _SEPARATOR_LINE = re.compile(r"^-+(\s+-+)+\s*$")
 _TOTAL = re.compile(r"^Total entries displayed:\s+(\d+)\s*$")
 _TRUNCATION_MARK = "…"
@@ -40,12 +42,12 @@ class NeighborTable:
 
 def is_neighbor_table(text: str) -> bool:
     """Whether a text may contain such tables."""
-    return any(all(title in line for title in form) for line in text.splitlines() for form in _TABLE_FORMATS)
+    return any(all(title in line for title in form) for line in split_lines(text) for form in _TABLE_FORMATS)
 
 
 def parse_tables(text: str, file: str) -> list[NeighborTable]:
     """Parse every table in a text. Raises InputError with the line of truncated or unreadable text."""
-    lines = text.splitlines()
+    lines = split_lines(text)
     if not text.endswith("\n"):
         raise InputError(f"{file}:{len(lines)}: the last line is incomplete; the text was truncated")
     found: list[NeighborTable] = []
@@ -58,7 +60,7 @@ def parse_tables(text: str, file: str) -> list[NeighborTable]:
         if prompt:
             device, spans = prompt[1], []
         elif total and found:
-            _check_total(int(total[1]), found[-1], place)
+            _check_total(total[1], found[-1], place)
             spans = []
         elif titles := _find_titles(line):
             if number == len(lines) or not _SEPARATOR_LINE.match(lines[number]):
@@ -77,10 +79,11 @@ def _find_titles(line: str) -> tuple[str, str, str] | None:
     return next((form for form in _TABLE_FORMATS if all(title in line for title in form)), None)
 
 
-def _check_total(announced: int, table: NeighborTable, location: str) -> None:
-    if announced != len(table.rows):
+def _check_total(announced: str, table: NeighborTable, location: str) -> None:
+    if find_number(announced) != len(table.rows):
         raise InputError(
-            f"{location}: {announced} entries are announced, {len(table.rows)} found; the text was truncated"
+            f"{location}: {shorten_text(announced)} entries are announced, {len(table.rows)} found; "
+            "the text was truncated"
         )
 
 
@@ -93,7 +96,9 @@ def _parse_row(line: str, spans: Sequence[_Span], location: str) -> tuple[str, s
         return None
     cut = next((cell for cell in (port, other, other_port) if cell.endswith(_TRUNCATION_MARK)), None)
     if cut:
-        raise InputError(f"{location}: {cut!r} was truncated by a narrow terminal; use a wider one, or JSON output")
+        raise InputError(
+            f"{location}: {shorten_text(cut)!r} was truncated by a narrow terminal; use a wider one, or JSON output"
+        )
     return port, other, other_port
 
 

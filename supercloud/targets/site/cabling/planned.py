@@ -15,6 +15,7 @@ from ....plan.build.cabling.cables import build_cable_table
 from ....plan.build.cabling.ends import DeviceLocator
 from ....plan.model.cables import CableTable
 from ....plan.model.plan import Plan
+from ....primitives.foreign_text import shorten_text
 from .netlist import NumberedLinks, build_numbered_links
 from .readers import DiscoveredLinks, LinkEnd
 from .table import format_labels, iter_lane_names, list_end_names
@@ -53,7 +54,7 @@ def build_planned_links(plan: Plan, discovered: DiscoveredLinks) -> PlannedLinks
             found.fabrics.append(fabric.name)
             _add_links(table, found, known if discovered.network == "infiniband" else set(), discovered.devices)
     if not found.fabrics:
-        names = ", ".join(sorted(discovered.devices)[:3])
+        names = ", ".join(map(shorten_text, sorted(discovered.devices)[:3]))
         known_names = ", ".join(f"{item.name}-leaf-001" for item in candidates) or "none"
         raise InputError(
             f"no device in the output belongs to a network of the plan: it contains {names}; "

@@ -18,14 +18,17 @@ from ....errors import InputError
 from ....primitives import ibnetdiscover
 from ....primitives.files import FileReadError
 from ....primitives.files import read_text as file_text
+from ....primitives.foreign_text import shorten_text, split_lines
+from ....primitives.responses import parse_json
 from .neighbor_tables import is_neighbor_table, parse_tables
 from .neighbor_text import is_neighbor_list, parse_neighbors
 
 __all__ = ["DiscoveredLinks", "read_output"]
 
 _UNKNOWN_PORT = "?"
-# ibnetdiscover prints a few hundred bytes per link: 256 MB for a million links.
-_MAX_FILE_SIZE = 256 * 2**20
+# An InfiniBand subnet has at most 49,151 addresses: three tiers of switches have about 150,000 links, of which
+# ibnetdiscover prints both ends in 130 bytes each, 40 MB.
+_MAX_FILE_SIZE = 64 * 2**20
 
 LinkEnd = tuple[str, str]
 
@@ -83,7 +86,7 @@ def _parse_file(text: str, file: Path, discovered: DiscoveredLinks | None) -> Di
         for table in parse_tables(text, str(file)):
             _add_neighbors(table.device or file.stem, iter(table.rows), file, found)
     else:
-        line = next(number for number, item in enumerate(text.splitlines(), 1) if item.strip())
+        line = next(number for number, item in enumerate(split_lines(text), 1) if item.strip())
         raise InputError(
             f"{file}:{line}: neither ibnetdiscover nor LLDP: lldpctl (plain, json, keyvalue), show lldp neighbors "
             "| json, show lldp table, nv show interface lldp"
@@ -102,9 +105,11 @@ def _add_infiniband(text: str, file: Path, discovered: DiscoveredLinks) -> None:
 
 def _parse_json(text: str, file: Path) -> Any:
     try:
-        return json.loads(text)
+        return parse_json(text)
     except json.JSONDecodeError as error:
         raise InputError(f"{file}:{error.lineno}: {error.msg}; the text was truncated or damaged") from None
+    except ValueError as error:
+        raise InputError(f"{file}:1: {error}; this is not the output of a switch or a host") from None
 
 
 def _split_devices(data: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -133,7 +138,7 @@ def _add_json_neighbors(device: str, data: Any, file: Path, discovered: Discover
     try:
         _add_neighbors(device, _PARSERS[key](data[key]) if key else _parse_nvue(data), file, discovered)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, StopIteration):
-        raise InputError(f"{file}:1: unknown format of the LLDP neighbors of {device}") from None
+        raise InputError(f"{file}:1: unknown format of the LLDP neighbors of {shorten_text(device)}") from None
 
 
 def _add_neighbors(
@@ -156,7 +161,11 @@ def _parse_lldpctl(data: Any) -> Iterator[tuple[str, str, str]]:
             entries = [(item["name"], item)] if "name" in item and "port" in item else list(item.items())
             for port, entry in entries:
                 for neighbor in _to_list(entry):
-                    yield str(port), _parse_chassis(neighbor.get("chassis", {})), _parse_port(neighbor["port"])
+                    yield (
+                        _require_text(port),
+                        _parse_chassis(neighbor.get("chassis", {})),
+                        _parse_port(neighbor["port"]),
+                    )
 
 
 def _to_list(data: Any) -> list[Any]:
@@ -168,12 +177,15 @@ def _parse_chassis(data: Any) -> str:
     for item in _to_list(data):
         if not item:
             continue
+        key, value = next(iter(item.items()))
+        if len(item) == 1 and isinstance(value, dict) and "id" in value:
+            return str(key)  # the name, whatever it is: a host may have the name "id"
         name = item.get("name")
         if name is not None:
             return _parse_value(name)
         if "id" in item and set(item) <= _CHASSIS_KEYS:
             return _parse_value(item["id"])
-        return str(next(iter(item)))
+        return str(key)
     return _UNKNOWN_PORT
 
 
@@ -184,16 +196,23 @@ _CHASSIS_KEYS = {"id", "name", "descr", "mgmt-ip", "mgmt-iface", "capability", "
 def _parse_value(data: Any) -> str:
     """Return a text, or the value of a mapping or of the first of several."""
     first = _to_list(data)[0]
-    return str(first["value"] if isinstance(first, dict) else first)
+    return _require_text(first["value"] if isinstance(first, dict) else first)
+
+
+def _require_text(data: Any) -> str:
+    """Return a name; raises TypeError for lists and mappings, of which ``str`` would make a name."""
+    if not isinstance(data, str | int):
+        raise TypeError
+    return str(data)
 
 
 def _parse_port(data: Any) -> str:
     found = _to_list(data)[0]
     given = _to_list(found.get("id", {}))[0]
     if given.get("type") == "ifname":
-        return str(given["value"])
+        return _require_text(given["value"])
     described = found.get("descr") or found.get("ifname")
-    return _parse_value(described) if described else str(given.get("value") or _UNKNOWN_PORT)
+    return _parse_value(described) if described else _require_text(given.get("value") or _UNKNOWN_PORT)
 
 
 def _is_nvue(data: Any) -> bool:
@@ -207,12 +226,13 @@ def _parse_nvue(data: Any) -> Iterator[tuple[str, str, str]]:
         for name, neighbor in (neighbors or {}).items():
             chassis, far = neighbor.get("chassis") or {}, neighbor.get("port") or {}
             described = far.get("name") or far.get("id") or far.get("description")
-            yield str(port), str(chassis.get("system-name") or name), str(described or _UNKNOWN_PORT)
+            yield port, _require_text(chassis.get("system-name") or name), _require_text(described or _UNKNOWN_PORT)
 
 
 def _parse_eos(data: Any) -> Iterator[tuple[str, str, str]]:
     for item in data:
-        yield str(item["port"]), str(item["neighborDevice"]), str(item["neighborPort"])
+        port, device, far = (_require_text(item[key]) for key in ("port", "neighborDevice", "neighborPort"))
+        yield port, device, far
 
 
 _PARSERS: dict[str, Callable[[Any], Iterator[tuple[str, str, str]]]] = {
@@ -226,13 +246,13 @@ def _add_keyvalue(text: str, file: Path, discovered: DiscoveredLinks) -> None:
     if not text.endswith("\n"):
         count = text.count("\n") + 1
         raise InputError(f"{file}:{count}: the last line is incomplete; the text was truncated")
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(split_lines(text), 1):
         if not line.strip():
             continue
         key, equals, value = line.partition("=")
         parts = key.split(".")
         if not equals or parts[0] != "lldp" or len(parts) < 3:
-            raise InputError(f"{file}:{number}: {line[:60]!r} is not output of lldpctl -f keyvalue")
+            raise InputError(f"{file}:{number}: {shorten_text(line)!r} is not output of lldpctl -f keyvalue")
         where = next((at for at, part in enumerate(parts) if part in ("chassis", "port")), None)
         if where is not None:
             found.setdefault(".".join(parts[1:where]), {})[".".join(parts[where:])] = value

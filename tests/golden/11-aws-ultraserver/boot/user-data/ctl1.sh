@@ -38,7 +38,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 LOCAL_MOUNT=''
 LOGINS='administrators'
-DIGEST=f68b2094508a6d4aa8e09a4826863c02a728d5f77512f9f2c8a77977f1faebde
+DIGEST=979822064741745bd0defaee2bc63e6d56d6ae2a6c9a9946f083af79ba41f313
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
