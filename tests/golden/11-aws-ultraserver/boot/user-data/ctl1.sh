@@ -38,7 +38,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 LOCAL_MOUNT=''
 LOGINS='administrators'
-DIGEST=979822064741745bd0defaee2bc63e6d56d6ae2a6c9a9946f083af79ba41f313
+DIGEST=b7f2b3805b967993314a7543da4167a6246ad41efacfd3e46d184c39e3a8cf1f
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
