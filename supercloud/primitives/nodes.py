@@ -199,7 +199,7 @@ class HostFinder:
         return (found[0], index) if found and index is not None else None
 
 
-_HOST_PATTERN = re.compile(r"(.*?)(\d+)", re.ASCII)
+_HOST_PATTERN = re.compile(r"(.*\D|)(\d+)", re.ASCII)  # linear also for names that do not match
 
 
 @dataclass(frozen=True, slots=True)

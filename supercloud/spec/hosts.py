@@ -38,14 +38,15 @@ def _wrap_text(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-_ONE_LIST = {"type": "string", "minLength": 1, "maxLength": _MAX_TEXT}
+_NAME_LIST = {"type": "string", "minLength": 1, "maxLength": _MAX_TEXT, "pattern": r"^[a-z0-9\[\], -]+$"}
+_ADDRESS_LIST = {"type": "string", "minLength": 1, "maxLength": _MAX_TEXT, "pattern": "^[0-9., -]+$"}
 HostLists = Annotated[
     tuple[Annotated[str, Field(min_length=1, max_length=_MAX_TEXT), AfterValidator(_check_list)], ...],
     Field(max_length=MAX_NODES),
     BeforeValidator(_wrap_text),
     WithJsonSchema(
         {
-            "anyOf": [_ONE_LIST, {"type": "array", "items": _ONE_LIST, "maxItems": MAX_NODES}],
+            "anyOf": [_NAME_LIST, {"type": "array", "items": _NAME_LIST, "maxItems": MAX_NODES}],
             "typeName": "host names",
         }
     ),
@@ -67,7 +68,7 @@ AddressLists = Annotated[
     BeforeValidator(_wrap_text),
     WithJsonSchema(
         {
-            "anyOf": [_ONE_LIST, {"type": "array", "items": _ONE_LIST, "maxItems": MAX_NODES}],
+            "anyOf": [_ADDRESS_LIST, {"type": "array", "items": _ADDRESS_LIST, "maxItems": MAX_NODES}],
             "typeName": "addresses",
         }
     ),
@@ -82,7 +83,12 @@ def _check_address(text: str) -> str:
         raise ValueError(f"{text!r} is not an IPv4 address") from None
 
 
-IPv4Text = Annotated[str, Field(min_length=7, max_length=15), AfterValidator(_check_address)]
+IPv4Text = Annotated[
+    str,
+    Field(min_length=7, max_length=15),
+    AfterValidator(_check_address),
+    WithJsonSchema({"type": "string", "minLength": 7, "maxLength": 15, "pattern": "^[0-9.]+$"}),
+]
 
 
 class HostAddresses(Model):

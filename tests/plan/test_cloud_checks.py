@@ -36,8 +36,14 @@ def test_each_finding_is_reported_once(check: str, level: str, path: str, word: 
 
 
 def test_every_check_of_clouds_has_a_case() -> None:
+    elsewhere = {
+        "cloud-image-build",
+        "cloud-image-packages",
+        "cloud-image-tools",
+    }
+    # in tests/clouds/test_aws_image_builds.py
     ours = {format_check_name(check) for check in CHECKS if check.__name__.startswith("cloud_")}
-    assert ours <= {row[0] for row in CASES}
+    assert ours - elsewhere <= {row[0] for row in CASES}
 
 
 def test_a_clean_spec_has_no_findings() -> None:

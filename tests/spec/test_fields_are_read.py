@@ -22,10 +22,15 @@ from supercloud.spec.loader import load, loads
 from supercloud.targets import render
 
 PACKAGE = ROOT / "supercloud"
-# Read by getattr, as the sites and kinds of capacity that have them are several models.
-READ_BY_NAME = {"metadata_hops", "max_run"}
+_OPTION = "the plan takes all fields of a site that it does not know as options of the cloud"
+# Read by getattr, as several models or fields of one type have them.
+READ_BY_NAME = {"in_band", "kms_key", "max_run", "metadata_hops", "permissions_boundary"}
 READ_ELSEWHERE = {
-    ("AwsSite", "metadata_hops"): "the plan takes all fields of a site that it does not know as options of the cloud",
+    **{("AwsSite", name): _OPTION for name in ("kms_key", "metadata_hops", "permissions_boundary", "policies")},
+    ("AwsSite", "key_pair"): "a reference of the plan, and an option of the cloud",
+    ("AwsSite", "images"): "through the properties of the model that read both of its forms",
+    ("AwsSite", "image_inputs"): "only with images: build",
+    ("HostAddresses", "addresses"): "through the function that expands them",
 }
 """Fields of clusters that planning does not read."""
 

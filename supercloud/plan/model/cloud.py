@@ -21,10 +21,10 @@ from ...primitives.names import NameRule
 from ...primitives.quantity import Money, Rate, Size
 from ...spec.pool import Capacity
 from ...spec.site import BootScript
+from .cloud_cost import CloudCost
 
 __all__ = [
     "Addon",
-    "CloudCost",
     "CloudDatabase",
     "CloudHost",
     "CloudInstall",
@@ -32,7 +32,6 @@ __all__ = [
     "CloudPlan",
     "CloudReference",
     "CloudStorage",
-    "CostLine",
     "ExistingFileSystem",
     "ImageBuild",
     "Interface",
@@ -251,46 +250,6 @@ class CloudStorage:
     """The user's file system; None if it is created."""
     install: CloudInstall | None = None
     """``servers``: source of their software; None if the spec does not specify it."""
-
-
-@dataclass(frozen=True)
-class CostLine:
-    """Hourly cost of one item; None if no price has a source."""
-
-    item: str
-    count: int
-    unit_price: Money | None
-    source: str
-    """Date and origin of the price; empty without a price."""
-
-    @property
-    def total_price(self) -> Money | None:
-        """Hourly cost of all units."""
-        return self.unit_price * self.count if self.unit_price is not None else None
-
-
-@dataclass(frozen=True)
-class CloudCost:
-    """Hourly cost with everything running."""
-
-    lines: tuple[CostLine, ...]
-    node_prices: Mapping[str, Money] = field(default_factory=dict)
-    """Highest hourly price of a node by pool, over the sources of its capacity; pools with an unknown one are
-    omitted."""
-
-    @property
-    def known_total(self) -> Money:
-        """Sum of the items with a price: a lower bound if ``unpriced_items`` is not empty."""
-        total = Money(0, "USD")
-        for line in self.lines:
-            if line.total_price is not None:
-                total = total + line.total_price
-        return total
-
-    @property
-    def unpriced_items(self) -> tuple[str, ...]:
-        """Items without a sourced price."""
-        return tuple(line.item for line in self.lines if line.unit_price is None)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..build.cloud.cost import HOURS_PER_MONTH
 from ..build.cloud.place import compute_accelerator_carbon
-from ..model.cloud import CloudCost, CloudNetwork, CloudPlan, CloudStorage, NodeGroup
+from ..model.cloud import CloudNetwork, CloudPlan, CloudStorage, NodeGroup
+from ..model.cloud_cost import CloudCost
 from ..model.plan import Plan
 
 __all__ = ["build_cloud_rows"]

@@ -187,7 +187,7 @@ def test_a_job_that_cannot_be_prepared_delays_no_other(tmp_path: Path, monkeypat
             broker.step()
             reporter.end_step()
         assert fine.reload().ref and odd.reload().state is State.HELD and "TypeError: a defect" in odd.record.reason
-        assert sum("is refused" in line for line in lines) == 1, lines
+        assert sum("cannot be submitted" in line for line in lines) == 1, lines
 
 
 @pytest.mark.slow

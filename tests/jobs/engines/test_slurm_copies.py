@@ -143,7 +143,7 @@ def test_the_record_of_a_job_whose_submitter_was_killed_has_the_known_status(
     """Also where Slurm never can say whether it has the job; time is counted from the end of its sbatch."""
     folder = tmp_path / "jobs"
     engine = SlurmEngine(Connection(engine="slurm"), folder, Amnesiac())
-    for module in ("api", "reconcile", "futures"):
+    for module in ("api", "recording", "reconcile", "futures"):
         monkeypatch.setattr(f"supercloud.jobs.{module}.open_engine", lambda *_: engine)
     monkeypatch.setattr(SlurmEngine, "require_reachable", lambda self: None)
     child = os.fork()

@@ -26,7 +26,8 @@ def test_every_node_runs_under_its_name_and_address(superpod: Declared, superpod
     assert {name: node["NodeAddr"] for name, node in nodes.items()} == dict(
         zip(expand(pool.hosts), expand(pool.addresses), strict=True)
     )
-    assert all(node["NodeHostName"] == name and node["State"] == "IDLE" for name, node in nodes.items())
+    assert all(node["NodeHostName"] == name for name, node in nodes.items())
+    superpod_lab.wait_nodes(str(pool.hosts), len(nodes))  # on a busy machine one may not respond for some seconds
     running = [host for host, command, _ in superpod_lab.list_processes() if command == "slurmd"]
     assert sorted(running) == sorted(nodes)
 

@@ -40,7 +40,7 @@ def test_names_and_addresses_are_unique(path: Path) -> None:
     assert len(set(found.values())) == len(found)
     for pool in plan.pools:
         assert [found[name] for name in pool.hosts] == [pool.addresses[index] for index in range(pool.nodes)]
-        assert f"bmc-{pool.hosts.prefix}0001" in found
+        assert f"bmc-{pool.hosts.get_name(0)}" in found
     for host in plan.scheduler.controllers:
         assert found[host.name] == host.address
     for run in plan.networks.switches:
@@ -55,7 +55,10 @@ def test_every_address_is_in_a_served_subnet(path: Path) -> None:
     rows = [line.split(",") for line in bundle["subnets.csv"].splitlines()]
     assert rows[0] == ["name", "role", "subnet", "gateway", "used"]
     blocks = {row[0]: ipaddress.ip_network(row[2]) for row in rows[1:]}
+    declared = {host.address for host in plan.spec.scheduler.controllers if host.address}
     for name, address in read_entries(plan).items():
+        if address in declared:
+            continue  # of a host that exists, which the plan does not address
         assert sum(ipaddress.ip_address(address) in block for block in blocks.values()) == 1, (name, address)
     for row in rows[1:]:
         if row[3]:

@@ -8,7 +8,8 @@ from typing import cast
 from ....catalog import Catalog, Machine, Prices
 from ....catalog.price import ListPrice
 from ....primitives.quantity import Duration, Money
-from ...model.cloud import CloudCost, CloudDatabase, CloudHost, CloudNetwork, CloudStorage, CostLine, NodeGroup
+from ...model.cloud import CloudDatabase, CloudHost, CloudNetwork, CloudStorage, NodeGroup
+from ...model.cloud_cost import CloudCost, CostLine
 from ...model.plan import PoolPlan
 from .inputs import CloudInputs
 

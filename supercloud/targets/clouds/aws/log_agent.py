@@ -18,6 +18,7 @@ __all__ = ["LOG_FILES", "ship_logs"]
 
 LOG_FILES = (
     "/var/log/supercloud/boot.log",
+    "/var/log/supercloud/script.log",
     "/var/log/slurm/scale.log",
     "/var/log/slurm/slurmctld.log",
     "/var/log/slurm/slurmd.log",

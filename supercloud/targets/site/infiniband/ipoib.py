@@ -68,7 +68,7 @@ def render_ipoib_script(plan: Plan, fabric: FabricPlan) -> File:
             groups=groups,
             per_256=AddressRun.HOSTS_PER_256,
             child=format_child_suffix(plan, fabric),
-            key=DEFAULT_KEY | FULL_MEMBERSHIP,
+            default_key=DEFAULT_KEY | FULL_MEMBERSHIP,
         ),
         executable=True,
     )
