@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from ipaddress import IPv4Address
 from typing import Annotated
 
@@ -26,52 +27,43 @@ __all__ = [
 _MAX_TEXT = 65_536
 
 
-def _check_list(text: str) -> str:
-    try:
-        parse_host_list(text, MAX_NODES)
-    except InputError as error:
-        raise ValueError(str(error)) from None
-    return text
+def _check_with(parse: Callable[[str, int], object]) -> AfterValidator:
+    """Validate a text with its parser, which raises InputError."""
+
+    def check(text: str) -> str:
+        try:
+            parse(text, MAX_NODES)
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        return text
+
+    return AfterValidator(check)
+
+
+def _describe_lists(pattern: str, type_name: str) -> WithJsonSchema:
+    """Schema of one text, or a list of such texts."""
+    text = {"type": "string", "minLength": 1, "maxLength": _MAX_TEXT, "pattern": pattern}
+    several = {"type": "array", "items": text, "maxItems": MAX_NODES}
+    return WithJsonSchema({"anyOf": [text, several], "typeName": type_name})
 
 
 def _wrap_text(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-_NAME_LIST = {"type": "string", "minLength": 1, "maxLength": _MAX_TEXT, "pattern": r"^[a-z0-9\[\], -]+$"}
-_ADDRESS_LIST = {"type": "string", "minLength": 1, "maxLength": _MAX_TEXT, "pattern": "^[0-9., -]+$"}
 HostLists = Annotated[
-    tuple[Annotated[str, Field(min_length=1, max_length=_MAX_TEXT), AfterValidator(_check_list)], ...],
+    tuple[Annotated[str, Field(min_length=1, max_length=_MAX_TEXT), _check_with(parse_host_list)], ...],
     Field(max_length=MAX_NODES),
     BeforeValidator(_wrap_text),
-    WithJsonSchema(
-        {
-            "anyOf": [_NAME_LIST, {"type": "array", "items": _NAME_LIST, "maxItems": MAX_NODES}],
-            "typeName": "host names",
-        }
-    ),
+    _describe_lists(r"^[a-z0-9\[\], -]+$", "host names"),
 ]
 """Host names in Slurm's notation: one text, or a list of such texts."""
 
-
-def _check_addresses(text: str) -> str:
-    try:
-        parse_address_list(text, MAX_NODES)
-    except InputError as error:
-        raise ValueError(str(error)) from None
-    return text
-
-
 AddressLists = Annotated[
-    tuple[Annotated[str, Field(min_length=1, max_length=_MAX_TEXT), AfterValidator(_check_addresses)], ...],
+    tuple[Annotated[str, Field(min_length=1, max_length=_MAX_TEXT), _check_with(parse_address_list)], ...],
     Field(max_length=MAX_NODES),
     BeforeValidator(_wrap_text),
-    WithJsonSchema(
-        {
-            "anyOf": [_ADDRESS_LIST, {"type": "array", "items": _ADDRESS_LIST, "maxItems": MAX_NODES}],
-            "typeName": "addresses",
-        }
-    ),
+    _describe_lists("^[0-9., -]+$", "addresses"),
 ]
 """Addresses and ranges of them: one text, or a list of such texts."""
 
