@@ -34,7 +34,10 @@ def parse_host_list(text: str, limit: int) -> list[str]:
     """
     items = _ITEM.findall(text)
     if not items or ",".join(items) != text:
-        raise InputError(f"{text[:80]!r} is not a list of host names: brackets and commas do not match")
+        raise InputError(
+            f"{text[:80]!r} is not a list of host names: brackets and commas do not match; write it as "
+            "gpu[001-032,041-072],athena"
+        )
     names: list[str] = []
     for item in items:
         numbers = [_list_numbers(inner, item, limit) for inner in re.findall(r"\[([^\]]*)\]", item)]
