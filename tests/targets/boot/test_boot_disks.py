@@ -52,7 +52,7 @@ DISKS = {"nvme0n1": "Amazon Elastic Block Store", "nvme1n1": INSTANCE_STORE, "nv
 
 
 def read_places(machine: BootMachine) -> str:
-    return (machine.root / "etc/supercloud/places-disks").read_text()
+    return (machine.root / "etc/supercloud/mount-state-disks").read_text()
 
 
 def test_several_disks_are_joined_without_redundancy(tmp_path: Path) -> None:

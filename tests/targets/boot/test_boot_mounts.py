@@ -37,7 +37,7 @@ def compute(tmp_path: Path) -> BootMachine:
 
 
 def read_places(machine: BootMachine) -> str:
-    return (machine.root / "etc/supercloud/places-mounts").read_text()
+    return (machine.root / "etc/supercloud/mount-state-mounts").read_text()
 
 
 def test_a_missing_client_is_installed_from_the_repository_of_its_kernel(compute: BootMachine) -> None:

@@ -201,13 +201,13 @@ def test_a_node_of_a_cloud_without_its_file_systems_is_drained(node: Host) -> No
     """The boot lists the places that jobs need; one that could not be mounted has a reason."""
     boot, proc = node.folder / "root/etc/supercloud", node.folder / "root/proc"
     boot.mkdir(parents=True)
-    (boot / "places-mounts").write_text("/home\n/scratch/\n")
-    (boot / "places-disks").write_text("/local\n")
+    (boot / "mount-state-mounts").write_text("/home\n/scratch/\n")
+    (boot / "mount-state-disks").write_text("/local\n")
     (proc / "mounts").write_text(
         "fs:/ /home nfs rw 0 0\nfs@tcp:/x /scratch lustre rw 0 0\n/dev/md0 /local xfs rw 0 0\n"
     )
     assert node.run("health-check.sh", "quick").returncode == 0
-    (boot / "places-mounts").write_text("/home fs:/ cannot be mounted: no route\n/scratch\n")
+    (boot / "mount-state-mounts").write_text("/home fs:/ cannot be mounted: no route\n/scratch\n")
     (proc / "mounts").write_text("fs:/ /homes nfs rw 0 0\n/dev/md0 /local xfs rw 0 0\n")
     assert node.run("health-check.sh", "quick").returncode == 1
     assert _get_reason(node) == (

@@ -170,7 +170,7 @@ def test_epilog_deletes_only_files_of_the_user_on_internal_disks(job: Host) -> N
     """After the last job of the user on the node, also in directories of others; nothing where no disk is mounted."""
     root, local = job.folder / "root", job.folder / "root/local"
     (root / "etc/supercloud").mkdir(parents=True, exist_ok=True)
-    (root / "etc/supercloud/places-disks").write_text("/local\n")
+    (root / "etc/supercloud/mount-state-disks").write_text("/local\n")
     # rootless containers write files with subordinate IDs
     (root / "etc/subuid").write_text("other:300000:65536\n12345:200000:65536\n12345:0:10\n")
 

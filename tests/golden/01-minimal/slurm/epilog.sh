@@ -83,15 +83,15 @@ end_stray_processes() {
     [ -z "${pids[*]}" ] || { echo "processes of user $user could not be ended: ${pids[*]}" >&2; return 1; }
 }
 
-# Internal disks of a node of a cloud; the boot lists their place. Jobs that are ending at the same time do not count: each would
+# Internal disks of a node of a cloud; the boot lists their mount point. Jobs that are ending at the same time do not count: each would
 # leave it to the other. Only what belongs to the user is deleted, also in directories of others.
 clean_disks() {
-    local place first last
-    place=$(sed -n '1{s/ .*//;s,/$,,;p}' "$root/etc/supercloud/places-disks" 2>/dev/null)
-    [ -n "$place" ] && awk -v place="$place" '$2 == place { found = 1 } END { exit !found }' "$root/proc/mounts" || return 0
+    local mount_point first last
+    mount_point=$(sed -n '1{s/ .*//;s,/$,,;p}' "$root/etc/supercloud/mount-state-disks" 2>/dev/null)
+    [ -n "$mount_point" ] && awk -v mount_point="$mount_point" '$2 == mount_point { found = 1 } END { exit !found }' "$root/proc/mounts" || return 0
     ! other_jobs -t RUNNING,SUSPENDED,CONFIGURING,STOPPED || return 0
     while IFS=- read -r first last; do
-        find "${root}$place" -xdev -mindepth 1 -uid "+$((first - 1))" -uid "-$((last + 1))" -delete 2>/dev/null
+        find "${root}$mount_point" -xdev -mindepth 1 -uid "+$((first - 1))" -uid "-$((last + 1))" -delete 2>/dev/null
     done < <(list_ids)
 }
 

@@ -45,12 +45,12 @@ check_devices() {
 
 # Places that jobs need on a node of a cloud: the boot lists them in these files, with a reason where it could not mount one. The
 # list of mounts is read, as a file system whose server does not respond would block this program.
-check_places() {
-    local place reason
-    while read -r place reason; do
-        awk -v place="${place%/}" '$2 == place { found = 1 } END { exit !found }' "$root/proc/mounts" ||
-            problem "mount $place: ${reason:-it is no longer mounted}"
-    done < <(cat "$root"/etc/supercloud/places-mounts "$root"/etc/supercloud/places-disks 2>/dev/null)
+check_mounts() {
+    local mount_point reason
+    while read -r mount_point reason; do
+        awk -v mount_point="${mount_point%/}" '$2 == mount_point { found = 1 } END { exit !found }' "$root/proc/mounts" ||
+            problem "mount $mount_point: ${reason:-it is no longer mounted}"
+    done < <(cat "$root"/etc/supercloud/mount-state-mounts "$root"/etc/supercloud/mount-state-disks 2>/dev/null)
 }
 
 # The driver no longer lists a device that fell off the bus. Skipped if no driver is loaded.
@@ -132,10 +132,10 @@ runs_jobs() {
 
 # Skipped while a job runs, which may fill a disk temporarily.
 check_disks() {
-    local used place
+    local used mount_point
     ! runs_jobs || return
-    while read -r used place; do
-        [ "${used%\%}" -lt 98 ] || problem "$place is $used full"
+    while read -r used mount_point; do
+        [ "${used%\%}" -lt 98 ] || problem "$mount_point is $used full"
     done < <(df -P / /tmp /var/spool/slurmd 2>/dev/null | awk 'NR > 1 && !seen[$6]++ { print $5, $6 }')
 }
 
@@ -152,7 +152,7 @@ drain() {
 find_facts
 check_devices
 check_driver
-check_places
+check_mounts
 if [ "${1:-}" != quick ]; then
     check_nvidia_smi
     check_xids

@@ -21,12 +21,12 @@ if ((number < first || number > last)); then
 fi
 
 show() {
-    local place end block address
-    place=$(((number - first) / nodes * nodes))
-    end=$((place + nodes <= last - first + 1 ? place + nodes : last - first + 1))
-    for (( ; place < end; place++)); do
-        block=$(((turn + place) / 250))
-        address=$((base + block * 256 + (turn + place) % 250 + 1))
+    local index end block address
+    index=$(((number - first) / nodes * nodes))
+    end=$((index + nodes <= last - first + 1 ? index + nodes : last - first + 1))
+    for (( ; index < end; index++)); do
+        block=$(((turn + index) / 250))
+        address=$((base + block * 256 + (turn + index) % 250 + 1))
         echo "$((address >> 24 & 255)).$((address >> 16 & 255)).$((address >> 8 & 255)).$((address & 255))"
     done
 }

@@ -34,16 +34,16 @@ report() { echo "$(date -u +%FT%TZ) $*"; }
 log() { [ -n "${BOOT_REPEATED:-}" ] || report "$step: $*"; }   # a timer repeats steps: only changes are logged
 die() { died=yes; echo "$(date -u +%FT%TZ) FAILED $step: $*" >&2; exit 1; }
 trap 'die "line $LINENO: $BASH_COMMAND exited with $?"' ERR
-died='' secret_folder='' whole=''
-ended() { # errors of the shell itself, such as an unset variable, do not trigger ERR
+died='' secret_folder='' all_steps=''
+report_exit() { # errors of the shell itself, such as an unset variable, do not trigger ERR
     local code=$?
     [ -z "$secret_folder" ] || rm -rf "$secret_folder"
     [ "$code" -ne 0 ] || return 0
     [ -n "$died" ] || echo "$(date -u +%FT%TZ) FAILED $step: exited with $code, see the line above" >&2
     # cloud-init runs this program once, the unit repeats it
-    [ -z "$whole" ] || [ -n "${BOOT_UNIT:-}" ] || systemctl start --no-block supercloud-boot || true
+    [ -z "$all_steps" ] || [ -n "${BOOT_UNIT:-}" ] || systemctl start --no-block supercloud-boot || true
 }
-trap ended EXIT
+trap report_exit EXIT
 set -E
 run() { step=$1; log started; "step_$1"; log finished; }
 
@@ -66,9 +66,9 @@ login)      apply=(settings changes bundle sackd mounts homes) ;;
 esac
 
 log "role $ROLE of $CLUSTER${GROUP:+, group $GROUP}"
-if [ $# -eq 0 ]; then whole=yes; else steps=("$@"); fi
+if [ $# -eq 0 ]; then all_steps=yes; else steps=("$@"); fi
 [ "$*" != apply ] || steps=("${apply[@]}")
 for name in "${steps[@]}"; do run "$name"; done
 step=end
-left=$(missing_places)
+left=$(list_missing_mounts)
 log "this machine is ready${left:+, but $left}"

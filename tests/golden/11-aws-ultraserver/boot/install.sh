@@ -6,12 +6,12 @@
 # shellcheck disable=SC2154  # root: set by boot.sh; names in capitals: by /etc/supercloud/env
 
 step_install() { # fetched and run once as root; a changed source is run again
-    local program=$root/opt/supercloud/install marker=$root/etc/supercloud/installed why=$root/run/supercloud/why token='' code found said
+    local program=$root/opt/supercloud/install marker=$root/etc/supercloud/installed why=$root/run/supercloud/why token='' code found output
     [ -n "${INSTALL_SOURCE:-}" ] || { log "nothing to install: the software is in the image"; return; }
     if cmp -s - "$marker" <<<"$INSTALL_SOURCE${INSTALL_SHA256:+ $INSTALL_SHA256}"; then log "already installed from $INSTALL_SOURCE"; return; fi
     mkdir -p "$root/run/supercloud"
     log "fetching $INSTALL_SOURCE"
-    again "${BOOT_TRIES:-20}" fetch_program "$INSTALL_SOURCE" "$program" || die "$INSTALL_SOURCE cannot be fetched: $said"
+    retry "${BOOT_TRIES:-20}" fetch_program "$INSTALL_SOURCE" "$program" || die "$INSTALL_SOURCE cannot be fetched: $output"
     [ -s "$program" ] || die "$INSTALL_SOURCE is empty"
     found=$(sha256sum "$program" | cut -d' ' -f1)
     if [ -n "${INSTALL_SHA256:-}" ] && [ "$found" != "$INSTALL_SHA256" ]; then
@@ -27,8 +27,8 @@ step_install() { # fetched and run once as root; a changed source is run again
         [ -n "$token" ] || die "the secret $INSTALL_TOKEN is empty"
     fi
     log "running the program for the file system $FILE_SYSTEM on $SERVERS servers"
-    watched "$program" "$token"
-    [ "$code" -eq 0 ] || die "the program of $INSTALL_SOURCE exited with $code: ${said:-no output}"
+    run_logged "$program" "$token"
+    [ "$code" -eq 0 ] || die "the program of $INSTALL_SOURCE exited with $code: ${output:-no output}"
     rm -f "$program"
     echo "$INSTALL_SOURCE${INSTALL_SHA256:+ $INSTALL_SHA256}" >"$marker"
 }
@@ -43,16 +43,16 @@ fetch_program() { # SOURCE FILE
     esac
 }
 
-watched() { # PROGRAM TOKEN: run it and log its lines without the token; sets $said to the last line, $code to the exit status
+run_logged() { # PROGRAM TOKEN: run it and log its lines without the token; sets $output to the last line, $code to the exit status
     local line piece end="-- $BASHPID $RANDOM ended with" pieces=()
     mapfile -t pieces <<<"$2"
-    code=1 said=''
+    code=1 output=''
     # a line marks its end, not the end of the pipe, which servers that it starts may keep open
     while IFS= read -r line; do
         if [[ $line == "$end "* ]]; then code=${line##* }; break; fi
         for piece in "${pieces[@]}"; do [ -z "$piece" ] || line=${line//"$piece"/***}; done
         [ -n "$line" ] || continue
-        said=$line
+        output=$line
         log "$line"
     done < <(
         ended=0

@@ -78,12 +78,12 @@ step_release() { # the Slurm release of the configuration: from the image, the b
         if fetch_folder packages "$packages"; then
             log "installing packages from the bucket"
             if command -v apt-get >/dev/null; then files=("$packages"/*.deb); else files=("$packages"/*.rpm); fi
-            install_packages "${files[@]}" || die "packages cannot be installed: $said"
+            install_packages "${files[@]}" || die "packages cannot be installed: $output"
         elif [ -z "$(slurm_version $program)" ] && command -v apt-get >/dev/null; then
             log "installing Slurm from the distribution"
             [ "$AUTH" = munge ] && daemons=munge || daemons=sackd
             install_packages slurmd slurmctld slurm-client slurmdbd libpam-slurm-adopt "$daemons" ||
-                die "Slurm cannot be installed, use an image that includes it: $said"
+                die "Slurm cannot be installed, use an image that includes it: $output"
         fi
     fi
     found=$(slurm_version $program)
@@ -135,7 +135,7 @@ step_auth() { # the shared key: the controller reads it from the secret store, e
             log "requesting the key from the controller"
             openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=join -keyout "$folder/private" -out "$folder/certificate" \
                 2>/dev/null || die "openssl cannot create a certificate"
-            again "${BOOT_TRIES:-60}" from_controller key "$folder" || die "the controller did not send the key: $said"
+            retry "${BOOT_TRIES:-60}" from_controller key "$folder" || die "the controller did not send the key: $output"
             [ ! -e "$folder/refused" ] || die "the controller did not send the key: $(cat "$folder/answer"); if the disk of this instance is new, remove its line from /var/lib/supercloud/keys-given there"
             openssl cms -decrypt -binary -inform DER -in "$folder/answer" -recip "$folder/certificate" -inkey "$folder/private" \
                 -out "$folder/key" || die "the controller's response cannot be decrypted"
@@ -153,7 +153,7 @@ step_auth() { # the shared key: the controller reads it from the secret store, e
     fi
     if [ "$ROLE" != controller ] && ! grep -qx "${own[id]}" "$had"; then
         # from now on the controller sends it to this machine no more
-        again "${BOOT_TRIES:-60}" from_controller confirm || die "the key cannot be confirmed to the controller: $said"
+        retry "${BOOT_TRIES:-60}" from_controller confirm || die "the key cannot be confirmed to the controller: $output"
         echo "${own[id]}" >"$had"
     fi
     [ "$AUTH" != munge ] || service munge
@@ -255,7 +255,7 @@ step_database() { # MariaDB and slurmdbd; the password is in the secret store on
     if cmp -s "$fresh" "$file"; then rm -f "$fresh"; else mv "$fresh" "$file"; changed slurmdbd; fi
     if [ "$DATABASE" = managed ]; then start_slurmdbd; return; fi
     command -v mariadbd >/dev/null || install_packages mariadb-server ||
-        die "MariaDB cannot be installed, use an image that includes it: $said"
+        die "MariaDB cannot be installed, use an image that includes it: $output"
     service mariadb
     attempt 30 mariadb -e 'select 1' || die "MariaDB does not respond"
     mariadb <<SQL || die "the database cannot be prepared"
@@ -272,24 +272,24 @@ start_slurmdbd() {
     attempt 60 sacctmgr -n show cluster || die "slurmdbd does not respond"
 }
 
-# Places that jobs need: a file for each step that mounts some, with lines "PLACE" or, if it could not be mounted, "PLACE REASON".
+# Mount points that jobs need: a file for each step that mounts some, with lines "MOUNT_POINT" or, if it could not be mounted, "MOUNT_POINT REASON".
 # health-check.sh reads them before each job: a node does not run jobs without its file systems.
-places=$root/etc/supercloud/places
+mount_states=$root/etc/supercloud/mount-state
 
-missing_places() { { cat "$places-disks" "$places-mounts" 2>/dev/null || true; } | sed -n 's/^\([^ ]*\) \(.*\)/mount \1: \2/p' | paste -sd, | sed 's/,mount /, mount /g'; }
+list_missing_mounts() { { cat "$mount_states-disks" "$mount_states-mounts" 2>/dev/null || true; } | sed -n 's/^\([^ ]*\) \(.*\)/mount \1: \2/p' | paste -sd, | sed 's/,mount /, mount /g'; }
 
-note_place() { # STEP PLACE [REASON]: into the new file of the step; a reason is reported when it is new
+record_mount() { # STEP MOUNT_POINT [REASON]: into the new file of the step; a reason is reported when it is new
     local line="$2${3:+ ${3//[$'\n\t\'\"']/ }}"
-    echo "$line" >>"$places-$1.fresh"
+    echo "$line" >>"$mount_states-$1.fresh"
     if [ -z "${3:-}" ]; then
-        ! has_row "$2" "$places-$1" 2>/dev/null || report "$2 is mounted now"
-    elif [ -z "${BOOT_REPEATED:-}" ] || ! grep -qxF "$line" "$places-$1" 2>/dev/null; then
+        ! has_row "$2" "$mount_states-$1" 2>/dev/null || report "$2 is mounted now"
+    elif [ -z "${BOOT_REPEATED:-}" ] || ! grep -qxF "$line" "$mount_states-$1" 2>/dev/null; then
         report "FAILED $step: ${line/ /: }; it is tried again every two minutes" >&2
     fi
 }
 
-retry_places() { # a timer repeats the steps until all places are mounted; it survives a restart of the machine
-    if [ -z "$(missing_places)" ]; then
+retry_mounts() { # a timer repeats the steps until all mount points are mounted; it survives a restart of the machine
+    if [ -z "$(list_missing_mounts)" ]; then
         systemctl disable -q --now supercloud-mounts.timer 2>/dev/null || true
         release_node
         return
@@ -300,70 +300,70 @@ retry_places() { # a timer repeats the steps until all places are mounted; it su
         Standard{Output,Error}=append:/var/log/supercloud/boot.log || log "the timer supercloud-mounts was not started"
 }
 
-drain_node() { # NODE: no jobs until all places are mounted; a job that it already has fails in its prolog, and is requeued
+drain_node() { # NODE: no jobs until all mount points are mounted; a job that it already has fails in its prolog, and is requeued
     local reason
-    reason=$(missing_places)
+    reason=$(list_missing_mounts)
     [ -n "$reason" ] || { release_node; return; }
-    asked update NodeName="$1" State=DRAIN Reason="${reason:0:240}" || die "$1 cannot be drained without its file systems: $reason"
+    run_scontrol update NodeName="$1" State=DRAIN Reason="${reason:0:240}" || die "$1 cannot be drained without its file systems: $reason"
     log "drained: $reason"
 }
 
-release_node() { # resume a node that was drained only because of a place
+release_node() { # resume a node that was drained only because of a file system that was not mounted
     local node reason
     [ "$ROLE" = compute ] && [ -e "$root/etc/supercloud/node" ] || return 0
     node=$(sed -n "s/^NODE='\(.*\)'/\1/p" "$root/etc/supercloud/node")
-    reason=$(asked show node "$node" 2>/dev/null | sed -n 's/^ *Reason=//p') || return 0
+    reason=$(run_scontrol show node "$node" 2>/dev/null | sed -n 's/^ *Reason=//p') || return 0
     case $reason in *\;*) return ;; "mount /"* | "health-check: mount /"*) ;; *) return 0 ;; esac
-    if asked update NodeName="$node" State=RESUME; then report "$node is resumed"; else log "$node cannot be resumed"; fi
+    if run_scontrol update NodeName="$node" State=RESUME; then report "$node is resumed"; else log "$node cannot be resumed"; fi
 }
 
 step_mounts() { # file systems of the plan; mounts.txt has options and mount points, the environment has the sources
-    local name kind place type port options said problem
-    mkdir -p "$(dirname "$places")"
-    : >"$places-mounts.fresh"
+    local name kind mount_point type port options output problem
+    mkdir -p "$(dirname "$mount_states")"
+    : >"$mount_states-mounts.fresh"
     # not from stdin, which programs below may read
-    while read -r -u 3 name kind place type port options; do
+    while read -r -u 3 name kind mount_point type port options; do
         [[ $name != \#* ]] || continue
         problem=''
-        mount_storage "$name" "$kind" "$place" "$type" "$port" "$options" || problem=${said:-unknown error}
-        note_place mounts "$place" "$problem"
+        mount_storage "$name" "$kind" "$mount_point" "$type" "$port" "$options" || problem=${output:-unknown error}
+        record_mount mounts "$mount_point" "$problem"
     done 3<"$settings/mounts.txt"
-    mv -f "$places-mounts.fresh" "$places-mounts"
-    retry_places
+    mv -f "$mount_states-mounts.fresh" "$mount_states-mounts"
+    retry_mounts
 }
 
-mount_storage() { # NAME KIND PLACE TYPE PORT OPTIONS; returns 1 with the reason in $said
-    local name=$1 kind=$2 place=$3 type=$4 port=$5 options=$6 source server client tries=1
+mount_storage() { # NAME KIND MOUNT_POINT TYPE PORT OPTIONS; returns 1 with the reason in $output
+    local name=$1 kind=$2 mount_point=$3 type=$4 port=$5 options=$6 source server client tries=1
     source=$(sed -n "s/^$name=//p" <<<"$STORAGE")
-    [ -n "$source" ] || { said="no source is specified for the storage $name"; return 1; }
-    mkdir -p "$root$place" 2>/dev/null || true
-    if mountpoint -q "$root$place"; then log "$place is already mounted"; return; fi
+    [ -n "$source" ] || { output="no source is specified for the storage $name"; return 1; }
+    mkdir -p "$root$mount_point" 2>/dev/null || true
+    if mountpoint -q "$root$mount_point"; then log "$mount_point is already mounted"; return; fi
     case $kind in
     lustre)
         install_client "$type" || return 1
-        configure_fabric "$name" || report "FAILED $step: $place: not over the fabric, but over tcp: $said" >&2
-        said=$(modprobe lustre 2>&1) || { said="the client of Lustre cannot be loaded: $said"; return 1; }
+        configure_fabric "$name" || report "FAILED $step: $mount_point: not over the fabric, but over tcp: $output" >&2
+        output=$(modprobe lustre 2>&1) || { output="the client of Lustre cannot be loaded: $output"; return 1; }
         ;;
     nfs) install_client "$type" || return 1 ;;
     weka)   # every backend serves the client's installer once its software is installed; the file system exists later
         server=${source%%[,/]*}:$port client=$root/opt/supercloud/weka-client
         # only nodes wait: without it they have nothing to do
         [ "$ROLE" != compute ] || tries=${BOOT_TRIES:-180}
-        command -v weka >/dev/null || { again "$tries" curl -sSf "http://$server/dist/v1/install" -o "$client" &&
-            sh "$client" </dev/null; } || { said="the client of $server cannot be installed: $said"; return 1; }
+        command -v weka >/dev/null || { retry "$tries" curl -sSf "http://$server/dist/v1/install" -o "$client" &&
+            sh "$client" </dev/null; } || { output="the client of $server cannot be installed: $output"; return 1; }
         ;;
-    *) said="mounting storage of kind $kind is not supported"; return 1 ;;
+    *) output="mounting storage of kind $kind is not supported"; return 1 ;;
     esac
-    log "mounting $name at $place"
-    again "$tries" timeout 300 mount -t "$type" -o "$options" "$source" "$root$place" ||
-        { said="$source cannot be mounted: $said"; return 1; }
+    log "mounting $name at $mount_point"
+    retry "$tries" timeout 300 mount -t "$type" -o "$options" "$source" "$root$mount_point" ||
+        { output="$source cannot be mounted: $output"; return 1; }
 }
 
 has_client() { # PROGRAM MODULE, of which one is -
     if [ "$1" != - ]; then command -v "$1" >/dev/null; else modprobe --dry-run "$2" 2>/dev/null; fi
 }
 
-install_client() { # TYPE: the software that mounts it, from the packages of clients.txt; returns 1 with the reason in $said
+install_client() { # TYPE: the software that mounts it, from the packages of clients.txt; returns 1 with the reason in $output
     local types program module distribution version packages url suite component key system='' ours='' known=''
     # shellcheck source=/dev/null
     [ ! -r "$root/etc/os-release" ] || system=$(. "$root/etc/os-release" && echo "${ID:-} ${VERSION_ID:-}")
@@ -377,13 +377,13 @@ install_client() { # TYPE: the software that mounts it, from the packages of cli
         log "installing ${packages//,/ }"
         [ "$url" = - ] || add_repository "$1" "$url $suite $component" "$key" || return 1
         # shellcheck disable=SC2086  # one word per package
-        install_packages ${packages//,/ } || { said="${packages//,/ } cannot be installed: $said"; break; }
-        has_client "$program" "$module" || { said="${packages//,/ } is installed, but has no client for the kernel $(uname -r)"; break; }
+        install_packages ${packages//,/ } || { output="${packages//,/ } cannot be installed: $output"; break; }
+        has_client "$program" "$module" || { output="${packages//,/ } is installed, but has no client for the kernel $(uname -r)"; break; }
         return 0
     done 4< <(grep -v '^#' "$settings/clients.txt")
     [ -n "$known" ] || return 0   # the type needs nothing
     if [ -z "$ours" ]; then
-        said="this image has no client for $1 and ${system:-its distribution} is not known to have a package of one: use an image that has it"
+        output="this image has no client for $1 and ${system:-its distribution} is not known to have a package of one: use an image that has it"
     else # a source that fails would also fail later installations
         rm -f "$root/etc/apt/sources.list.d/supercloud-$1.list"
     fi
@@ -393,8 +393,8 @@ install_client() { # TYPE: the software that mounts it, from the packages of cli
 add_repository() { # NAME SOURCE KEY: packages of it must be signed with this key
     local keys=$root/usr/share/keyrings list=$root/etc/apt/sources.list.d
     mkdir -p "$keys" "$list"
-    again 3 curl --fail --silent --show-error --proto '=https' --output "$keys/supercloud-$1.asc" "$3" ||
-        { said="the key of the repository of the client for $1 cannot be fetched: $said"; return 1; }
+    retry 3 curl --fail --silent --show-error --proto '=https' --output "$keys/supercloud-$1.asc" "$3" ||
+        { output="the key of the repository of the client for $1 cannot be fetched: $output"; return 1; }
     echo "deb [signed-by=$keys/supercloud-$1.asc] $2" >"$list/supercloud-$1.list"
 }
 
@@ -405,14 +405,14 @@ list_adapters() { # DRIVER: RDMA devices that it serves
     done
 }
 
-configure_fabric() { # STORAGE: LNet uses adapters of the fabric first, and tcp; returns 1 with the reason in $said
+configure_fabric() { # STORAGE: LNet uses adapters of the fabric first, and tcp; returns 1 with the reason in $output
     local kind='' count credits adapters=() main number found
     read -r kind count credits < <(awk -v name="$1" -v pool="${POOL:-}" '$1 == name && $2 == pool { print $3, $4, $5 }' "$settings/fabrics.txt") || true
     [ -n "$kind" ] || return 0
     found=$(lnetctl net show --net "$kind" 2>/dev/null) || true
     [[ $found != *"@$kind"* ]] || return 0
     mapfile -t adapters < <(list_adapters "$kind")
-    [ -n "${adapters[*]}" ] || { said="this machine has no $kind adapter"; return 1; }
+    [ -n "${adapters[*]}" ] || { output="this machine has no $kind adapter"; return 1; }
     [ "$count" -le ${#adapters[@]} ] || count=${#adapters[@]}
     found=$(ip -4 -o route show default) || true
     found=${found%%$'\n'*}
@@ -438,23 +438,23 @@ lnetctl udsp add --src $kind --priority 0
 COMMANDS
 }
 
-run_all() { # commands from stdin, one a line; returns 1 with the reason in $said
+run_all() { # commands from stdin, one a line; returns 1 with the reason in $output
     local words
-    while read -r -a words; do said=$("${words[@]}" 2>&1 </dev/null) || { said="${words[*]}: $said"; return 1; }; done
+    while read -r -a words; do output=$("${words[@]}" 2>&1 </dev/null) || { output="${words[*]}: $output"; return 1; }; done
 }
 
 # shellcheck disable=SC2034  # for the steps
 disk_label=sc-local
 
 step_disks() { # internal disks; jobs' files on them are deleted by the epilog
-    local said problem=''
-    mkdir -p "$(dirname "$places")"
-    : >"$places-disks.fresh"
+    local output problem=''
+    mkdir -p "$(dirname "$mount_states")"
+    : >"$mount_states-disks.fresh"
     if [ -n "${LOCAL_MOUNT:-}" ]; then
-        mount_disks "$LOCAL_MOUNT" || problem=${said:-unknown error}
-        note_place disks "$LOCAL_MOUNT" "$problem"
+        mount_disks "$LOCAL_MOUNT" || problem=${output:-unknown error}
+        record_mount disks "$LOCAL_MOUNT" "$problem"
     fi
-    mv -f "$places-disks.fresh" "$places-disks"
+    mv -f "$mount_states-disks.fresh" "$mount_states-disks"
 }
 
 list_disks() { # devices of the internal disks
@@ -469,32 +469,32 @@ list_disks() { # devices of the internal disks
     done
 }
 
-mount_disks() { # PLACE; returns 1 with the reason in $said
-    local place=$root$1 unit='' ready='' expected disks=() device
-    mkdir -p "$place"
-    if mountpoint -q "$place"; then log "$1 is already mounted"; return; fi
+mount_disks() { # MOUNT_POINT; returns 1 with the reason in $output
+    local mount_point=$root$1 unit='' ready='' expected disks=() device
+    mkdir -p "$mount_point"
+    if mountpoint -q "$mount_point"; then log "$1 is already mounted"; return; fi
     read -r unit ready < <(sed -n 's/^prepared //p' "$settings/disks.txt") || true
     # an image may have a service that has joined them already
     if [ -n "$unit" ] && systemctl cat "$unit" >/dev/null 2>&1; then
         systemctl start "$unit" || log "$unit failed"
         if mountpoint -q "$root$ready"; then
             log "$unit has mounted the disks at $ready"
-            said=$(mount --bind "$root$ready" "$place" 2>&1) || return 1
-            chmod 1777 "$place"
+            output=$(mount --bind "$root$ready" "$mount_point" 2>&1) || return 1
+            chmod 1777 "$mount_point"
             return
         fi
     fi
     mapfile -t disks < <(list_disks | sort -u)
-    [ -n "${disks[*]}" ] || { said="no internal disks were found ($(grep -m 1 -e '^model ' -e '^links ' "$settings/disks.txt"))"; return 1; }
+    [ -n "${disks[*]}" ] || { output="no internal disks were found ($(grep -m 1 -e '^model ' -e '^links ' "$settings/disks.txt"))"; return 1; }
     expected=$(awk -v pool="$POOL" '$1 == "count" && $2 == pool { print $3 }' "$settings/disks.txt")
     [[ ${expected:--} == - || ${#disks[@]} -eq $expected ]] ||
-        { said="${#disks[@]} of $expected internal disks were found: ${disks[*]}"; return 1; }
-    command -v mkfs.xfs >/dev/null || LEAN=yes install_packages xfsprogs || { said="xfsprogs cannot be installed: $said"; return 1; }
+        { output="${#disks[@]} of $expected internal disks were found: ${disks[*]}"; return 1; }
+    command -v mkfs.xfs >/dev/null || LEAN=yes install_packages xfsprogs || { output="xfsprogs cannot be installed: $output"; return 1; }
     join_disks "${disks[@]}" || return 1
     format_disk || return 1
     log "mounting $device at $1"
-    said=$(mount -t xfs -o noatime "$device" "$place" 2>&1) || { said="$device cannot be mounted: $said"; return 1; }
-    chmod 1777 "$place"
+    output=$(mount -t xfs -o noatime "$device" "$mount_point" 2>&1) || { output="$device cannot be mounted: $output"; return 1; }
+    chmod 1777 "$mount_point"
 }
 
 disk_contents() { # DEVICE: lines "TYPE LABEL" of all signatures: file systems, partition tables, members of arrays and volumes
@@ -504,43 +504,43 @@ disk_contents() { # DEVICE: lines "TYPE LABEL" of all signatures: file systems, 
 join_disks() { # DISK...: sets $device; several disks are one array without redundancy
     local disk found blank=() ours=()
     for disk; do
-        found=$(disk_contents "$disk") || { said="$disk cannot be read"; return 1; }
+        found=$(disk_contents "$disk") || { output="$disk cannot be read"; return 1; }
         case $found in
         '') blank+=("$disk") ;;
-        *$'\n'*) said="$disk is neither blank nor was formatted here, and is left as it is: ${found//$'\n'/, }"; return 1 ;;
+        *$'\n'*) output="$disk is neither blank nor was formatted here, and is left as it is: ${found//$'\n'/, }"; return 1 ;;
         "xfs $disk_label" | "linux_raid_member any:$disk_label") ours+=("$disk") ;;
-        *) said="$disk is neither blank nor was formatted here, and is left as it is: $found"; return 1 ;;
+        *) output="$disk is neither blank nor was formatted here, and is left as it is: $found"; return 1 ;;
         esac
     done
     device=$1
     [ $# -gt 1 ] || return 0
-    command -v mdadm >/dev/null || LEAN=yes install_packages mdadm || { said="mdadm cannot be installed: $said"; return 1; }
+    command -v mdadm >/dev/null || LEAN=yes install_packages mdadm || { output="mdadm cannot be installed: $output"; return 1; }
     if [ -z "${blank[*]}" ]; then # the array of before a restart, which the system may have started by itself
         device=$(find "$root/sys/block/${1##*/}/holders" -name 'md*' -printf "$root/dev/%f\n" 2>/dev/null) || true
         device=${device%%$'\n'*}
         [ -z "$device" ] || return 0
         device=/dev/md/$disk_label
-        said=$(mdadm --assemble "$device" "$@" 2>&1) || { said="the disks cannot be joined again: $said"; return 1; }
+        output=$(mdadm --assemble "$device" "$@" 2>&1) || { output="the disks cannot be joined again: $output"; return 1; }
         return
     fi
     # the provider replaces disks by blank ones: then nothing is left of an array without redundancy
-    for disk in "${ours[@]}"; do mdadm --stop --scan 2>/dev/null || true; wipefs -q --all "$disk" || { said="$disk is in use"; return 1; }; done
+    for disk in "${ours[@]}"; do mdadm --stop --scan 2>/dev/null || true; wipefs -q --all "$disk" || { output="$disk is in use"; return 1; }; done
     device=/dev/md/$disk_label
     log "joining $# disks"
-    said=$(mdadm --create "$device" --run --level=0 --raid-devices=$# --homehost=any --name="$disk_label" "$@" 2>&1) ||
-        { said="$* cannot be joined: $said"; return 1; }
+    output=$(mdadm --create "$device" --run --level=0 --raid-devices=$# --homehost=any --name="$disk_label" "$@" 2>&1) ||
+        { output="$* cannot be joined: $output"; return 1; }
 }
 
 format_disk() { # $device, if it is blank
     local found
-    found=$(disk_contents "$device") || { said="$device cannot be read"; return 1; }
+    found=$(disk_contents "$device") || { output="$device cannot be read"; return 1; }
     case $found in
     '')
         log "formatting $device: it is blank"
-        said=$(mkfs.xfs -q -K -L "$disk_label" "$device" 2>&1) || { said="$device cannot be formatted: $said"; return 1; }
+        output=$(mkfs.xfs -q -K -L "$disk_label" "$device" 2>&1) || { output="$device cannot be formatted: $output"; return 1; }
         ;;
     "xfs $disk_label") ;;
-    *) said="$device is neither blank nor was formatted here, and is left as it is: $found"; return 1 ;;
+    *) output="$device is neither blank nor was formatted here, and is left as it is: $found"; return 1 ;;
     esac
 }
 
@@ -616,20 +616,20 @@ key_folder=$root/etc/ssh/authorized_keys.d         # outside of homes: a file sy
 
 step_logins() { # accounts and keys at every start, before file systems are mounted
     keep_image_key
-    fetch_people || return 0
-    apply_people
+    fetch_users || return 0
+    apply_users
 }
 
 step_changes() { # by timers: accounts and keys if the list has changed
-    fetch_people || return 0
-    cmp -s "$people/SHA256SUMS" "$accounts_applied" || apply_people
+    fetch_users || return 0
+    cmp -s "$people/SHA256SUMS" "$accounts_applied" || apply_users
 }
 
-fetch_people() {
-    again 3 fetch_folder users "$people" || { log "users/users.tar.gz cannot be fetched, accounts stay as they are: $said"; return 1; }
+fetch_users() {
+    retry 3 fetch_folder users "$people" || { log "users/users.tar.gz cannot be fetched, accounts stay as they are: $output"; return 1; }
 }
 
-apply_people() {
+apply_users() {
     local name uid gid shell is_administrator administrators=() others=()
     people_changed=yes
     touch "$accounts_made"
@@ -812,18 +812,18 @@ step_renewal() { # a changed list of users reaches running machines without a re
     repeat_program supercloud-users 300 'Applies changes of the users of the cluster' "$here/boot.sh changes homes" Nice=19
 }
 
-asked() { SLURM_CONF=$root/opt/supercloud/slurm/slurm.conf scontrol "$@"; }
+run_scontrol() { SLURM_CONF=$root/opt/supercloud/slurm/slurm.conf scontrol "$@"; }
 
-own_name() { # the node that has this instance's address, according to the controller
+find_own_name() { # the node that has this instance's address, according to the controller
     awk -v mine="NodeAddr=${own[address]}" '
         / State=[^ ]*POWER(ED|ING)_DOWN/ { next }
-        { for (word = 2; word <= NF; word++) if ($word == mine) { sub("NodeName=", "", $1); print $1; exit } }' < <(asked -o show nodes 2>/dev/null)
+        { for (word = 2; word <= NF; word++) if ($word == mine) { sub("NodeName=", "", $1); print $1; exit } }' < <(run_scontrol -o show nodes 2>/dev/null)
 }
 
 step_join() { # wait for a node name, then start slurmd as a dynamic node
     local node='' line
     for ((second = 0; second < ${BOOT_WAIT:-1800}; second += 5)); do
-        node=$(own_name)
+        node=$(find_own_name)
         [ -z "$node" ] || break
         [ $second -gt 0 ] || log "waiting for the controller to assign a node name"
         sleep 5
@@ -848,12 +848,12 @@ step_join() { # wait for a node name, then start slurmd as a dynamic node
     # both would listen on the same socket, and stopping sackd would remove its directory
     [ "$AUTH" != slurm ] || systemctl is-active -q slurmd || systemctl stop sackd
     service slurmd
-    attempt "${BOOT_JOIN:-120}" joined "$node" || die "slurmd runs, but $node is $(asked -o show node "$node" 2>&1 | sed -n 's/.*\(State=[^ ]*\).*/\1/p')"
+    attempt "${BOOT_JOIN:-120}" is_registered "$node" || die "slurmd runs, but $node is $(run_scontrol -o show node "$node" 2>&1 | sed -n 's/.*\(State=[^ ]*\).*/\1/p')"
 }
 
-joined() { # slurmctld has registered this start of slurmd without errors
+is_registered() { # slurmctld has registered this start of slurmd without errors
     local state
-    state=$(asked -o show node "$1" 2>/dev/null | sed -n 's/.* State=\([^ ]*\).*/\1/p')
+    state=$(run_scontrol -o show node "$1" 2>/dev/null | sed -n 's/.* State=\([^ ]*\).*/\1/p')
     [[ -n $state && ! $state =~ POWERING_UP|POWERED_DOWN|NOT_RESPONDING|INVAL|UNKNOWN ]]
 }
 
@@ -871,7 +871,7 @@ step_place() { # location of the node: in Slurm's topology if the release can up
         features=$(sed -n 's/.*Features=\([^ ]*\).*/\1/p' <<<"$line")
         for level in "${levels[@]}"; do features+=,net-$level; done
         [ -z "${own[zone]:-}" ] || features+=,zone-${own[zone]}
-        asked update NodeName="$node" AvailableFeatures="$features" ActiveFeatures="$features" || die "the features were rejected"
+        run_scontrol update NodeName="$node" AvailableFeatures="$features" ActiveFeatures="$features" || die "the features were rejected"
         return
     fi
     # Not as features too: before 26.11 a node whose features alone are changed loses its place when it is powered off,
@@ -882,8 +882,8 @@ step_place() { # location of the node: in Slurm's topology if the release can up
     fi
     for level in "${levels[@]}"; do tree+=:${level:-unknown}; done
     # keep its other topologies (scale-up domain)
-    tree+=$(asked -o show node "$node" | sed -n 's/.* Topology=network:[^, ]*\(,[^ ]*\).*/\1/p')
-    asked update NodeName="$node" Topology="$tree" || die "the topology $tree was rejected"
+    tree+=$(run_scontrol -o show node "$node" | sed -n 's/.* Topology=network:[^, ]*\(,[^ ]*\).*/\1/p')
+    run_scontrol update NodeName="$node" Topology="$tree" || die "the topology $tree was rejected"
     log "topology $tree"
 }
 
@@ -912,10 +912,10 @@ UNIT
     systemctl daemon-reload
     service supercloud-scaler
     # earlier, jobs would be rejected
-    attempt 120 known_nodes || die "the nodes are not registered with Slurm: see scale.log"
+    attempt 120 are_nodes_registered || die "the nodes are not registered with Slurm: see scale.log"
 }
 
-known_nodes() {
+are_nodes_registered() {
     local range answer
     while read -r range; do
         answer=$(scontrol -o show node "$range") && [[ $answer == *State=* ]] || return 1
@@ -967,7 +967,7 @@ step_update() { # from now on, apply the published configuration when it changes
 
 step_reconfigure() { # nodes fetch the files that have changed from the controller
     [ -n "${stale[slurm]:-}" ] || { log "no file has changed"; return; }
-    again 5 scontrol reconfigure || die "slurmctld rejects the configuration: $said"
+    retry 5 scontrol reconfigure || die "slurmctld rejects the configuration: $output"
 }
 
 declare -A stale=()
@@ -1020,45 +1020,45 @@ run_scripts() { # WHEN: those for this role, each once for each digest; one that
 }
 
 run_script() { # DIGEST SOURCE: as root, with what the machine is in its environment
-    local program=$root/opt/supercloud/scripts/$1 marker=$root/var/lib/supercloud/scripts/$1 output=$root/var/log/supercloud/script.log found code=0
+    local program=$root/opt/supercloud/scripts/$1 marker=$root/var/lib/supercloud/scripts/$1 script_log=$root/var/log/supercloud/script.log found code=0
     [ ! -e "$marker" ] || { log "already run: $2"; return; }
     mkdir -p "$root/opt/supercloud/scripts" "$root/var/lib/supercloud/scripts" "$root/var/log/supercloud"
     log "fetching $2"
-    again "${BOOT_TRIES:-20}" fetch_program "$2" "$program" || die "$2 cannot be fetched: $said"
+    retry "${BOOT_TRIES:-20}" fetch_program "$2" "$program" || die "$2 cannot be fetched: $output"
     found=$(sha256sum "$program" | cut -d' ' -f1)
     if [ "$found" != "$1" ]; then
         rm -f "$program"
         die "$2 was not run: its SHA-256 digest is $found, in the spec it is $1; check the program, then set its digest"
     fi
     chmod 700 "$program"
-    (umask 077 && : >"$output")   # a file, as daemons that it starts may keep a pipe open
+    (umask 077 && : >"$script_log")   # a file, as daemons that it starts may keep a pipe open
     SUPERCLOUD_ROLE=$ROLE SUPERCLOUD_POOL=$POOL SUPERCLOUD_CLUSTER=$CLUSTER SUPERCLOUD_REGION=$REGION \
-        "$program" </dev/null >"$output" 2>&1 || code=$?
-    while IFS= read -r found; do log "$found"; done < <(tail -n 20 "$output")
-    [ "$code" -eq 0 ] || die "$2 exited with $code: $(grep . "$output" | tail -n 1 || echo 'no output')"
+        "$program" </dev/null >"$script_log" 2>&1 || code=$?
+    while IFS= read -r found; do log "$found"; done < <(tail -n 20 "$script_log")
+    [ "$code" -eq 0 ] || die "$2 exited with $code: $(grep . "$script_log" | tail -n 1 || echo 'no output')"
     : >"$marker"
 }
 
-again() { # TRIES COMMAND...: repeat with pauses until it succeeds; $said has its last output
+retry() { # TRIES COMMAND...: repeat with pauses until it succeeds; $output has its last output
     local left=$1
     shift
-    until said=$("$@" 2>&1); do
+    until output=$("$@" 2>&1); do
         left=$((left - 1))
         [ $left -gt 0 ] || return 1
-        log "${said:-$1 failed}; trying again"
+        log "${output:-$1 failed}; trying again"
         sleep "${BOOT_PAUSE:-10}"
     done
 }
 
-install_packages() { # PACKAGE...: new machines have no lists, and another program may hold the lock; $said has the output; LEAN: only
+install_packages() { # PACKAGE...: new machines have no lists, and another program may hold the lock; $output has the output; LEAN: only
     # what they require
     local lean=()
     if command -v apt-get >/dev/null; then
         [ -z "${LEAN:-}" ] || lean=(--no-install-recommends)
-        again 5 apt-get update -q &&
-            again 3 env DEBIAN_FRONTEND=noninteractive apt-get install -y -q -o DPkg::Lock::Timeout=600 "${lean[@]}" "$@"
+        retry 5 apt-get update -q &&
+            retry 3 env DEBIAN_FRONTEND=noninteractive apt-get install -y -q -o DPkg::Lock::Timeout=600 "${lean[@]}" "$@"
     else
         [ -z "${LEAN:-}" ] || lean=(--setopt=install_weak_deps=False)
-        again 3 dnf install -y -q "${lean[@]}" "$@"
+        retry 3 dnf install -y -q "${lean[@]}" "$@"
     fi
 }

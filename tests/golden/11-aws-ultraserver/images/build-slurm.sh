@@ -18,40 +18,40 @@ log() { report "$step: $*"; }
 die() { died=yes; report "FAILED $step: $*" >&2; exit 1; }
 trap 'die "line $LINENO: $BASH_COMMAND exited with $?"' ERR
 work=$(mktemp -d)
-ended() { # errors of the shell itself, such as an unset variable, do not trigger ERR
+report_exit() { # errors of the shell itself, such as an unset variable, do not trigger ERR
     local code=$?
     rm -rf "$work"
     [ "$code" -eq 0 ] || [ -n "$died" ] || report "FAILED $step: exited with $code, see the line above" >&2
 }
-trap ended EXIT
+trap report_exit EXIT
 set -E
 
-again() { # TRIES COMMAND...: repeat with pauses until it succeeds; $said has its last output
+retry() { # TRIES COMMAND...: repeat with pauses until it succeeds; $output has its last output
     local left=$1
     shift
-    until said=$("$@" 2>&1); do
+    until output=$("$@" 2>&1); do
         left=$((left - 1))
         [ $left -gt 0 ] || return 1
-        log "${said:-$1 failed}; trying again"
+        log "${output:-$1 failed}; trying again"
         sleep "${BOOT_PAUSE:-10}"
     done
 }
 
-install_packages() { # PACKAGE...: new machines have no lists, and another program may hold the lock; $said has the output; LEAN: only
+install_packages() { # PACKAGE...: new machines have no lists, and another program may hold the lock; $output has the output; LEAN: only
     # what they require
     local lean=()
     if command -v apt-get >/dev/null; then
         [ -z "${LEAN:-}" ] || lean=(--no-install-recommends)
-        again 5 apt-get update -q &&
-            again 3 env DEBIAN_FRONTEND=noninteractive apt-get install -y -q -o DPkg::Lock::Timeout=600 "${lean[@]}" "$@"
+        retry 5 apt-get update -q &&
+            retry 3 env DEBIAN_FRONTEND=noninteractive apt-get install -y -q -o DPkg::Lock::Timeout=600 "${lean[@]}" "$@"
     else
         [ -z "${LEAN:-}" ] || lean=(--setopt=install_weak_deps=False)
-        again 3 dnf install -y -q "${lean[@]}" "$@"
+        retry 3 dnf install -y -q "${lean[@]}" "$@"
     fi
 }
 
 [ $# -ge 2 ] || die "usage: build-slurm.sh SOURCE SHA256 [FOLDER], such as build-slurm.sh slurm-$release.0.tar.bz2 DIGEST"
-source=$1 digest=$2 said=''
+source=$1 digest=$2 output=''
 [[ $digest =~ ^[0-9a-f]{64}$ ]] || die "'$digest' is not a SHA-256 digest: 64 characters of 0-9 and a-f"
 folder=$(readlink -f "${3:-.}")
 [ -d "$folder" ] || die "the folder $folder does not exist"
@@ -60,7 +60,7 @@ step=source
 case $source in
 https://*)
     log "fetching $source"
-    again 3 curl --fail --silent --show-error --location --proto '=https' --output "$work/source" "$source" || die "$source cannot be fetched: $said"
+    retry 3 curl --fail --silent --show-error --location --proto '=https' --output "$work/source" "$source" || die "$source cannot be fetched: $output"
     ;;
 *) [ -f "$source" ] || die "the file $source does not exist"; cp "$source" "$work/source" ;;
 esac
@@ -73,7 +73,7 @@ found=$(sed -n 's/^[[:space:]]*Version:[[:space:]]*\([0-9]*\.[0-9]*\).*/\1/p' "$
 [ "$found" = "$release" ] || die "$source is Slurm ${found:-of an unknown release}, the cluster has $release"
 
 step=tools
-install_packages build-essential fakeroot devscripts equivs || die "the tools cannot be installed: $said"
+install_packages build-essential fakeroot devscripts equivs || die "the tools cannot be installed: $output"
 step=dependencies
 cd "$work/slurm"
 DEBIAN_FRONTEND=noninteractive mk-build-deps -i -t 'apt-get -y --no-install-recommends' debian/control >/dev/null ||

@@ -11,7 +11,7 @@ host=$(hostname -s)
 number=$((10#${host##*-}))
 if [ $((number % 2)) = 1 ]; then partner=$((number + 1)); else partner=$((number - 1)); fi
 
-nid() { printf '%s%04d-storage@%s' "$1" "$2" "$net"; }
+format_nid() { printf '%s%04d-storage@%s' "$1" "$2" "$net"; }
 
 make_target() { # device, arguments of mkfs.lustre
     local device=$1
@@ -26,8 +26,8 @@ make_target() { # device, arguments of mkfs.lustre
 managers=(--mgsnode=scratch-mds-0001-storage@o2ib0 --mgsnode=scratch-mds-0002-storage@o2ib0)
 case $host in
 scratch-mds-*)
-    service=(--servicenode="$(nid scratch-mds- "$number")")
-    [ "$partner" -gt 2 ] || service+=(--servicenode="$(nid scratch-mds- "$partner")")
+    service=(--servicenode="$(format_nid scratch-mds- "$number")")
+    [ "$partner" -gt 2 ] || service+=(--servicenode="$(format_nid scratch-mds- "$partner")")
     if [ "$number" = 1 ]; then
         make_target /dev/mapper/scratch-mgt --mgs "${service[@]}"
     fi
@@ -36,8 +36,8 @@ scratch-mds-*)
         --mdt --fsname=scratch --index="$index" "${managers[@]}" "${service[@]}"
     ;;
 scratch-oss-*)
-    service=(--servicenode="$(nid scratch-oss- "$number")")
-    [ "$partner" -gt 6 ] || service+=(--servicenode="$(nid scratch-oss- "$partner")")
+    service=(--servicenode="$(format_nid scratch-oss- "$number")")
+    [ "$partner" -gt 6 ] || service+=(--servicenode="$(format_nid scratch-oss- "$partner")")
     for target in 0 1; do
         index=$(((number - 1) * 2 + target))
         make_target "$(printf '/dev/mapper/scratch-ost%04x' "$index")" \

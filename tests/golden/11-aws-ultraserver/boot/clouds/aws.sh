@@ -14,11 +14,11 @@ cloud_imds() { # PATH
 }
 cloud_fetch() { aws s3 cp --only-show-errors --region "$REGION" "s3://$BUCKET/$1" "$2"; }
 cloud_secret() { # returns 3 if there is no value yet
-    local said
-    if said=$(aws secretsmanager get-secret-value --region "$REGION" --secret-id "$1" --query SecretString --output text 2>&1); then
-        printf '%s\n' "$said"
-    elif [[ $said == *ResourceNotFoundException* && $said == *AWSCURRENT* ]]; then return 3
-    else printf '%s\n' "$said" >&2; return 1; fi
+    local output
+    if output=$(aws secretsmanager get-secret-value --region "$REGION" --secret-id "$1" --query SecretString --output text 2>&1); then
+        printf '%s\n' "$output"
+    elif [[ $output == *ResourceNotFoundException* && $output == *AWSCURRENT* ]]; then return 3
+    else printf '%s\n' "$output" >&2; return 1; fi
 }
 cloud_fill() { # the value is read from stdin
     local file
@@ -56,11 +56,11 @@ cloud_group() { # KEY QUERY
 }
 cloud_size() { cloud_group "$1" DesiredCapacity; }
 cloud_resize() {
-    local name said
+    local name output
     name=$(cloud_group "$1" AutoScalingGroupName) && [ -n "$name" ] || return 1
-    said=$(aws autoscaling set-desired-capacity --region "$REGION" --auto-scaling-group-name "$name" --desired-capacity "$2" 2>&1) && return
-    echo "$said"
-    [[ ! $said =~ InsufficientInstanceCapacity|MaxSpotInstanceCountExceeded|VcpuLimitExceeded ]] || return 3
+    output=$(aws autoscaling set-desired-capacity --region "$REGION" --auto-scaling-group-name "$name" --desired-capacity "$2" 2>&1) && return
+    echo "$output"
+    [[ ! $output =~ InsufficientInstanceCapacity|MaxSpotInstanceCountExceeded|VcpuLimitExceeded ]] || return 3
     return 1
 }
 cloud_instances() {
@@ -88,10 +88,10 @@ cloud_failures() { # GROUP SINCE
     done
 }
 cloud_terminate() { # GROUP INSTANCE: shrinks the group too, so that it is not replaced; at the minimum size it is replaced
-    local said end=(aws autoscaling terminate-instance-in-auto-scaling-group --region "$REGION" --instance-id "$2")
-    said=$("${end[@]}" --should-decrement-desired-capacity 2>&1) && return
-    if [[ $said == *"min size"* ]] && said=$("${end[@]}" --no-should-decrement-desired-capacity 2>&1); then return; fi
-    [[ $said == *"not found"* ]] || { echo "$said" >&2; return 1; }
+    local output end=(aws autoscaling terminate-instance-in-auto-scaling-group --region "$REGION" --instance-id "$2")
+    output=$("${end[@]}" --should-decrement-desired-capacity 2>&1) && return
+    if [[ $output == *"min size"* ]] && output=$("${end[@]}" --no-should-decrement-desired-capacity 2>&1); then return; fi
+    [[ $output == *"not found"* ]] || { echo "$output" >&2; return 1; }
 }
 cloud_credentials() { # TENANT USER: in the format of credential_process; the tag selects the data (sts:TagSession)
     local tags=() form='AccessKeyId: AccessKeyId, SecretAccessKey: SecretAccessKey, SessionToken: SessionToken, Expiration: Expiration'

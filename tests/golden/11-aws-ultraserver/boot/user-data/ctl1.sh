@@ -38,7 +38,7 @@ STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
 LOCAL_MOUNT=''
 LOGINS='administrators'
-DIGEST=b7f2b3805b967993314a7543da4167a6246ad41efacfd3e46d184c39e3a8cf1f
+DIGEST=b3e41f8b4d93f690341c71742478722c2bd3d467e7e4494b16e1a00eeb6ae38d
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
@@ -57,11 +57,11 @@ cloud_imds() { # PATH
 }
 cloud_fetch() { aws s3 cp --only-show-errors --region "$REGION" "s3://$BUCKET/$1" "$2"; }
 cloud_secret() { # returns 3 if there is no value yet
-    local said
-    if said=$(aws secretsmanager get-secret-value --region "$REGION" --secret-id "$1" --query SecretString --output text 2>&1); then
-        printf '%s\n' "$said"
-    elif [[ $said == *ResourceNotFoundException* && $said == *AWSCURRENT* ]]; then return 3
-    else printf '%s\n' "$said" >&2; return 1; fi
+    local output
+    if output=$(aws secretsmanager get-secret-value --region "$REGION" --secret-id "$1" --query SecretString --output text 2>&1); then
+        printf '%s\n' "$output"
+    elif [[ $output == *ResourceNotFoundException* && $output == *AWSCURRENT* ]]; then return 3
+    else printf '%s\n' "$output" >&2; return 1; fi
 }
 cloud_fill() { # the value is read from stdin
     local file
@@ -99,11 +99,11 @@ cloud_group() { # KEY QUERY
 }
 cloud_size() { cloud_group "$1" DesiredCapacity; }
 cloud_resize() {
-    local name said
+    local name output
     name=$(cloud_group "$1" AutoScalingGroupName) && [ -n "$name" ] || return 1
-    said=$(aws autoscaling set-desired-capacity --region "$REGION" --auto-scaling-group-name "$name" --desired-capacity "$2" 2>&1) && return
-    echo "$said"
-    [[ ! $said =~ InsufficientInstanceCapacity|MaxSpotInstanceCountExceeded|VcpuLimitExceeded ]] || return 3
+    output=$(aws autoscaling set-desired-capacity --region "$REGION" --auto-scaling-group-name "$name" --desired-capacity "$2" 2>&1) && return
+    echo "$output"
+    [[ ! $output =~ InsufficientInstanceCapacity|MaxSpotInstanceCountExceeded|VcpuLimitExceeded ]] || return 3
     return 1
 }
 cloud_instances() {
@@ -131,10 +131,10 @@ cloud_failures() { # GROUP SINCE
     done
 }
 cloud_terminate() { # GROUP INSTANCE: shrinks the group too, so that it is not replaced; at the minimum size it is replaced
-    local said end=(aws autoscaling terminate-instance-in-auto-scaling-group --region "$REGION" --instance-id "$2")
-    said=$("${end[@]}" --should-decrement-desired-capacity 2>&1) && return
-    if [[ $said == *"min size"* ]] && said=$("${end[@]}" --no-should-decrement-desired-capacity 2>&1); then return; fi
-    [[ $said == *"not found"* ]] || { echo "$said" >&2; return 1; }
+    local output end=(aws autoscaling terminate-instance-in-auto-scaling-group --region "$REGION" --instance-id "$2")
+    output=$("${end[@]}" --should-decrement-desired-capacity 2>&1) && return
+    if [[ $output == *"min size"* ]] && output=$("${end[@]}" --no-should-decrement-desired-capacity 2>&1); then return; fi
+    [[ $output == *"not found"* ]] || { echo "$output" >&2; return 1; }
 }
 cloud_credentials() { # TENANT USER: in the format of credential_process; the tag selects the data (sts:TagSession)
     local tags=() form='AccessKeyId: AccessKeyId, SecretAccessKey: SecretAccessKey, SessionToken: SessionToken, Expiration: Expiration'
@@ -267,7 +267,7 @@ self=$root/opt/supercloud/start.sh   # for later starts
 [ "$0" -ef "$self" ] || install -m 755 "$0" "$self"
 here=$root/opt/supercloud/boot
 
-whole() { # is FOLDER the expected version, and undamaged?
+is_intact() { # is FOLDER the expected version, and undamaged?
     [ -f "$1/SHA256SUMS" ] && echo "$DIGEST  $1/SHA256SUMS" | sha256sum --status -c - &&
         (cd "$1" && sha256sum --status --strict -c SHA256SUMS)
 }
@@ -280,7 +280,7 @@ fetch() {
     cloud_fetch boot/boot.tar.gz "$fresh.tar.gz" || { problem='boot/boot.tar.gz cannot be fetched'; return 1; }
     tar -xzf "$fresh.tar.gz" --no-same-owner -C "$fresh" || { problem='boot/boot.tar.gz is damaged'; return 1; }
     rm -f "$fresh.tar.gz"
-    whole "$fresh" ||
+    is_intact "$fresh" ||
         { problem="boot/boot.tar.gz is not the version with the checksum $DIGEST: changed since this machine was created, or damaged"; return 1; }
     find "$fresh" -name '*.sh' -exec chmod 755 {} +
     rm -rf "$here"
@@ -288,7 +288,7 @@ fetch() {
 }
 
 tries=0
-until whole "$here" || fetch; do
+until is_intact "$here" || fetch; do
     tries=$((tries + 1))
     if [ "$tries" -ge "${BOOT_TRIES:-20}" ]; then
         echo "$(date -u +%FT%TZ) FAILED start: $problem"

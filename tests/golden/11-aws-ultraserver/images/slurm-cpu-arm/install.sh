@@ -34,12 +34,12 @@ log() { report "$step: $*"; }
 die() { died=yes; report "FAILED $step: $*" >&2; exit 1; }
 trap 'die "line $LINENO: $BASH_COMMAND exited with $?"' ERR
 work=$(mktemp -d)
-ended() { # errors of the shell itself, such as an unset variable, do not trigger ERR
+report_exit() { # errors of the shell itself, such as an unset variable, do not trigger ERR
     local code=$?
     rm -rf "$work"
     [ "$code" -eq 0 ] || [ -n "$died" ] || report "FAILED $step: exited with $code, see the line above" >&2
 }
-trap ended EXIT
+trap report_exit EXIT
 set -E
 
 settings=$work
@@ -48,32 +48,32 @@ need() { # VARIABLE WHAT
     [ -n "${!1}" ] || missing+=("$1 ($2)")
 }
 install_words() { # WORDS: packages whose names or files have spaces between them
-    local words said
+    local words output
     read -r -a words <<<"$1"
-    install_packages "${words[@]}" || die "${words[*]} cannot be installed: $said"
+    install_packages "${words[@]}" || die "${words[*]} cannot be installed: $output"
 }
 
-again() { # TRIES COMMAND...: repeat with pauses until it succeeds; $said has its last output
+retry() { # TRIES COMMAND...: repeat with pauses until it succeeds; $output has its last output
     local left=$1
     shift
-    until said=$("$@" 2>&1); do
+    until output=$("$@" 2>&1); do
         left=$((left - 1))
         [ $left -gt 0 ] || return 1
-        log "${said:-$1 failed}; trying again"
+        log "${output:-$1 failed}; trying again"
         sleep "${BOOT_PAUSE:-10}"
     done
 }
 
-install_packages() { # PACKAGE...: new machines have no lists, and another program may hold the lock; $said has the output; LEAN: only
+install_packages() { # PACKAGE...: new machines have no lists, and another program may hold the lock; $output has the output; LEAN: only
     # what they require
     local lean=()
     if command -v apt-get >/dev/null; then
         [ -z "${LEAN:-}" ] || lean=(--no-install-recommends)
-        again 5 apt-get update -q &&
-            again 3 env DEBIAN_FRONTEND=noninteractive apt-get install -y -q -o DPkg::Lock::Timeout=600 "${lean[@]}" "$@"
+        retry 5 apt-get update -q &&
+            retry 3 env DEBIAN_FRONTEND=noninteractive apt-get install -y -q -o DPkg::Lock::Timeout=600 "${lean[@]}" "$@"
     else
         [ -z "${LEAN:-}" ] || lean=(--setopt=install_weak_deps=False)
-        again 3 dnf install -y -q "${lean[@]}" "$@"
+        retry 3 dnf install -y -q "${lean[@]}" "$@"
     fi
 }
 
@@ -81,7 +81,7 @@ has_client() { # PROGRAM MODULE, of which one is -
     if [ "$1" != - ]; then command -v "$1" >/dev/null; else modprobe --dry-run "$2" 2>/dev/null; fi
 }
 
-install_client() { # TYPE: the software that mounts it, from the packages of clients.txt; returns 1 with the reason in $said
+install_client() { # TYPE: the software that mounts it, from the packages of clients.txt; returns 1 with the reason in $output
     local types program module distribution version packages url suite component key system='' ours='' known=''
     # shellcheck source=/dev/null
     [ ! -r "$root/etc/os-release" ] || system=$(. "$root/etc/os-release" && echo "${ID:-} ${VERSION_ID:-}")
@@ -95,13 +95,13 @@ install_client() { # TYPE: the software that mounts it, from the packages of cli
         log "installing ${packages//,/ }"
         [ "$url" = - ] || add_repository "$1" "$url $suite $component" "$key" || return 1
         # shellcheck disable=SC2086  # one word per package
-        install_packages ${packages//,/ } || { said="${packages//,/ } cannot be installed: $said"; break; }
-        has_client "$program" "$module" || { said="${packages//,/ } is installed, but has no client for the kernel $(uname -r)"; break; }
+        install_packages ${packages//,/ } || { output="${packages//,/ } cannot be installed: $output"; break; }
+        has_client "$program" "$module" || { output="${packages//,/ } is installed, but has no client for the kernel $(uname -r)"; break; }
         return 0
     done 4< <(grep -v '^#' "$settings/clients.txt")
     [ -n "$known" ] || return 0   # the type needs nothing
     if [ -z "$ours" ]; then
-        said="this image has no client for $1 and ${system:-its distribution} is not known to have a package of one: use an image that has it"
+        output="this image has no client for $1 and ${system:-its distribution} is not known to have a package of one: use an image that has it"
     else # a source that fails would also fail later installations
         rm -f "$root/etc/apt/sources.list.d/supercloud-$1.list"
     fi
@@ -111,8 +111,8 @@ install_client() { # TYPE: the software that mounts it, from the packages of cli
 add_repository() { # NAME SOURCE KEY: packages of it must be signed with this key
     local keys=$root/usr/share/keyrings list=$root/etc/apt/sources.list.d
     mkdir -p "$keys" "$list"
-    again 3 curl --fail --silent --show-error --proto '=https' --output "$keys/supercloud-$1.asc" "$3" ||
-        { said="the key of the repository of the client for $1 cannot be fetched: $said"; return 1; }
+    retry 3 curl --fail --silent --show-error --proto '=https' --output "$keys/supercloud-$1.asc" "$3" ||
+        { output="the key of the repository of the client for $1 cannot be fetched: $output"; return 1; }
     echo "deb [signed-by=$keys/supercloud-$1.asc] $2" >"$list/supercloud-$1.list"
 }
 
@@ -138,9 +138,9 @@ has_clients() {
 }
 need_clients() { :; }
 install_clients() { # of each type of file system, from the packages of this distribution
-    local kind kinds said=''
+    local kind kinds output=''
     mapfile -t kinds < <(sed '/^#/d; s/[ ,].*//' "$settings/clients.txt" | sort -u)
-    for kind in "${kinds[@]}"; do install_client "$kind" || die "$said"; done
+    for kind in "${kinds[@]}"; do install_client "$kind" || die "$output"; done
 }
 
 has_slurm() {
@@ -154,20 +154,20 @@ need_slurm() {
     fi
 }
 install_slurm() { # from SLURM_PACKAGES, else from the archive of the distribution, which has this release
-    local name file files=() folder=$settings/packages said
+    local name file files=() folder=$settings/packages output
     if [ -z "${SLURM_PACKAGES:-}" ]; then
         files=("${archive[@]}")
     else
         mkdir -p "$folder"
         tar -xzf "$SLURM_PACKAGES" -C "$folder" || die "$SLURM_PACKAGES cannot be read"
-        said=$(cd "$folder" && sha256sum --check --strict --quiet SHA256SUMS 2>&1) || die "the sums of $SLURM_PACKAGES do not match: $said"
+        output=$(cd "$folder" && sha256sum --check --strict --quiet SHA256SUMS 2>&1) || die "the sums of $SLURM_PACKAGES do not match: $output"
         for name in "${packages[@]}"; do
             file=("$folder/${name}_"*.deb)
             [ -e "${file[0]}" ] || die "$SLURM_PACKAGES has no package $name: build it again with build-slurm.sh"
             files+=("${file[0]}")
         done
     fi
-    install_packages "${files[@]}" "${extra[@]}" || die "Slurm cannot be installed: $said"
+    install_packages "${files[@]}" "${extra[@]}" || die "Slurm cannot be installed: $output"
     # boot.sh starts the daemons of a machine's role after it has written their configuration
     for name in "${daemons[@]}"; do systemctl disable -q --now "$name" 2>/dev/null || log "the unit $name was not disabled"; done
     rm -f "$root/etc/munge/munge.key"   # made by the package: all machines of the image would have it

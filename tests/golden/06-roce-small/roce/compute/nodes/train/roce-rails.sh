@@ -44,11 +44,11 @@ links=(
 bases=(2886729728 2886737920 2886746112 2886754304 2886762496 2886770688 2886778880 2886787072 2886795264 2886803456 2886811648 2886819840 2886828032 2886836224 2886844416 2886852608)
 reached=("172.16.0.0/16" "172.17.0.0/16")
 
-dotted() { echo "$(($1 >> 24 & 255)).$(($1 >> 16 & 255)).$(($1 >> 8 & 255)).$(($1 & 255))"; }
+format_address() { echo "$(($1 >> 24 & 255)).$(($1 >> 16 & 255)).$(($1 >> 8 & 255)).$(($1 & 255))"; }
 
 system=${DESTDIR:-}
 
-interface_of() { # planned name, RDMA device: the device's interface, or the planned name if it has none
+find_interface_of() { # planned name, RDMA device: the device's interface, or the planned name if it has none
     local found
     for found in "$system/sys/class/infiniband/$2"/device/net/*; do
         if [ -e "$found" ]; then
@@ -62,7 +62,7 @@ interface_of() { # planned name, RDMA device: the device's interface, or the pla
 check_interfaces() { # lines of planned name and RDMA device: returns 1 and prints the fix if an interface is missing
     local name device lacking=0 machine=dgx-b300
     while read -r name device; do
-        if [ -e "$system/sys/class/net/$(interface_of "$name" "$device")" ]; then
+        if [ -e "$system/sys/class/net/$(find_interface_of "$name" "$device")" ]; then
             continue
         fi
         lacking=1
@@ -83,7 +83,7 @@ if [ "$how" != show ]; then # no changes unless all interfaces exist
     done | check_interfaces
     for link in "${links[@]}"; do # stable names, which the configuration of file systems uses
         read -r _ _ name device _ <<<"$link"
-        interface=$(interface_of "$name" "$device")
+        interface=$(find_interface_of "$name" "$device")
         if [ "$interface" != "$name" ]; then
             ip link set dev "$interface" down
             ip link set dev "$interface" name "$name"
@@ -101,9 +101,9 @@ for link in "${links[@]}"; do
     leaf=$((unit * 1 + place / 16))
     port=$((place % 16 * 1 + nic % 1))
     base=${bases[$((plane * 8 + nic / 1))]}
-    gateway=$(dotted $((base + leaf * 32 + 2 * port)))
-    address=$(dotted $((base + leaf * 32 + 2 * port + 1)))
-    interface=$(interface_of "$name" "$device")
+    gateway=$(format_address $((base + leaf * 32 + 2 * port)))
+    address=$(format_address $((base + leaf * 32 + 2 * port + 1)))
+    interface=$(find_interface_of "$name" "$device")
     case $how in
     show) echo "$plane $nic $interface $address/31 via $gateway table $table" ;;
     ip)

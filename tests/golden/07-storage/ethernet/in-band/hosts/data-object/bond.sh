@@ -18,7 +18,7 @@ links=(
 
 system=${DESTDIR:-}
 
-interface_of() { # planned name, RDMA device: the device's interface, or the planned name if it has none
+find_interface_of() { # planned name, RDMA device: the device's interface, or the planned name if it has none
     local found
     for found in "$system/sys/class/infiniband/$2"/device/net/*; do
         if [ -e "$found" ]; then
@@ -32,7 +32,7 @@ interface_of() { # planned name, RDMA device: the device's interface, or the pla
 check_interfaces() { # lines of planned name and RDMA device: returns 1 and prints the fix if an interface is missing
     local name device lacking=0 machine=flash-24
     while read -r name device; do
-        if [ -e "$system/sys/class/net/$(interface_of "$name" "$device")" ]; then
+        if [ -e "$system/sys/class/net/$(find_interface_of "$name" "$device")" ]; then
             continue
         fi
         lacking=1
@@ -53,7 +53,7 @@ folder=${NETWORKD_FOLDER:-$system/etc/systemd/network}
 interfaces=()
 for link in "${links[@]}"; do
     read -r name device <<<"$link"
-    interfaces+=("$(interface_of "$name" "$device")")
+    interfaces+=("$(find_interface_of "$name" "$device")")
 done
 
 case $how in

@@ -59,7 +59,7 @@ def install_boot(machine: Machine, plan: Plan) -> None:
         bundle.write(Path(folder) / "boot")
         render(plan, "settings").write(Path(folder) / "settings")
         machine.run(
-            "rm -rf /opt/supercloud/{boot,settings} /etc/supercloud/places-*; "
+            "rm -rf /opt/supercloud/{boot,settings} /etc/supercloud/mount-state-*; "
             "mkdir -p /etc/supercloud /var/log/supercloud"
         )
         machine.copy_in(Path(folder) / "boot", "/opt/supercloud/")
@@ -125,7 +125,7 @@ def test_a_timer_mounts_what_was_not_there_at_boot(machine: Machine) -> None:
     machine.wait("! systemctl is-enabled supercloud-mounts.timer && ! systemctl is-active supercloud-mounts.timer")
     log = machine.run("cat /var/log/supercloud/boot.log").stdout.splitlines()
     assert [line.split(" ", 1)[1] for line in log] == ["/scratch is mounted now"]
-    assert machine.run("cat /etc/supercloud/places-mounts").stdout == "/scratch\n"
+    assert machine.run("cat /etc/supercloud/mount-state-mounts").stdout == "/scratch\n"
 
 
 def test_an_internal_disk_is_formatted_once(machine: Machine, loop: str) -> None:
