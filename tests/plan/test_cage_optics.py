@@ -60,3 +60,18 @@ def test_selected_cables_of_two_optics_in_one_cage_are_refused(tmp_path: Path) -
     ]
     equal = fabric | {"services": [service | {"cable": "nvidia-mfp7e10"}]}
     assert list_problems(build_hall(tmp_path, "dgx-h100", 31, fabrics=[equal], rack=RACK), "cable-mixed-cage") == []
+
+
+def test_a_machine_of_its_vendor_needs_transceivers_in_our_switches_only(tmp_path: Path) -> None:
+    service = {"name": "appliance", "count": 8, "cage": "osfp", "cable": "nvidia-mfp7e10"}
+    fabric = QM9700 | {"services": [service]}
+    own, vendors = (
+        build_hall(tmp_path, "dgx-h100", 31, fabrics=[fabric | {"services": [service | kind]}], rack=RACK)
+        for kind in ({}, {"vendor_managed": True})
+    )
+    ends = [
+        {item.item.partition(", in ")[2]: item.count for item in build_items(plan) if ", in " in item.item}
+        for plan in (own, vendors)
+    ]
+    assert ends[0]["appliance"] == 8 and "appliance" not in ends[1]
+    assert ends[0]["leaf"] == ends[1]["leaf"]

@@ -105,6 +105,29 @@ def test_the_check_accepts_the_planned_devices(tmp_path: Path) -> None:
     assert (made.returncode, made.stdout, made.stderr) == (0, "", "")
 
 
+def test_the_check_finds_ports_with_the_link_layer_of_another_network(tmp_path: Path) -> None:
+    """A VPI adapter is InfiniBand or Ethernet by a setting of its firmware: with the wrong one no link of a fabric came up."""
+    text = format_spec(switch="nvidia-sn5600").replace("infiniband", "roce")
+    bundle = render(sc.resolve(loads(text)), "hosts")
+    folder = tmp_path / "sys/class/infiniband"
+    for number in range(12):
+        (tmp_path / f"pci/0000:{number:02x}:00.0").mkdir(parents=True)
+        port = folder / f"mlx5_{number}/ports/1"
+        port.mkdir(parents=True)
+        (port / "link_layer").write_text("InfiniBand\n" if number == 4 else "Ethernet\n")
+        (folder / f"mlx5_{number}/device").symlink_to(tmp_path / f"pci/0000:{number:02x}:00.0")
+    made = run_check(bundle, tmp_path, [], "train-0002")
+    assert made.returncode == 1 and made.stderr.count("\n") == 1
+    assert "the port of mlx5_4 is InfiniBand, in the plan it is Ethernet" in made.stderr
+    assert "mstconfig -d 0000:04:00.0 set LINK_TYPE_P1=ETH" in made.stderr
+    (folder / "mlx5_4/ports/1/link_layer").write_text("Ethernet\n")
+    assert run_check(bundle, tmp_path, [], "train-0002").returncode == 0
+    other = run_check(render(build_plan(), "hosts"), tmp_path, [], "train-0002")
+    assert other.returncode == 1 and other.stderr.count("set LINK_TYPE_P1=IB") == 8
+    assert "Ethernet: mlx5_" in str(bundle["INSTALL.md"])
+    assert "Ethernet" not in str(render(build_plan(), "hosts")["INSTALL.md"]).partition("## RDMA devices")[2]
+
+
 def test_the_check_rejects_hosts_outside_the_plan(tmp_path: Path) -> None:
     made = run_check(render(build_plan(), "hosts"), tmp_path, [], "ctl1")
     assert made.returncode == 2 and "no RDMA devices of ctl1" in made.stderr

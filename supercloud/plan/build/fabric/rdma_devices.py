@@ -18,6 +18,8 @@ class RdmaHosts:
 
     hosts: HostRange
     devices: tuple[str, ...]
+    ethernet: tuple[str, ...] = ()
+    """Those on Ethernet fabrics; the others are InfiniBand. A port of a VPI adapter can be either, by a setting of its firmware."""
 
     @property
     def has_kernel_names(self) -> bool:
@@ -27,12 +29,17 @@ class RdmaHosts:
 
 def list_rdma_hosts(plan: Plan) -> list[RdmaHosts]:
     """Return the hosts whose RDMA devices the catalog names: nodes, and servers on fabrics."""
-    found: dict[HostRange, dict[str, None]] = {}
+    found: dict[HostRange, dict[str, bool]] = {}
     for fabric in plan.fabrics:
+        is_ethernet = fabric.kind != "infiniband"
         for pool in map(plan.get_pool, fabric.pools):
             adapter = find_adapter(pool.machine, fabric.role, fabric.kind)
-            found.setdefault(pool.hosts, {}).update(dict.fromkeys(adapter.devices if adapter else ()))
+            found.setdefault(pool.hosts, {}).update(dict.fromkeys(adapter.devices if adapter else (), is_ethernet))
         for service in fabric.services:
             if service.hosts:
-                found.setdefault(service.hosts, {}).update(dict.fromkeys(service.devices))
-    return [RdmaHosts(hosts, tuple(devices)) for hosts, devices in found.items() if devices]
+                found.setdefault(service.hosts, {}).update(dict.fromkeys(service.devices, is_ethernet))
+    return [
+        RdmaHosts(hosts, tuple(devices), tuple(name for name, is_ethernet in devices.items() if is_ethernet))
+        for hosts, devices in found.items()
+        if devices
+    ]

@@ -176,15 +176,18 @@ _Module = tuple[str, str, str, int]
 
 
 def _iter_used_cages(table: CableTable, parts: CablingParts, side: str) -> Iterator[tuple[_Module, list[int]]]:
-    """Yield the cages with a fiber at one side of the links, by the transceiver in them."""
+    """Yield the cages with a fiber at one side of the links, by the transceiver in them.
+
+    A machine that its vendor manages, and the building's equipment, come with the transceivers of their own ends.
+    """
     network = get_cable_protocol(table.fabric)
-    has_own = np.array([not item.is_managed and item.kind != "building" for item in table.devices])
-    theirs = has_own[table.links.source_set]
     sets, index, port = (getattr(table.links, f"{side}{part}") for part in ("_set", "", "_port"))
     for number, item in enumerate(table.devices):
+        if not item.is_managed:
+            continue
         for kind, cable in enumerate(table.kinds):
-            here = (sets == number) & (table.kind_index == kind) & ~theirs
-            if cable.medium != "fiber" or item.kind == "building" or not here.any():
+            here = (sets == number) & (table.kind_index == kind)
+            if cable.medium != "fiber" or not here.any():
                 continue
             module = parts.find_transceiver(cable, f"{item.side}:{item.form_factors[int(port[here][0])]}", network)
             if module is not None:

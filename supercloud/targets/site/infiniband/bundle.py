@@ -19,7 +19,7 @@ from ....primitives.bundle import Bundle, File
 from ....primitives.nodes import HostRange
 from ....primitives.templates import render_template
 from .ipoib import render_ipoib_script
-from .manager import format_manager_unit, render_manager
+from .manager import format_manager_unit, list_nvidia_switches, render_manager
 from .partitions import render_partitions
 
 __all__ = ["render"]
@@ -126,6 +126,7 @@ def _render_files(plan: Plan, fabric: FabricPlan) -> Iterator[tuple[str, File | 
             managers=list_manager_hosts(fabric),
             clients=_list_addressed_hosts(plan, fabric),
             node=find_manager_node(plan, fabric),
+            nvidia_switches=list_nvidia_switches(fabric),
         ),
     )
 

@@ -14,7 +14,7 @@ from ....primitives.bundle import File
 from ....primitives.nodes import HostRange
 from ....primitives.templates import render_template
 
-__all__ = ["format_manager_unit", "render_manager"]
+__all__ = ["format_manager_unit", "list_nvidia_switches", "render_manager"]
 
 
 class _ManagerHost(NamedTuple):
@@ -37,6 +37,11 @@ def format_manager_unit(fabric: FabricPlan) -> str:
     return f"opensm-{fabric.name}{'@' if count_subnets(fabric) > 1 else ''}"
 
 
+def list_nvidia_switches(fabric: FabricPlan) -> list[str]:
+    """Titles of the switches that need NVIDIA's OpenSM."""
+    return list(dict.fromkeys(tier.switch.title for tier in fabric.tiers if tier.switch.opensm == "nvidia"))
+
+
 def render_manager(plan: Plan, fabric: FabricPlan, m_key: str | None, folder: str) -> Iterator[tuple[str, File | str]]:
     """Yield the script and the unit; ``folder`` is their directory on a host."""
     several = count_subnets(fabric) > 1
@@ -49,6 +54,7 @@ def render_manager(plan: Plan, fabric: FabricPlan, m_key: str | None, folder: st
                 fabric=fabric.name,
                 m_key=m_key,
                 several=several,
+                nvidia_switches=list_nvidia_switches(fabric),
                 managers=_list_managers(plan, fabric, several),
                 pools=() if several else list(_iter_candidate_pools(plan, fabric)),
             ),

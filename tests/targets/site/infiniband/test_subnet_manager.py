@@ -101,6 +101,27 @@ def test_the_guide_names_the_hosts_and_has_every_line_that_installs(tmp_path: Pa
     assert os.access(tmp_path / started, os.X_OK) and "enable --now ipoib-compute.service" in guide
 
 
+@pytest.mark.parametrize("switch, is_special", [("nvidia-qm9700", True), ("nvidia-qm8700", False)])
+def test_ndr_switches_need_the_opensm_of_nvidia(tmp_path: Path, switch: str, is_special: bool) -> None:
+    """With the OpenSM of Debian, MPI and IPoIB do not work on NDR switches."""
+    files = render(sc.resolve(loads(format_spec().replace("nvidia-qm9700", switch))), "infiniband")
+    assert ("DOCA-OFED" in files["compute/GUIDE.md"]) is is_special
+    script = tmp_path / "start-opensm.sh"
+    script.write_text(files["compute/start-opensm.sh"])
+    (tmp_path / "bin").mkdir()
+    for version, is_warned in (("3.3.23", is_special), ("5.21.12.MLNX20241209", False)):
+        stub = tmp_path / "bin" / "opensm"
+        stub.write_text(f"#!/bin/sh\n[ $1 = --version ] && echo 'OpenSM {version}' || cat \"$2\"\n")
+        stub.chmod(0o755)
+        (tmp_path / "opensm.conf").write_text(files["compute/opensm.conf"])
+        if not (tmp_path / "sys").exists():
+            add_port(tmp_path, "mlx5_0", 0xA0)
+        environment = os.environ | {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "DESTDIR": str(tmp_path)}
+        done = subprocess.run(["bash", script], capture_output=True, text=True, env=environment)
+        assert done.returncode == 0 and "routing_engine" in done.stdout, done.stderr
+        assert ("is not NVIDIA's" in done.stderr) is is_warned
+
+
 def test_the_m_key_is_generated_before_opensm_starts() -> None:
     """Started first, OpenSM stayed down until the next restart of its unit."""
     guide = render_files(f"m_key: {KEY}")["compute/GUIDE.md"]
