@@ -80,6 +80,7 @@ def test_install_lists_the_software_of_hosts(bundle: Bundle) -> None:
     first, _, third = re.findall(r"^[123]\. .+(?:\n   .+)*", compute.partition("On the nodes:")[2], re.M)[:3]
     assert "nicctl of AMD's host software for Pollara adapters (`nodes/amd`)" in first
     assert "DOCA-OFED (profile doca-ofed of DOCA-Host) (`nodes/nv`)" in first and "not in a container" in first
+    assert "LINK_TYPE_P1=ETH" in first
     assert "`openibd.service` is restarted" in third
     [other] = [text for text in sections if text.startswith("other\n")]
     assert "as described in their vendor's manual" in other and "openibd" not in other

@@ -26,6 +26,7 @@ def render_install_guide(plan: Plan, underlays: Sequence[Underlay], dialects: Ma
         loads=[(dialects[name].load_template, system) for name, system in sorted(loads.items())],
         without_qos={underlay.fabric: _list_folders_without_qos(plan, underlay) for underlay in underlays},
         software={underlay.fabric: _group_software(underlay) for underlay in underlays},
+        ethernet_settings={underlay.fabric: _list_ethernet_settings(underlay) for underlay in underlays},
         services={underlay.fabric: _list_driver_services(underlay) for underlay in underlays},
         conf={underlay.fabric: _list_collective_files(plan, underlay) for underlay in underlays},
         joined={underlay.fabric: has_joined_rails(underlay) for underlay in underlays},
@@ -48,6 +49,11 @@ def _group_software(underlay: Underlay) -> dict[str, list[str]]:
     for key, tool in sorted(underlay.adapter_tools.items()):
         found.setdefault(tool.software, []).append(f"`{key}`")
     return found
+
+
+def _list_ethernet_settings(underlay: Underlay) -> list[str]:
+    """Return the firmware settings that make ports of its hosts Ethernet."""
+    return sorted({tool.ethernet_setting for tool in underlay.adapter_tools.values() if tool.ethernet_setting})
 
 
 def _list_driver_services(underlay: Underlay) -> list[str]:
