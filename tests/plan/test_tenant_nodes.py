@@ -131,10 +131,21 @@ def test_an_unknown_pool_of_a_partition_is_one_finding() -> None:
     assert [item.path for item in plan.errors if "team-b" in item.problem] == ["scheduler.partitions[0].pools[1]"]
 
 
-def test_nodes_of_several_tenants_in_one_partition_are_reported_once() -> None:
+def test_nodes_of_several_tenants_in_one_partition_are_reported() -> None:
+    """They cannot communicate, and a job on another tenant's node has its P_Key."""
     plan = build_partitioned_plan({"name": "mixed", "pools": ["pa", "pb"]})
     found = [item.check for item in plan.findings if item.check in ("subnet-tenants", "subnet-jobs")]
-    assert found == ["subnet-jobs"]
+    assert sorted(found) == ["subnet-jobs", "subnet-tenants"]
+    (leak,) = list_findings(plan)
+    assert "has nodes of alpha, beta, and allows jobs of alpha, beta on all of them" in leak.problem
+    assert "has its P_Key on compute" in leak.problem and leak.hint.startswith("declare a separate pool for the nodes")
+
+
+def test_tenants_in_one_pool_are_reported() -> None:
+    """The how-to had this form, and nothing kept a tenant's jobs off the other's nodes."""
+    parts = [{"tenant": "alpha", "hosts": "pa-[0001-0002]"}, {"tenant": "beta", "hosts": "pa-[0003-0004]"}]
+    (leak,) = list_findings(build_plan(parts))
+    assert leak.path == "pools" and "the Slurm partition pa has nodes of alpha, beta" in leak.problem
 
 
 @pytest.mark.parametrize("scheduler", [{"kind": "slurm", "version": "25.11"}, KUEUE])

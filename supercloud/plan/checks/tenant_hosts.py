@@ -17,6 +17,7 @@ __all__ = ["subnet_tenants"]
 # Items of a list in a message.
 _MAX_NAMES = 4
 _MAX_TEXT_LENGTH = 80
+_SPLIT_POOL_HINT = "declare a separate pool for the nodes of each tenant, which is then for its jobs only"
 _OWN_POOL_HINT = "declare a separate pool for these nodes, which is then for their tenant's jobs only"
 _KUEUE_HINT = (
     "set scheduler.queue: kueue, whose queues reserve pools for tenants (those of Volcano do not reserve nodes)"
@@ -37,18 +38,18 @@ class _JobRange:
 
 
 def subnet_tenants(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Slurm partitions and Kubernetes pools in which tenants can run on nodes of others.
-
-    Partitions and pools with nodes of several tenants are reported by ``subnet-jobs``.
-    """
+    """Slurm partitions and Kubernetes pools in which tenants can run on nodes of others."""
     for fabric in plan.spec.fabrics:
         owners = find_host_tenants(fabric) if plan.site.kind == "onprem" and plan.tenants else {}
         for item in _iter_job_ranges(plan) if owners else ():
             # a partition may list a pool that does not exist, which is another finding
             pools = [pool for pool in plan.pools if pool.name in item.pools and fabric.name in pool.fabrics]
             hosts = [host for pool in pools for host in pool.hosts]
-            if len({owners[host] for host in hosts if host in owners}) == 1:
+            groups = {owners[host] for host in hosts if host in owners}
+            if len(groups) == 1:
                 yield from _check_foreign_tenants(fabric.name, item, hosts, owners)
+            elif groups:
+                yield from _check_mixed_tenants(fabric.name, item, groups)
 
 
 def _check_foreign_tenants(
@@ -68,6 +69,21 @@ def _check_foreign_tenants(
         f"{_format_names(whose)} ({_fold_hosts(owned)}): "
         f"on them they have the P_Key of {_format_names(whose)} on {fabric}",
         job_range.hint or declare,
+    )
+
+
+def _check_mixed_tenants(fabric: str, job_range: _JobRange, groups: Iterable[frozenset[str]]) -> Iterator[Finding]:
+    """Nodes of several tenants: who is on a node is a full member of the partitions of its tenants."""
+    if not any(job_range.tenants - whose for whose in groups):
+        return
+    yield Finding(
+        "subnet-tenants",
+        "warning",
+        job_range.path,
+        f"{job_range.label} has nodes of {_format_names(frozenset().union(*groups))}, and allows jobs of "
+        f"{_format_names(job_range.tenants)} on all of them: a job on a node of another tenant has its P_Key on {fabric}, "
+        "so that the tenants are not isolated",
+        _KUEUE_HINT if job_range.hint == _KUEUE_HINT else _SPLIT_POOL_HINT,
     )
 
 

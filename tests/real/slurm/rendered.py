@@ -117,6 +117,12 @@ class Rendered:
         return [device for device in found if device.startswith("/dev/")]
 
     @property
+    def mounts(self) -> list[str]:
+        """The mount points that the health check looks for: the last column of node-facts.txt."""
+        rows = [line.split() for line in (self.folder / "node-facts.txt").read_text().splitlines() if line[:1] != "#"]
+        return sorted({mount for row in rows for mount in row[-1].split(",") if mount != "-"})
+
+    @property
     def keys(self) -> list[str]:
         """Files of shared secrets that the controller reads; they are not part of a bundle."""
         secrets = ["/etc/slurm/slurm.key"] if self.slurm.get("AuthType") == "auth/slurm" else []
@@ -143,6 +149,7 @@ class Rendered:
             "AUTH": slurm.get("AuthType", "auth/munge"),
             "KEYS": self.keys,
             "DEVICES": self.devices,
+            "MOUNTS": self.mounts,
             "REBOOT_PROGRAMS": [reboot] if reboot and not reboot.startswith("/etc/slurm/") else [],
             "DBD_HOST": dbd.get("DbdHost", "localhost").replace("localhost", primary),
             "STORAGE_LOC": dbd.get("StorageLoc", "slurm_acct_db"),

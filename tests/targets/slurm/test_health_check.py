@@ -197,6 +197,25 @@ def test_a_reason_is_not_overwritten(node: Host) -> None:
     assert not any("update" in line for line in node.asked)
 
 
+def test_a_node_without_a_file_system_of_the_spec_is_drained(tmp_path: Path) -> None:
+    """A job that wrote to the empty directory filled the system disk."""
+    mounts = [("scratch", "/scratch"), ("home", "/home")]
+    stores = [{"name": name, "kind": "nfs", "capacity": "10 TiB", "mount": mount} for name, mount in mounts]
+    pools = [{"name": "train", "machine": "cpu-6740e", "nodes": 8}]
+    objects = {"name": "objects", "kind": "object", "capacity": "10 TiB"}
+    plan = build_plan("24.11", pools, storage=[*stores, objects], fabrics=[])
+    node = Host(tmp_path, plan)
+    node.env["SLURMD_NODENAME"] = "train-0005"
+    node.fake("scontrol", 'echo "NodeName=x State=IDLE"')
+    proc = tmp_path / "root/proc"
+    proc.mkdir(parents=True)
+    (proc / "mounts").write_text("fs:/ /home nfs rw 0 0\nfs:/scratch /scratch nfs rw 0 0\n")
+    assert node.run("health-check.sh", "quick").returncode == 0
+    (proc / "mounts").write_text("fs:/ /home nfs rw 0 0\n")
+    assert node.run("health-check.sh", "quick").returncode == 1
+    assert _get_reason(node) == "mount /scratch: it is not mounted"
+
+
 def test_a_node_of_a_cloud_without_its_file_systems_is_drained(node: Host) -> None:
     """The boot lists the places that jobs need; one that could not be mounted has a reason."""
     boot, proc = node.folder / "root/etc/supercloud", node.folder / "root/proc"
@@ -211,5 +230,5 @@ def test_a_node_of_a_cloud_without_its_file_systems_is_drained(node: Host) -> No
     (proc / "mounts").write_text("fs:/ /homes nfs rw 0 0\n/dev/md0 /local xfs rw 0 0\n")
     assert node.run("health-check.sh", "quick").returncode == 1
     assert _get_reason(node) == (
-        "mount /home: fs:/ cannot be mounted: no route;mount /scratch: it is no longer mounted"
+        "mount /home: fs:/ cannot be mounted: no route;mount /scratch: it is not mounted"
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....plan.build.fabric.roles import find_adapter
+from ....plan.build.storage.clients import list_client_pools
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.bundle import File
 from ....primitives.templates import render_template
@@ -48,14 +49,16 @@ def _render_program(plan: Plan, name: str, **values: object) -> File:
 
 def _render_node_facts(plan: Plan) -> Iterator[str]:
     """Yield the expected devices of nodes: one row per pool, ``-`` for none."""
-    yield "# pool, start of host names, digits after it, accelerators, device files, first number, step, RDMA, IMEX"
+    yield (
+        "# pool, start of host names, digits after it, accelerators, device files, first number, step, RDMA, IMEX, mount points"
+    )
     if any(pool.hosts.given for pool in plan.pools):
         yield "# names that the spec gives have the first and the last number instead of the digits"
     imex = [pool.name for pool in list_imex_pools(plan)]
     for pool in plan.pools:
         devices = pool.accelerator.devices if pool.accelerator else None
         count = pool.accelerators_per_node if devices else 0
-        adapters = _list_compute_devices(plan, pool)
+        adapters = _list_fabric_devices(plan, pool)
         facts = (
             count,
             devices.path if devices else "-",
@@ -63,6 +66,7 @@ def _render_node_facts(plan: Plan) -> Iterator[str]:
             devices.step if devices else 1,
             ",".join(adapters) or "-",
             "imex" if pool.name in imex else "-",
+            ",".join(_list_mount_points(plan, pool)) or "-",
         )
         for start, digits in _list_name_forms(pool):
             yield " ".join(map(str, (pool.name, start, digits, *facts)))
@@ -78,11 +82,22 @@ def _list_name_forms(pool: PoolPlan) -> list[tuple[str, str]]:
     ]
 
 
-def _list_compute_devices(plan: Plan, pool: PoolPlan) -> list[str]:
-    """List the RDMA devices of a pool's nodes on its fabrics between accelerators, if the catalog has them."""
-    fabrics = [item for item in plan.fabrics if item.name in pool.fabrics and item.role == "compute"]
+def _list_fabric_devices(plan: Plan, pool: PoolPlan) -> list[str]:
+    """List the RDMA devices of a pool's nodes on its fabrics for computation and storage, if the catalog has them.
+
+    Those on in-band networks are left out: the driver replaces the devices of ports that are in a bond.
+    """
+    fabrics = [item for item in plan.fabrics if item.name in pool.fabrics and item.role in ("compute", "storage")]
     adapters = [find_adapter(pool.machine, item.role, item.kind) for item in fabrics]
     return list(dict.fromkeys(device for adapter in adapters if adapter for device in adapter.devices))
+
+
+def _list_mount_points(plan: Plan, pool: PoolPlan) -> list[str]:
+    """List the mount points of a pool's nodes; none on clouds, where the boot records what it mounts."""
+    if plan.site.kind != "onprem":
+        return []
+    clients = [(item.mount, list_client_pools(plan, index)) for index, item in enumerate(plan.storage)]
+    return [mount for mount, pools in clients if mount and pool in pools]
 
 
 def _iter_spare_reservations(plan: Plan) -> Iterator[tuple[str, str, int, str]]:

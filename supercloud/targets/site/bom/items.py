@@ -46,8 +46,12 @@ def build_items(plan: Plan) -> list[BomItem]:
 
 def _iter_machines(plan: Plan) -> Iterator[BomItem]:
     for pool in plan.pools:
-        note = f"{pool.spares} of them spares" if pool.spares else ""
-        yield BomItem("machines", f"{pool.machine.title} ({pool.name})", pool.machine.name, "", pool.nodes, 0, note)
+        notes = [f"{pool.spares} of them spares"] if pool.spares else []
+        products = _count_rack_products(plan, pool.name)
+        if products:
+            notes.append(f"part of the {products} complete racks below" if products > 1 else "part of the complete rack below")
+        title = f"{pool.machine.title} ({pool.name})"
+        yield BomItem("machines", title, pool.machine.name, "", pool.nodes, 0, "; ".join(notes))
     service_groups = plan.facility.service_groups if plan.facility else ()
     groups = {group.name for group in service_groups} | {group.name for group in plan.servers}
     if plan.facility and plan.facility.pdu_count:
@@ -60,6 +64,12 @@ def _iter_machines(plan: Plan) -> Iterator[BomItem]:
         yield BomItem("machines", f"{group.machine.title} ({group.name})", group.machine.name, "", group.count)
     for servers in plan.servers:
         yield BomItem("machines", f"{servers.machine.title} ({servers.name})", servers.machine.name, "", servers.count)
+
+
+def _count_rack_products(plan: Plan, pool: str) -> int:
+    """Count the racks that are ordered with the machines of a pool in them."""
+    racks = plan.facility.racks if plan.facility else ()
+    return sum(item.count for item in racks if item.pool == pool and (item.rack is None or item.rack.complete))
 
 
 def _list_services(plan: Plan) -> list[Service]:
