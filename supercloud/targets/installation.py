@@ -48,6 +48,7 @@ def _build_values(plan: Plan) -> dict[str, Any]:
         "others": _list_other_hosts(plan, schedulers, served),
         "rdma": list_rdma_hosts(plan) if plan.networks else [],
         "is_switched": _is_switched,
+        "nvlink_domains": [pool for pool in plan.pools if _has_nvlink(pool) and pool.machine.domain_nodes > 1],
         "outside": [
             (item, _describe_clients(plan, index)) for index, item in enumerate(plan.storage) if not item.servers
         ],
@@ -101,12 +102,15 @@ def _describe_clients(plan: Plan, index: int) -> str:
     return ", ".join([*nodes, *["login hosts"] * logins]) or "its clients"
 
 
+def _has_nvlink(pool: PoolPlan) -> bool:
+    """Whether NVLink switches connect the accelerators of a pool."""
+    link = pool.accelerator.scale_up if pool.accelerator else None
+    return bool(link and link.kind.startswith("NVLink") and link.wiring == "switched")
+
+
 def _is_switched(pool: PoolPlan) -> bool:
     """Whether NVLink switches may be on the machine's board, whose service is a package of the driver."""
-    link = pool.accelerator.scale_up if pool.accelerator else None
-    return bool(
-        link and link.kind.startswith("NVLink") and link.wiring == "switched" and pool.machine.domain_nodes == 1
-    )
+    return _has_nvlink(pool) and pool.machine.domain_nodes == 1
 
 
 def _describe_managers(plan: Plan, fabric: FabricPlan) -> str:
