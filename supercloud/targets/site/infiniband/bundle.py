@@ -21,6 +21,7 @@ from ....primitives.templates import render_template
 from .ipoib import render_ipoib_script
 from .manager import format_manager_unit, list_nvidia_switches, render_manager
 from .partitions import render_partitions
+from .split_ports import list_split_ports
 
 __all__ = ["render"]
 
@@ -127,6 +128,7 @@ def _render_files(plan: Plan, fabric: FabricPlan) -> Iterator[tuple[str, File | 
             clients=_list_addressed_hosts(plan, fabric),
             node=find_manager_node(plan, fabric),
             nvidia_switches=list_nvidia_switches(fabric),
+            split_ports=list_split_ports(plan, fabric),
         ),
     )
 
