@@ -8,11 +8,12 @@ from ...catalog import Catalog
 from ...errors import Finding
 from ..build.fabric.roles import find_adapter
 from ..model.plan import FabricPlan, Plan, PoolPlan
-from .rebuild import TrialBudget, add_fabrics, assign_working, replan
+from .rebuild import TrialBudget, add_fabrics, assign_working, planning_check, replan
 
 __all__ = ["CHECKS"]
 
 
+@planning_check
 def pool_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Pools on no in-band network, though the plan has one: schedulers use the addresses on it.
 
@@ -32,6 +33,7 @@ def pool_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         )
 
 
+@planning_check
 def pool_management(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Pools on no management network, though the plan has one: their management controllers have addresses there."""
     controllers = {run.group: run for run in plan.networks.bmcs} if plan.networks else {}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
@@ -23,6 +24,7 @@ __all__ = [
     "assign_working",
     "explain_untried",
     "find_working",
+    "planning_check",
     "rebuild_fabric",
     "replan",
 ]
@@ -34,19 +36,17 @@ _NODES = 2**17
 # The number of parts of a machine's pools that are tried in a check if a change does not work for all pools together.
 _MAX_PARTS = 16
 
-# Checks that plan again themselves; they are not run on the plans of trials.
-_PLANNING = (
-    "fabric_leaves_sparse",
-    "fabric_split_domain",
-    "network_blocked",
-    "pool_in_band",
-    "pool_management",
-    "rack_compatibility",
-    "storage_clients",
-    "storage_disconnected",
-    "subnet_isolation",
-    "subnet_manager_port",
-)
+_PLANNING: set[str] = set()
+"""Names of the checks that plan again."""
+_running: ContextVar[str] = ContextVar("running check of a trial", default="")
+
+CheckFunction = TypeVar("CheckFunction", bound=Callable[..., Iterator[Finding]])
+
+
+def planning_check(check: CheckFunction) -> CheckFunction:
+    """Mark a check that plans again: it is not run on the plans of trials, which would plan again without end."""
+    _PLANNING.add(check.__name__)
+    return check
 
 
 def find_working(plan: Plan, candidates: Iterable[T], works: Callable[[T], bool], most: int) -> list[T]:
@@ -143,6 +143,8 @@ def rebuild_fabric(plan: Plan, catalog: Catalog, fabric: Fabric) -> FabricPlan |
 
 def replan(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> tuple[Plan, list[Finding]]:
     """The plan of another spec, and those of its errors that the current plan does not have: none if the spec works."""
+    if _running.get():
+        raise RuntimeError(f"the check {_running.get()} plans again in a trial: mark it with @planning_check")
     found = build_plan(spec, catalog, plan.folder)
     errors = _list_errors(found, catalog)
     known = {(item.check, item.path) for item in _list_errors(plan, catalog)} if errors else set()
@@ -153,8 +155,15 @@ def _list_errors(plan: Plan, catalog: Catalog) -> list[Finding]:
     """The errors of the build and of the checks."""
     from . import CHECKS
 
-    checks = (check for check in CHECKS if check.__name__ not in _PLANNING)
-    findings = [*plan.findings, *(finding for check in checks for finding in check(plan, catalog))]
+    findings = list(plan.findings)
+    before = _running.get()
+    try:
+        for check in CHECKS:
+            if check.__name__ not in _PLANNING:
+                _running.set(check.__name__)
+                findings += check(plan, catalog)
+    finally:
+        _running.set(before)
     return [item for item in findings if item.level == "error"]
 
 

@@ -13,7 +13,7 @@ from ..build.fabric.roles import is_routed
 from ..build.fabric.upstream import list_upstream, select_top_switches
 from ..model.plan import FabricPlan, Plan
 from .bridge_domain import BridgeDomain
-from .rebuild import rebuild_fabric, replan
+from .rebuild import planning_check, rebuild_fabric, replan
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,6 +31,7 @@ _SUGGESTIONS: tuple[dict[str, Any], ...] = (
 )
 
 
+@planning_check
 def network_blocked(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Links between switches of bridged networks that carry no traffic, which is not obvious from the spec."""
     hints: dict[str, _Change] = {}

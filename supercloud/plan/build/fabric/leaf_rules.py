@@ -18,7 +18,7 @@ from ....catalog.machine import ScalableUnit
 from ....primitives.quantity import Rate
 from ....spec import Fabric
 from ....topology import Fabric as Wiring
-from ....topology import TopologyError
+from ....topology import NoFreePortsError, TopologyError
 from ....topology.reserved import PortRequest
 from ...model.fabric import Service
 
@@ -156,8 +156,8 @@ def build_grown(build: Callable[[int | None], Wiring], min_units: int | None, ca
     """The fabric with this number of units, or with more if its services need ports. Raises TopologyError."""
     try:
         return build(min_units)
-    except TopologyError as error:
-        if not can_grow or "free" not in error.problem:
+    except NoFreePortsError as error:
+        if not can_grow:
             raise
         first = error
     units = min_units or 1
