@@ -20,7 +20,7 @@ class AdapterQos(CatalogEntry):
     software: Text
     """The commands, and the software package that provides them."""
     ethernet_setting: Text | None = None
-    """The firmware setting that makes the ports of adapters of kind ``vpi`` Ethernet, and the command that changes it."""
+    """Firmware setting that makes the ports of adapters of kind ``vpi`` Ethernet, and the command that changes it."""
     driver_service: Text | None = None
     """systemd unit that loads the driver. A restart of it resets the settings of the adapters."""
     models: tuple[Text, ...]

@@ -40,7 +40,7 @@ class Switch(CatalogEntry):
     subnet_manager_nodes: Count | None = None
     """InfiniBand: nodes of a fabric that its own subnet manager supports; absent if it has none, or if unknown."""
     opensm: Literal["nvidia"] | None = None
-    """InfiniBand: the OpenSM that it needs, ``nvidia`` for the one of DOCA-OFED; absent if one of a distribution works too."""
+    """InfiniBand: ``nvidia`` if it needs the OpenSM of DOCA-OFED; absent if one of a distribution works too."""
     chips: Count = 1
     """Independent switches in the chassis; ``modes`` are those of one of them."""
     units: Count | None = None

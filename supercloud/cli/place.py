@@ -55,7 +55,8 @@ def place(
         if as_json:
             print_json(asdict(answer))
         else:
-            print_result(f"{answer.cluster}: {answer}" if isinstance(where, Fleet) else str(answer))
+            text = f"{answer.cluster}: {answer}" if isinstance(where, Fleet) else str(answer)
+            print_result(text + ("" if answer.fits_now else f"; {_format_wait(answer.wait)}"))
             for line in (*_explain_placement(answer), *_explain_others(answer, spec, where)) if explain else ():
                 print_result(line)
             _warn_of_missing_dependencies(spec)
@@ -117,6 +118,11 @@ def _format_domains(domains: tuple[tuple[str, int], ...]) -> Iterator[str]:
         yield (
             f"{nodes} of {names[0]}" if len(names) == 1 else f"{nodes} each of {len(names)}: {names[0]} to {names[-1]}"
         )
+
+
+def _format_wait(wait: float | None) -> str:
+    """For how long a job waits for nodes that are in use."""
+    return "waits for nodes that are in use" + ("" if wait is None else f", up to {wait / 3600:.1f} h")
 
 
 def _explain_placement(placement: Placement) -> Iterator[str]:

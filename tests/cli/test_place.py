@@ -5,11 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from samples import EXAMPLES
 
 from supercloud.cli.place import _format_domains
+from supercloud.jobs.fleet.observations import NodeState
+from supercloud.jobs.fleet.state import Cluster
+from supercloud.plan.resolve import resolve
+from supercloud.spec.loader import load
+
+Cli = Callable[..., tuple[int, str, str]]
 
 pytestmark = pytest.mark.slow
 
@@ -107,3 +116,20 @@ def test_many_domains_are_summarized() -> None:
     assert list(_format_domains(few)) == ["2 of su1", "2 of su2", "2 of su3"]
     many = (*((f"su{n}", 2) for n in range(1, 65)), ("su65", 1), ("su66", 2))
     assert list(_format_domains(many)) == ["2 each of 64: su1 to su64", "1 of su65", "2 of su66"]
+
+
+def test_a_job_that_waits_is_told_apart_from_one_that_starts(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plan = resolve(load(EXAMPLES[0]))
+    now = time.time()
+    busy = [NodeState(host, in_use=8, busy_until=now + 7200) for host in plan.pools[0].hosts]
+    free = [NodeState(host) for host in plan.pools[0].hosts]
+    job = tmp_path / "job.yaml"
+    job.write_text("{name: j, command: [x], accelerators: {type: h100, count: 8}}")
+    found = []
+    for states in (free, busy):
+        observed = Cluster.from_plan(plan).with_observations(states, now)
+        monkeypatch.setattr("supercloud.cli.place.load_destination", lambda path, live, observed=observed: observed)
+        found.append(cli("place", job, "--on", EXAMPLES[0], "--live")[1].strip())
+    assert "wait" not in found[0] and found[1] == f"{found[0]}; waits for nodes that are in use, up to 2.0 h"

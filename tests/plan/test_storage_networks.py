@@ -285,8 +285,8 @@ def test_ethernet_storage_is_reached_over_cables_and_routers(
 def test_pools_that_do_not_reach_a_storage_are_excluded_from_rendered_files() -> None:
     plan = build_mixed_site(build_store(), build_store("nfs", name="home", mount="/home", fabric="in-band"))
     slurm = render(plan, "slurm").files["INSTALL.md"].text
-    assert "- /scratch is mounted on a-[0001-0012], and on login hosts that have a port on storage too." in slurm
-    assert "- /home is mounted on nodes and login hosts." in slurm
+    assert "- /scratch is mounted on a-[0001-0012], and on login hosts that have a port on storage too: " in slurm
+    assert "- /home is mounted on nodes and login hosts: `health-check.sh` drains a node without it." in slurm
     page = render(plan, "storage").files["INSTALL.md"].text
     assert "Not `c-[0001-0004]`: no network of the plan connects them to the servers" in page
     assert "Clients: `a-[0001-0012]`, `c-[0001-0004]`." in page and "Clients: `a-[0001-0012]`." in page

@@ -135,7 +135,9 @@ class Poller:
                 observed.append(found)
                 self.unresponsive_since.pop(name, None)
                 continue
-            if serialize_connection(cluster) not in self._busy_connections:
+            if answer and answer.has_answered:  # only its nodes could not be read
+                self.unresponsive_since.pop(name, None)
+            elif serialize_connection(cluster) not in self._busy_connections:
                 self.unresponsive_since.setdefault(name, started)
             if found is not None and answer and found is not answer.outage and str(found) != str(answer.outage):
                 context.warn(f"{name}: {found}", name)

@@ -31,6 +31,8 @@ class PollResult:
     """Other errors, of single jobs or of the store."""
     is_unresponsive: bool = False
     """Whether it did not answer the first request: no others were sent then."""
+    has_answered: bool = False
+    """Whether it answered the polls of its jobs, whatever followed."""
     clusters: dict[str, Cluster | SupercloudError] = field(default_factory=dict)
     """Its clusters by name, or why one of them could not be observed."""
     queried_keys: Sequence[str] = ()
@@ -59,6 +61,7 @@ def poll_connection(
     if connection in failed:
         answer.is_unresponsive = True
         return answer
+    answer.has_answered = bool(job_ids)
     _cancel_abandoned(store, connection)
     engine = open_engine(Connection.model_validate_json(connection), store.folder)
     for cluster in clusters:

@@ -81,8 +81,8 @@ def _check_mixed_tenants(fabric: str, job_range: _JobRange, groups: Iterable[fro
         "warning",
         job_range.path,
         f"{job_range.label} has nodes of {_format_names(frozenset().union(*groups))}, and allows jobs of "
-        f"{_format_names(job_range.tenants)} on all of them: a job on a node of another tenant has its P_Key on {fabric}, "
-        "so that the tenants are not isolated",
+        f"{_format_names(job_range.tenants)} on all of them: a job on a node of another tenant has its P_Key on "
+        f"{fabric}, so that the tenants are not isolated",
         _KUEUE_HINT if job_range.hint == _KUEUE_HINT else _SPLIT_POOL_HINT,
     )
 

@@ -213,3 +213,27 @@ def test_jobs_of_a_cluster_with_slow_accounting_are_not_restarted(
     assert kept.reload().cluster == name and kept.reload().launch == 0 and kept.reload().state is State.RUNNING
     assert any("its jobs continue there; check the database of its accounts" in line for line in messages)
     released.set()
+
+
+def test_a_list_of_nodes_that_cannot_be_read_is_not_silence(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The polls of the jobs are answered: they run, and are not given up."""
+    here = build_fleet({"a": 1, "b": 1})
+    kept = api.submit(build_job(1, ["RUNNING"], retries=1), here, store=store)
+    now, messages = [time.time()], list[str]()
+    settings = BrokerSettings(lost_after=600, timeout=PATIENCE)
+    broker = Broker(store, here, settings, clock=lambda: now[0], reporter=PlainReporter(messages.append))
+    broker.step(), broker.step()
+    name = kept.reload().cluster
+    engine = api.open_engine(_connect(here, name), store.folder)
+
+    def list_nodes(self: object) -> tuple[()]:
+        if self is engine:
+            raise EngineError("invalid response")
+        return ()
+
+    monkeypatch.setattr(type(engine), "list_nodes", list_nodes, raising=False)
+    broker.step()
+    assert name not in broker.poller.unresponsive_since
+    now[0] += 601
+    broker.step()
+    assert kept.reload().cluster == name and kept.reload().launch == 0 and kept.reload().state is State.RUNNING

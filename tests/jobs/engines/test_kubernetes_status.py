@@ -221,6 +221,36 @@ def test_nodes_are_listed_with_their_usage() -> None:
     assert nodes["nvl-0001"].in_use == 0 and nodes["nvl-0001"].busy_until is None
 
 
+@pytest.mark.parametrize("limit", ["²", "9" * 400, "9" * 5000, "-1", ""])
+def test_a_pod_with_an_unreadable_time_limit_hides_no_node(limit: str) -> None:
+    """Its owner writes the annotation: one pod of any user stopped the fleet's use of the cluster."""
+    (node, pod) = build_busy_node({"nvidia.com/gpu": "8"}, limit)
+    (state,) = iter_node_states([node], [pod], {"nvidia.com/gpu"})
+    assert (state.in_use, state.busy_until) == (8, None)
+
+
+def test_quantities_of_devices_are_read_as_the_api_server_writes_them() -> None:
+    limits = {"nvidia.com/gpu": "1k", "nvidia.com/mig-1g.10gb": "2", "example.com/mig-x": "7", "amd.com/gpu": "x"}
+    (node, pod) = build_busy_node(limits, "60")
+    (state,) = iter_node_states([node], [pod], {"nvidia.com/gpu", "amd.com/gpu"})
+    assert state.in_use == 1000 + 2 + 1
+
+
+def build_busy_node(limits: dict[str, str], time_limit: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A node, and a pod that runs on it."""
+    node = {
+        "metadata": {"name": "a", "labels": {}},
+        "spec": {},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    }
+    pod = {
+        "metadata": {"annotations": {"supercloud.dev/time-limit": time_limit}},
+        "spec": {"nodeName": "a", "containers": [{"resources": {"limits": limits}}]},
+        "status": {"phase": "Running", "startTime": "2026-11-27T00:00:00Z"},
+    }
+    return node, pod
+
+
 def test_unschedulable_nodes_are_recognized() -> None:
     good, taken_out, down = (json.loads(json.dumps(read_recording("nodes")[0])) for _ in range(3))
     taken_out["spec"]["taints"] = [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]

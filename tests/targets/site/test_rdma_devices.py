@@ -106,7 +106,7 @@ def test_the_check_accepts_the_planned_devices(tmp_path: Path) -> None:
 
 
 def test_the_check_finds_ports_with_the_link_layer_of_another_network(tmp_path: Path) -> None:
-    """A VPI adapter is InfiniBand or Ethernet by a setting of its firmware: with the wrong one no link of a fabric came up."""
+    """A VPI port is InfiniBand or Ethernet by a setting of its firmware: with the wrong one no link comes up."""
     text = format_spec(switch="nvidia-sn5600").replace("infiniband", "roce")
     bundle = render(sc.resolve(loads(text)), "hosts")
     folder = tmp_path / "sys/class/infiniband"

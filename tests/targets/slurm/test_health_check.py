@@ -229,6 +229,4 @@ def test_a_node_of_a_cloud_without_its_file_systems_is_drained(node: Host) -> No
     (boot / "mount-state-mounts").write_text("/home fs:/ cannot be mounted: no route\n/scratch\n")
     (proc / "mounts").write_text("fs:/ /homes nfs rw 0 0\n/dev/md0 /local xfs rw 0 0\n")
     assert node.run("health-check.sh", "quick").returncode == 1
-    assert _get_reason(node) == (
-        "mount /home: fs:/ cannot be mounted: no route;mount /scratch: it is not mounted"
-    )
+    assert _get_reason(node) == ("mount /home: fs:/ cannot be mounted: no route;mount /scratch: it is not mounted")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ __all__ = ["RefStore", "ROLE", "JobRef", "build_object_name"]
 ROLE = "workers"
 """The one replicated job of a JobSet, or task of a Volcano job; pods are called <object>-<ROLE>-…"""
 _KINDS = ("jobset", "vcjob")
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _MAX_NAME_LENGTH = 24  # characters of the job name: a pod name has at most 63, including an index and two suffixes
 
 
@@ -46,7 +48,7 @@ class JobRef:
     def parse(cls, text: str) -> JobRef | None:
         """None if it is not a reference of this engine."""
         parts = text.split("/")
-        if len(parts) not in (4, 5) or parts[0] not in _KINDS or not all(part.isdigit() for part in parts[3:]):
+        if len(parts) not in (4, 5) or parts[0] not in _KINDS or not all(_NUMBER.fullmatch(part) for part in parts[3:]):
             return None
         return cls(parts[0], parts[1], parts[2], *map(int, parts[3:]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -13,7 +14,12 @@ __all__ = ["iter_node_states", "list_waiting_volcano_jobs", "list_waiting_worklo
 
 Json = dict[str, Any]
 
-_MIG_RESOURCE = "/mig-"
+_MIG_PREFIX = "mig-"
+# A quantity as the API server writes it: an integer with at most one suffix (apimachinery, resource.Quantity).
+_QUANTITY = re.compile(r"([0-9]{1,18})(|k|M|G|Ki|Mi|Gi)")
+_FACTORS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+# Seconds of a time limit; a larger number is not one that the engine wrote.
+_LIMIT = re.compile(r"[0-9]{1,12}")
 
 
 def iter_node_states(nodes: Iterable[Json], pods: Iterable[Json], resources: Collection[str]) -> Iterator[NodeState]:
@@ -51,17 +57,27 @@ def _classify_node(node: Json) -> Any:
 def _count_devices(pod: Json, resources: Collection[str]) -> int:
     """Accelerators of its containers; 1 for a job's pod that requests none."""
     total = 0
+    domains = {name.partition("/")[0] for name in resources}
     for container in pod.get("spec", {}).get("containers") or ():
         limits: Mapping[str, str] = container.get("resources", {}).get("limits") or {}
-        total += sum(int(limits[name]) for name in limits if name in resources or _MIG_RESOURCE in name)
+        for name in limits:
+            domain, _, resource = name.partition("/")
+            if name in resources or (domain in domains and resource.startswith(_MIG_PREFIX)):
+                total += _parse_quantity(limits[name])
     return total or int(POOL_LABEL in (pod.get("spec", {}).get("nodeSelector") or {}))
 
 
+def _parse_quantity(text: object) -> int:
+    """A number of devices; 1 if it cannot be read, as a pod of any user must not hide all nodes."""
+    found = _QUANTITY.fullmatch(str(text))
+    return int(found[1]) * _FACTORS[found[2]] if found else 1
+
+
 def _compute_end(pod: Json) -> float | None:
-    """Its latest end, by its time limit."""
-    limit = pod["metadata"].get("annotations", {}).get(TIME_LIMIT_ANNOTATION, "")
+    """Its latest end, by its time limit; None if it has none, or one that the owner of the pod made unreadable."""
+    limit = (pod["metadata"].get("annotations") or {}).get(TIME_LIMIT_ANNOTATION, "")
     started = parse_time(pod.get("status", {}).get("startTime"))
-    return started + int(limit) if started is not None and limit.isdigit() else None
+    return started + int(limit) if started is not None and _LIMIT.fullmatch(str(limit)) else None
 
 
 def list_waiting_workloads(workloads: Iterable[Json]) -> list[WaitingJobs]:

@@ -29,6 +29,7 @@ Json = dict[str, Any]
 TERMINATION_EXIT_CODES = (128 + 15, 128 + 9)
 """Exit codes after SIGTERM and SIGKILL."""
 TIME_LIMIT_EXCEEDED = "it exceeded its time limit"
+_COUNT_PATTERN = re.compile(r"[0-9]{1,9}")
 _EXIT_CODE_PATTERN = re.compile(r"failed with exit code ([0-9]{1,3}) ")
 
 
@@ -97,7 +98,7 @@ def _count_starts(jobset: Json, workload: Json | None) -> int:
     Counted by the API server; otherwise derived from the evictions that the queue reports.
     """
     counted = str(jobset["metadata"].get("annotations", {}).get(STARTS_ANNOTATION, ""))
-    if counted.isdecimal():
+    if _COUNT_PATTERN.fullmatch(counted):
         return max(1, int(counted) + bool(jobset["spec"].get("suspend")))
     stats = (workload or {}).get("status", {}).get("schedulingStats", {})
     return 1 + sum(int(item.get("count", 0)) for item in stats.get("evictions") or ())

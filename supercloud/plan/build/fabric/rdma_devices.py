@@ -19,7 +19,7 @@ class RdmaHosts:
     hosts: HostRange
     devices: tuple[str, ...]
     ethernet: tuple[str, ...] = ()
-    """Those on Ethernet fabrics; the others are InfiniBand. A port of a VPI adapter can be either, by a setting of its firmware."""
+    """Those on Ethernet fabrics; the others are InfiniBand. A VPI port can be either, by a setting of its firmware."""
 
     @property
     def has_kernel_names(self) -> bool:

@@ -49,7 +49,9 @@ def _iter_machines(plan: Plan) -> Iterator[BomItem]:
         notes = [f"{pool.spares} of them spares"] if pool.spares else []
         products = _count_rack_products(plan, pool.name)
         if products:
-            notes.append(f"part of the {products} complete racks below" if products > 1 else "part of the complete rack below")
+            notes.append(
+                f"part of the {products} complete racks below" if products > 1 else "part of the complete rack below"
+            )
         title = f"{pool.machine.title} ({pool.name})"
         yield BomItem("machines", title, pool.machine.name, "", pool.nodes, 0, "; ".join(notes))
     service_groups = plan.facility.service_groups if plan.facility else ()
