@@ -9,6 +9,7 @@ import pytest
 from halls import DGX, LIQUID, build_hall, list_problems
 
 from supercloud.primitives.quantity import CarbonIntensity
+from supercloud.targets.site.bom.items import build_items
 
 
 def test_the_declared_water_class_is_checked(tmp_path: Path) -> None:
@@ -159,3 +160,18 @@ def test_a_cooling_tower_needs_wet_bulb_temperatures_and_water(tmp_path: Path) -
     plan = build_hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling)
     assert "wet_bulb" in list_problems(plan, "facility-file")[0]
     assert plan.facility and plan.facility.cooling_plan and plan.facility.cooling_plan.wue == pytest.approx(1.875)
+
+
+def test_coolant_distribution_units_are_ordered_or_reported_as_unknown(tmp_path: Path) -> None:
+    pools = [{"name": "train", "machine": "dgx-gb300", "nodes": 36}]
+    cooling = LIQUID | {"supply": "30 °C"}
+    without, ordered = (
+        build_hall(tmp_path, pools=pools, fabrics=[], rack={"type": "eia-48u"}, cooling=cooling | more)
+        for more in ({}, {"cdu": "coolit-chx2000", "cdu_spares": 1})
+    )
+    assert "their number is not planned" in list_problems(without, "cooling-cdu-unknown")[0]
+    assert not list_problems(ordered, "cooling-cdu-unknown")
+    units = [[item for item in build_items(plan) if item.section == "cooling"] for plan in (without, ordered)]
+    loop = ordered.facility.cooling_plan.loop if ordered.facility and ordered.facility.cooling_plan else None
+    assert loop and units[0] == [] and [(item.product, item.spares) for item in units[1]] == [("coolit-chx2000", 1)]
+    assert units[1][0].count == sum(needed for needed, _ in loop.zone_cdus) > 0

@@ -13,6 +13,7 @@ from ..model.plan import Plan, PoolPlan, RackGroup
 from .cooling_supply import (
     cooling_air_class,
     cooling_cdu,
+    cooling_cdu_unknown,
     cooling_class_unknown,
     cooling_flow,
     cooling_supply,
@@ -165,6 +166,7 @@ CHECKS = (
     cooling_residual_air,
     cooling_air_class,
     cooling_cdu,
+    cooling_cdu_unknown,
     cooling_class_unknown,
     cooling_density,
     cooling_flow,

@@ -15,6 +15,7 @@ from ..model.plan import Plan
 __all__ = [
     "cooling_air_class",
     "cooling_cdu",
+    "cooling_cdu_unknown",
     "cooling_class_unknown",
     "cooling_flow",
     "cooling_supply",
@@ -248,6 +249,20 @@ def _check_machine_flows(plan: Plan, heat: Power, flow: Flow, rise: TemperatureD
                 f"a rise of {rise} gives {given} per kW, {asked - given} less than {machine.name} requires ({asked})",
                 f"set a rise of at most {float(rise.base * given.base / asked.base):.3g} K",
             )
+
+
+def cooling_cdu_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Heat to liquid without a product that transfers it."""
+    loop, declared = _get_liquid_loop(plan), _get_declared_cooling(plan)
+    if loop is not None and loop.cdu is None and declared is not None and declared.cdu is None and loop.heat.base > 0:
+        yield Finding(
+            "cooling-cdu-unknown",
+            "note",
+            "facility.cooling",
+            f"unknown product of the coolant distribution units for {loop.heat}: their number is not planned, and the bill of "
+            "materials does not list them",
+            "set facility.cooling.cdu (see: supercloud catalog cdus), or suppress this finding if the building has them",
+        )
 
 
 def cooling_cdu(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

@@ -67,30 +67,39 @@ def _list_hosts_without_names(interfaces: StoreInterfaces, storage: StoragePlan)
 
 
 def storage_gateway(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """WEKA on a fabric whose links are routed: its data network has no kernel routes, and needs explicit gateways.
+    """WEKA whose clients and servers are in different subnets: it uses no kernel routes, and needs explicit gateways.
+
+    On a routed fabric every link is a subnet; on a bridged one the planned servers have a subnet of their own.
 
     docs.weka.io, mount options (``net=<netdev>/[ip]/[bits]/[gateway]`` where a client is in another subnet) and
     ``weka cluster container net add`` for containers.
     """
     for index, item in enumerate(plan.storage):
         fabric = find_store_fabric(plan, index)
-        if item.kind != "weka" or fabric is None or not is_routed(fabric.kind, fabric.role) or not fabric.tiers:
+        if item.kind != "weka" or fabric is None or fabric.kind == "infiniband" or not fabric.tiers:
             continue
-        others = [
-            other
-            for other in plan.fabrics
-            if other.tiers and not is_routed(other.kind, other.role) and other.role in ("storage", "in-band")
-        ]
-        other = f"set storage[{index}].fabric: {others[0].name}, " if others else "use a fabric that is not routed, "
+        routed = is_routed(fabric.kind, fabric.role)
+        if not routed and not item.servers:
+            continue
+        where = (
+            f"every link of {fabric.name} is a subnet of its own"
+            if routed
+            else f"on {fabric.name} the servers of {item.name} are in a subnet of their own"
+        )
+        values = (
+            "net=<interface>/<address>/31/<gateway> for each client"
+            if routed
+            else "net=<interface>/<address>/<bits>/<gateway> for each client (hosts/subnets.csv has the gateways)"
+        )
+        show = "; roce-rails.sh show prints those of a host: <address>/31 via <gateway>" if routed else ""
         yield Finding(
             "storage-gateway",
             "warning",
             f"storage[{index}].fabric",
-            f"every link of {fabric.name} is a subnet of its own, and the files of {item.name} have no gateway: "
+            f"{where}, and the files of {item.name} have no gateway: "
             "WEKA bypasses the routes of the system and cannot reach hosts of other subnets",
-            f"{other}or write net=<interface>/<address>/31/<gateway> for each client, and add one to each container "
-            "with weka cluster container net add (--ips, --netmask, --gateway); roce-rails.sh show prints those of a "
-            "host: <address>/31 via <gateway>",
+            f"use an InfiniBand fabric, or write {values}, and add one to each container "
+            f"with weka cluster container net add (--ips, --netmask, --gateway){show}",
         )
 
 

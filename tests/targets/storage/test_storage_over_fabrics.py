@@ -125,16 +125,28 @@ def test_servers_have_a_bond_where_nodes_have_one_link(catalog: Catalog) -> None
     assert " --net bond0 " in made["fast/backend.sh"] and "# no line" in made["fast/fstab"]
 
 
-def test_weka_over_routed_links_requires_gateways(catalog: Catalog) -> None:
+def test_weka_in_several_subnets_requires_gateways(catalog: Catalog) -> None:
     """Each port is a /31: without a gateway a client reaches no backend (docs.weka.io, mount options)."""
     routed, _ = render_over(catalog, ROCE, fabric="storage")
     (warning,) = [item for item in routed.findings if item.check == "storage-gateway"]
     assert (warning.level, warning.path) == ("warning", "storage[1].fabric"), "the WEKA store, not Lustre"
     assert "net=<interface>/<address>/31/<gateway>" in warning.hint and "--gateway" in warning.hint
-    assert "use a fabric that is not routed" in warning.hint
+    assert "use an InfiniBand fabric" in warning.hint
+    bridged, _ = render_over(catalog, BRIDGED)
+    (warning,) = [item for item in bridged.findings if item.check == "storage-gateway"]
+    assert "the servers of fast are in a subnet of their own" in warning.problem and "hosts/subnets.csv" in warning.hint
+    plan, _ = render_over(catalog, STORAGE_FABRIC, fabric="storage")
+    assert not [item for item in plan.findings if item.check == "storage-gateway"]
+
+
+def test_storage_behind_a_router_is_limited_by_its_links(catalog: Catalog) -> None:
+    """Servers for 375 GB/s were ordered behind links of 25 GB/s, of which one carries traffic."""
+    few, _ = render_over(catalog, BRIDGED | {"external_links": 2})
+    (warning,) = [item for item in few.findings if item.check == "storage-router"]
+    assert warning.path == "fabrics[0].external_links" and "1 of 2 external links of" in warning.problem
     for network, store in ((BRIDGED, {}), (STORAGE_FABRIC, {"fabric": "storage"})):
         plan, _ = render_over(catalog, network, **store)
-        assert not [item for item in plan.findings if item.check == "storage-gateway"]
+        assert not [item for item in plan.findings if item.check == "storage-router"]
 
 
 def test_storage_over_roce_uses_the_interface_names_of_the_devices(catalog: Catalog, tmp_path: Path) -> None:

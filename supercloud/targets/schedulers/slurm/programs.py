@@ -49,7 +49,7 @@ def _render_program(plan: Plan, name: str, **values: object) -> File:
 
 def _render_node_facts(plan: Plan) -> Iterator[str]:
     """Yield the expected devices of nodes: one row per pool, ``-`` for none."""
-    yield "# pool, start of host names, digits after it, accelerators, device files, first number, step, RDMA, IMEX, mounts"
+    yield "# pool, start of names, digits after it, accelerators, device files, first number, step, RDMA, IMEX, mounts"
     if any(pool.hosts.given for pool in plan.pools):
         yield "# names that the spec gives have the first and the last number instead of the digits"
     imex = [pool.name for pool in list_imex_pools(plan)]

@@ -36,7 +36,7 @@ class BomItem:
 def build_items(plan: Plan) -> list[BomItem]:
     """Build every line: machines, racks, switches, then cables and optics by network."""
     spots = DeviceLocator(plan)
-    found = [*_iter_machines(plan), *_iter_racks(plan), *_iter_switches(plan)]
+    found = [*_iter_machines(plan), *_iter_racks(plan), *_iter_coolant_units(plan), *_iter_switches(plan)]
     for fabric in list_cabled_fabrics(plan):
         table = build_cable_table(plan, fabric, spots)
         found += _iter_cables(table, fabric.cable_spares)
@@ -97,6 +97,15 @@ def _iter_racks(plan: Plan) -> Iterator[BomItem]:
             what = f"for {group.pool}" if group.pool else f"for {group.kind}"
             note = f"{group.pdus // group.count} per rack" + ("" if group.pdu else ", product unknown")
             yield BomItem("racks", f"power distribution unit {what}", group.pdu, "", group.pdus, 0, note)
+
+
+def _iter_coolant_units(plan: Plan) -> Iterator[BomItem]:
+    cooling = plan.facility.cooling_plan if plan.facility else None
+    loop = cooling.loop if cooling else None
+    if loop and loop.cdu and loop.zone_cdus:
+        needed, spares = (sum(counts) for counts in zip(*loop.zone_cdus, strict=True))
+        note = f"for {loop.heat}" + (f" in {len(loop.zone_cdus)} zones" if len(loop.zone_cdus) > 1 else "")
+        yield BomItem("cooling", loop.cdu.title, loop.cdu.name, "", needed, spares, note)
 
 
 def _iter_switches(plan: Plan) -> Iterator[BomItem]:
