@@ -40,14 +40,14 @@ def add_foreign_names(copy: PackageCopy) -> None:
 
 
 def add_check(copy: PackageCopy) -> None:
-    code = '''@planning_check
+    code = '''@skip_in_trials
 def own_rule(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Clusters with a single pool, whose plan is built again."""
     if len(plan.pools) == 1 and not replan(plan, catalog, plan.spec)[1]:
         yield Finding("own-rule", "warning", "pools", "only one pool", "add another")
 '''
     checks = "supercloud/plan/checks/bonds.py"
-    copy.line(checks, "from ..model.plan import Plan", "from .rebuild import planning_check, replan")
+    copy.line(checks, "from ..model.plan import Plan", "from .rebuild import skip_in_trials, replan")
     copy.function(checks, "CHECKS = (network_bonds,", code)
     copy.change(checks, "CHECKS = (network_bonds,", "CHECKS = (own_rule, network_bonds,")
     copy.write("cluster.yaml", read_example("01"))

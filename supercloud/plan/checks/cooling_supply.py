@@ -259,9 +259,9 @@ def cooling_cdu_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "cooling-cdu-unknown",
             "note",
             "facility.cooling",
-            f"unknown product of the coolant distribution units for {loop.heat}: their number is not planned, and the bill of "
-            "materials does not list them",
-            "set facility.cooling.cdu (see: supercloud catalog cdus), or suppress this finding if the building has them",
+            f"unknown product of the coolant distribution units for {loop.heat}: their number is not planned, and the "
+            "bill of materials does not list them",
+            "set facility.cooling.cdu (see: supercloud catalog cdus), or suppress this if the building has them",
         )
 
 

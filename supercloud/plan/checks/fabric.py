@@ -15,7 +15,7 @@ from ..build.fabric.roles import find_adapter, is_port_assumed
 from ..build.fabric.spine_counts import TIERS_WITH_CORE
 from ..build.fabric.uplinks import compute_even_uplinks
 from ..model.plan import FabricPlan, Plan
-from .rebuild import planning_check, rebuild_fabric, replan
+from .rebuild import rebuild_fabric, replan, skip_in_trials
 
 
 def _find_fabric_path(plan: Plan, name: str) -> str:
@@ -218,7 +218,7 @@ def _format_names(names: list[str]) -> str:
     return ", ".join(sorted(names)[:4]) if names else "switches with such ports"
 
 
-@planning_check
+@skip_in_trials
 def fabric_split_domain(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Scale-up domains whose nodes are on different leaves, which also have nodes of other domains."""
     for fabric in plan.fabrics:

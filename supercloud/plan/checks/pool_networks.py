@@ -8,12 +8,12 @@ from ...catalog import Catalog
 from ...errors import Finding
 from ..build.fabric.roles import find_adapter
 from ..model.plan import FabricPlan, Plan, PoolPlan
-from .rebuild import TrialBudget, add_fabrics, assign_working, planning_check, replan
+from .rebuild import TrialBudget, add_fabrics, assign_working, replan, skip_in_trials
 
 __all__ = ["CHECKS"]
 
 
-@planning_check
+@skip_in_trials
 def pool_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Pools on no in-band network, though the plan has one: schedulers use the addresses on it.
 
@@ -33,7 +33,7 @@ def pool_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         )
 
 
-@planning_check
+@skip_in_trials
 def pool_management(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Pools on no management network, though the plan has one: their management controllers have addresses there."""
     controllers = {run.group: run for run in plan.networks.bmcs} if plan.networks else {}

@@ -15,7 +15,7 @@ from ..model.plan import Plan, RackGroup
 from ..model.racks import FacilityPlan
 from .cable_length import cable_length
 from .rack_suggestions import find_rack_path, suggest_node_count
-from .rebuild import explain_untried, find_working, planning_check, replan
+from .rebuild import explain_untried, find_working, replan, skip_in_trials
 
 __all__ = ["CHECKS"]
 
@@ -137,7 +137,7 @@ def rack_door(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-@planning_check
+@skip_in_trials
 def rack_compatibility(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Machines and switches in racks that are not made for them: complete products, other widths, another feed."""
     for group in plan.facility.racks if plan.facility else ():

@@ -24,7 +24,7 @@ __all__ = [
     "assign_working",
     "explain_untried",
     "find_working",
-    "planning_check",
+    "skip_in_trials",
     "rebuild_fabric",
     "replan",
 ]
@@ -43,7 +43,7 @@ _running: ContextVar[str] = ContextVar("running check of a trial", default="")
 CheckFunction = TypeVar("CheckFunction", bound=Callable[..., Iterator[Finding]])
 
 
-def planning_check(check: CheckFunction) -> CheckFunction:
+def skip_in_trials(check: CheckFunction) -> CheckFunction:
     """Mark a check that plans again: it is not run on the plans of trials, which would plan again without end."""
     _PLANNING.add(check.__name__)
     return check
@@ -144,7 +144,7 @@ def rebuild_fabric(plan: Plan, catalog: Catalog, fabric: Fabric) -> FabricPlan |
 def replan(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> tuple[Plan, list[Finding]]:
     """The plan of another spec, and those of its errors that the current plan does not have: none if the spec works."""
     if _running.get():
-        raise RuntimeError(f"the check {_running.get()} plans again in a trial: mark it with @planning_check")
+        raise RuntimeError(f"the check {_running.get()} plans again in a trial: mark it with @skip_in_trials")
     found = build_plan(spec, catalog, plan.folder)
     errors = _list_errors(found, catalog)
     known = {(item.check, item.path) for item in _list_errors(plan, catalog)} if errors else set()

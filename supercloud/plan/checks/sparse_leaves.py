@@ -10,7 +10,7 @@ from ...primitives.counts import format_count
 from ...spec import Fabric as Declared
 from ...topology import Fabric as Wiring
 from ..model.plan import FabricPlan, Plan
-from .rebuild import find_working, planning_check, rebuild_fabric, replan
+from .rebuild import find_working, rebuild_fabric, replan, skip_in_trials
 
 __all__ = ["CHECKS"]
 
@@ -20,7 +20,7 @@ _FEW = 1 / 4
 _MOST_SETTINGS = 8
 
 
-@planning_check
+@skip_in_trials
 def fabric_leaves_sparse(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Leaves of the last scalable unit that connect few nodes."""
     for index, declared in enumerate(plan.spec.fabrics):

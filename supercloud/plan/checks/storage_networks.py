@@ -17,12 +17,12 @@ from ..build.fabric.roles import (
 from ..build.storage.clients import explain_fabric_only, list_unreached_pool_names, list_unreached_pools
 from ..model.plan import FabricPlan, Plan, PoolPlan
 from ..model.storage import ServerGroup
-from .rebuild import TrialBudget, add_fabrics, assign_working, explain_untried, find_working, planning_check, replan
+from .rebuild import TrialBudget, add_fabrics, assign_working, explain_untried, find_working, replan, skip_in_trials
 
 __all__ = ["CHECKS"]
 
 
-@planning_check
+@skip_in_trials
 def storage_disconnected(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Servers that are not on the network that their clients use, or on no network of the plan."""
     switched = [fabric for fabric in plan.fabrics if fabric.tiers]
@@ -172,7 +172,7 @@ def _list_wired(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> frozenset[in
     return frozenset(index for index in range(len(found.storage)) if not errors and not _list_unwired(found, index))
 
 
-@planning_check
+@skip_in_trials
 def storage_clients(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Pools that cannot reach a store: it is not mounted on their nodes."""
     places = {pool.name: place for place, pool in enumerate(plan.spec.pools)}

@@ -34,7 +34,8 @@ def storage_router(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "warning",
             f"fabrics[{index}].external_links",
             f"nodes reach the servers of {names} through the building's router, as they are in other subnets: "
-            f"{Rate.from_base(needed)} are required, and {links} of {declared.external_links} external links of {fabric.speed} "
+            f"{Rate.from_base(needed)} are required, and {links} of {declared.external_links} external links of "
+            f"{fabric.speed} "
             f"{'carries' if links == 1 else 'carry'} traffic until they are aggregated",
             f"declare a fabric for storage (role: storage) for nodes and servers, or aggregate at least "
             f"{-(-int(needed) // int(fabric.speed.base))} external links on both sides and suppress this with a reason",

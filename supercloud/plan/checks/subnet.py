@@ -22,7 +22,7 @@ from ..build.fabric.roles import find_client_fabric
 from ..build.kubernetes.fabrics import list_attachments
 from ..build.network.nccl import list_collective_fabrics, list_rdma_devices
 from ..model.plan import FabricPlan, Plan
-from .rebuild import planning_check, replan
+from .rebuild import replan, skip_in_trials
 
 __all__ = ["CHECKS", "iter_subnets"]
 
@@ -120,7 +120,7 @@ def _check_keys(path: str, declared: Declared) -> Iterator[Finding]:
         )
 
 
-@planning_check
+@skip_in_trials
 def subnet_isolation(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Partitions without hosts next to others with hosts: their key is on all ports, so that no tenant is isolated."""
     for path, fabric, declared in _iter_partitioned(plan):

@@ -11,7 +11,7 @@ from ...spec.fabric import SubnetManager
 from ...topology import Fabric as Wiring
 from ..build.fabric.partitions import find_manager_node, has_isolated_tenants
 from ..model.plan import FabricPlan, Plan
-from .rebuild import find_working, planning_check, replan
+from .rebuild import find_working, replan, skip_in_trials
 from .subnet import iter_subnets
 from .switch_managers import can_use_switch_manager
 
@@ -51,7 +51,7 @@ def subnet_manager(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-@planning_check
+@skip_in_trials
 def subnet_manager_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Fabrics without a free switch port for the host of the subnet manager, as nodes and uplinks use all ports."""
     for path, fabric, declared in iter_subnets(plan):

@@ -63,7 +63,7 @@ class Engine:
 
     def __enter__(self) -> Engine:
         for name in ("bin", "home", "state", "cloud"):
-            (self.folder / name).mkdir()
+            (self.folder / name).mkdir(exist_ok=True)
         self.environment = {
             "PATH": f"{self.bin}:{self.pulumi.parent}:/usr/bin:/bin",
             "HOME": str(self.folder / "home"),

@@ -5,6 +5,7 @@ A project is copied to the folder of the test. Its changes are edits of the conf
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -44,9 +45,13 @@ class Subject:
     """A type of which one object is created, slowly and with state."""
     secrets: Mapping[str, str] = field(default_factory=dict)
     """Secret configuration; each value is :data:`SECRET`."""
+    answers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """What the provider answers to calls of its functions."""
 
     def install(self, folder: Path) -> Path:
-        """Install the project; return its folder."""
+        """Install the project and the answers of its provider; return its folder."""
+        (folder / "cloud").mkdir(exist_ok=True)
+        (folder / "cloud" / "invokes.json").write_text(json.dumps(self.answers))
         project = folder / "project"
         project.mkdir()
         self.copy(project)
@@ -133,6 +138,7 @@ CLUSTER = Subject(
     uproot=edit(EXAMPLE, "10.0.0.0/16", "10.9.0.0/16"),
     release=_release_protection,
     slow="aws:fsx/lustreFileSystem:LustreFileSystem",
+    answers={"aws:ec2/getAmi:getAmi": {"id": IMAGE, "architecture": "x86_64", "rootDeviceName": "/dev/sda1"}},
 )
 
 SUBJECTS = (TOY, CLUSTER)

@@ -13,7 +13,7 @@ from ....plan.build.cabling.cables import build_cable_table
 from ....plan.build.cabling.ends import DeviceLocator
 from ....plan.build.fabric.cabling_parts import CablingParts
 from ....plan.model.cables import CableTable
-from ....plan.model.plan import Plan, Service
+from ....plan.model.plan import Plan, PoolPlan, Service
 
 __all__ = ["FIELDS", "BomItem", "build_items"]
 
@@ -46,14 +46,8 @@ def build_items(plan: Plan) -> list[BomItem]:
 
 def _iter_machines(plan: Plan) -> Iterator[BomItem]:
     for pool in plan.pools:
-        notes = [f"{pool.spares} of them spares"] if pool.spares else []
-        products = _count_rack_products(plan, pool.name)
-        if products:
-            notes.append(
-                f"part of the {products} complete racks below" if products > 1 else "part of the complete rack below"
-            )
         title = f"{pool.machine.title} ({pool.name})"
-        yield BomItem("machines", title, pool.machine.name, "", pool.nodes, 0, "; ".join(notes))
+        yield BomItem("machines", title, pool.machine.name, "", pool.nodes, 0, _describe_nodes(plan, pool))
     service_groups = plan.facility.service_groups if plan.facility else ()
     groups = {group.name for group in service_groups} | {group.name for group in plan.servers}
     if plan.facility and plan.facility.pdu_count:
@@ -68,10 +62,16 @@ def _iter_machines(plan: Plan) -> Iterator[BomItem]:
         yield BomItem("machines", f"{servers.machine.title} ({servers.name})", servers.machine.name, "", servers.count)
 
 
-def _count_rack_products(plan: Plan, pool: str) -> int:
-    """Count the racks that are ordered with the machines of a pool in them."""
+def _describe_nodes(plan: Plan, pool: PoolPlan) -> str:
+    """Describe what the number of a pool's nodes includes, and what is ordered with them."""
+    notes = [f"{pool.spares} of them spares"] if pool.spares else []
     racks = plan.facility.racks if plan.facility else ()
-    return sum(item.count for item in racks if item.pool == pool and (item.rack is None or item.rack.complete))
+    products = sum(item.count for item in racks if item.pool == pool.name and (not item.rack or item.rack.complete))
+    if products:
+        notes.append(
+            f"part of the {products} complete racks below" if products > 1 else "part of the complete rack below"
+        )
+    return "; ".join(notes)
 
 
 def _list_services(plan: Plan) -> list[Service]:
