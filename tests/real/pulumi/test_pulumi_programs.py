@@ -49,7 +49,9 @@ pulumi.export("role", role.arn)
 def check_recorder(engine: Engine, config: dict[str, Any], secrets: list[str], project: str, folder: str = "") -> None:
     """The graph of the recorder and the state of the engine have the same resources."""
     program = load_program(engine.project / folder)
-    graph = record(program, config=config, secret_config=secrets, project=project, stack=STACK)
+    given = engine.folder / "cloud" / "invokes.json"
+    answers = json.loads(given.read_text()) if given.exists() else {}
+    graph = record(program, config=config, secret_config=secrets, project=project, stack=STACK, invokes=answers)
     state = engine.list_resources()
     (stack,) = (urn for urn in state if state[urn]["type"] == "pulumi:pulumi:Stack")
     defaults = {urn for urn in state if "::pulumi:providers:" in urn and "::default_" in urn}
