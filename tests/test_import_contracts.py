@@ -1,4 +1,4 @@
-"""The contracts of import-linter in ``pyproject.toml`` report imports that ARCHITECTURE.md forbids, also of new modules."""
+"""The contracts of import-linter in ``pyproject.toml`` report forbidden imports, also of new modules."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     return copy.list_broken_contracts()
 
 
-@pytest.mark.parametrize(("module", "other"), FORBIDDEN, ids=lambda name: name)
+@pytest.mark.parametrize("module, other", FORBIDDEN, ids=lambda name: name)
 def test_a_forbidden_import_is_reported(report: str, module: str, other: str) -> None:
     assert f"supercloud.{module} -> supercloud.{other} (l." in report
 
