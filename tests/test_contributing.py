@@ -58,5 +58,7 @@ def test_each_row_is_true(name: str, tmp_path: Path) -> None:
     assert not wrong, f"the row does not name {wrong}"
     assert copy.added or copy.lines
     assert all(count == 1 for count in copy.lines.values()), copy.lines
+    if any(path.endswith(".py") for path in chain(copy.added, copy.lines, copy.functions)):
+        assert not (broken := copy.list_broken_contracts()), broken
     if ROWS[name].rstrip("| ").rsplit("|", 1)[-1].strip() in ("none", "none; then `make golden`"):
         assert not copy.lines and not copy.functions

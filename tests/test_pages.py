@@ -2,7 +2,8 @@
 
 A block below ``<!-- file: NAME -->`` is that file. In blocks of ``console`` lines after ``$`` are commands, and the
 others their output (``--write-generated`` writes it). Blocks of ``python`` are run. Blocks of ``sh`` are not: they need
-an account or a cluster.
+an account or a cluster. Other blocks of ``yaml`` are parts of a spec: with them the spec of the page, or else an
+example, has no errors. Pages of ``extend`` are proved by ``test_contributing.py``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import yaml
+from extensions.catalog_rows import read_example
 from samples import ROOT
+
+from supercloud.plan.resolve import resolve
+from supercloud.spec.loader import loads
 
 pytestmark = pytest.mark.slow
 
@@ -25,6 +31,9 @@ PAGES = [ROOT / "README.md"] + sorted(
     if path.parent.name != "reference" and path.name != "demo.md"  # made from the code; tests/test_docs.py
 )
 _BLOCK = re.compile(r"(?:<!-- file: (?P<file>\S+) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)```\n", re.S)
+
+_PART = re.compile(r"(?<!-->\n)^```(?:yaml|\{code-block\} yaml)\n(.*?)^```\n", re.S | re.M)
+PARTS = [(page, part) for page in PAGES if page.parent.name != "extend" for part in _PART.findall(page.read_text())]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -41,6 +50,17 @@ def test_a_page_shows_events(page: Path, tmp_path: Path, write_generated: bool) 
     if write_generated:
         page.write_text(shown)
     assert shown == page.read_text()
+
+
+@pytest.mark.parametrize("page, part", PARTS, ids=[page.stem for page, _ in PARTS])
+def test_a_part_of_a_spec_makes_no_errors(page: Path, part: str) -> None:
+    files = {block["file"]: block["text"] for block in _BLOCK.finditer(page.read_text()) if block["file"]}
+    whole = yaml.safe_load(files.get("cluster.yaml") or read_example("09")) | yaml.safe_load(part)
+    assert not resolve(loads(yaml.safe_dump(whole, sort_keys=False))).errors
+
+
+def test_parts_of_specs_are_found() -> None:
+    assert {page.stem for page, _ in PARTS} >= {"users", "use-an-existing-vpc"}
 
 
 def _run_block(block: re.Match[str], folder: Path, env: Mapping[str, str]) -> str:

@@ -78,6 +78,19 @@ class PackageCopy:
         """Run a program that uses the copy, and return what it prints."""
         return self._run(["-c", code], 0)
 
+    def list_broken_contracts(self) -> str:
+        """Check the contracts of import-linter, and return the report; empty if all are kept."""
+        shutil.copy(ROOT / "pyproject.toml", self.root)
+        ran = subprocess.run(
+            [sys.executable, "-c", "from importlinter.cli import lint_imports_command as run; run()", "--no-cache"],
+            cwd=self.root,
+            env=os.environ | {"PYTHONPATH": str(self.root), "COLUMNS": "300"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        return ran.stdout + ran.stderr if ran.returncode else ""
+
     def _edit(self, path: str, old: str, new: str) -> None:
         text = (self.root / path).read_text()
         assert text.count(old) == 1, (path, old, text.count(old))

@@ -12,6 +12,7 @@ from supercloud.jobs import api
 from supercloud.jobs.broker import ledger
 from supercloud.jobs.broker.polls import poll_connection
 from supercloud.jobs.engines.base import JobCopies
+from supercloud.jobs.engines.batch.copies import select_live_starts
 from supercloud.jobs.engines.batch.runner import CommandResult
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.submission import JobIdentity, compute_record_digest, compute_spec_digest
@@ -194,3 +195,18 @@ def test_copies_of_a_job_that_is_started_again_are_left_to_the_broker(
     api.get(number, store).cancel()
     poll_connection(store, CONNECTION, [number], [], ObservationCache(), [], 0.0)
     assert scheduler.ended == [ref] and not ledger.list_abandoned(store)
+
+
+def test_a_key_with_another_spec_is_another_job() -> None:
+    job = JobIdentity("key", "spec")
+    assert job.can_be_same_job(JobIdentity("key", "spec", "record")) and job.can_be_same_job(JobIdentity("key"))
+    assert not job.can_be_same_job(JobIdentity("key", "other spec"))
+    assert not job.can_be_same_job(JobIdentity("other", "spec")) and not job.can_be_same_job(JobIdentity("other"))
+
+
+def test_a_job_of_another_spec_is_no_start_of_a_job_without_a_record() -> None:
+    """Its ID may have been given to another job with the key, which must not be cancelled."""
+    start = JobIdentity("key", "spec", compute_record_digest(1.0))
+    found = {spec: ("7", Status(State.RUNNING), JobIdentity("key", spec)) for spec in ("spec", "other spec", "")}
+    live = {spec: select_live_starts([row], "7", start) for spec, row in found.items()}
+    assert live == {"spec": ["7"], "other spec": [], "": ["7"]}

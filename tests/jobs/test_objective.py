@@ -8,13 +8,14 @@ import pytest
 
 from supercloud.catalog import Catalog
 from supercloud.jobs.fleet.state import Cluster, Fleet, NodeState
-from supercloud.jobs.placement.objective import ObjectiveTerms, compute_carbon, compute_scores
+from supercloud.jobs.placement.objective import ObjectiveTerms, build_weights, compute_carbon, compute_scores
 from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
 from supercloud.plan.model.hall import EnergyPlan
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.quantity import CarbonIntensity
 from supercloud.spec import FleetSpec, JobSpec
+from supercloud.spec.fleet import FleetPolicy
 from supercloud.spec.loader import loads
 from supercloud.spec.pool import Pool
 
@@ -214,3 +215,20 @@ def test_spot_machines_are_used_only_for_preemptible_jobs(job: Make, plan: Plan)
     assert isinstance(why_not(job(accelerators={"count": 8}), spot, CATALOG)["train"], Placement)
     answer = why_not(job(accelerators={"count": 8}, preemptible=False), spot, CATALOG)["train"]
     assert isinstance(answer, Refusal) and "spot" in answer.reason
+
+
+@pytest.mark.parametrize(
+    "asked, policy, expected",
+    [
+        ({}, {}, {"cost": 1.0, "carbon": 0.0, "wait": 0.25}),
+        ({"place": {"carbon": "prefer-low"}}, {}, {"cost": 1.0, "carbon": 0.5, "wait": 0.25}),
+        ({"place": {"carbon": "prefer-low", "minimize": "carbon"}}, {}, {"cost": 0.0, "carbon": 1.0, "wait": 0.25}),
+        ({"weights": {"wait": 0.1}}, {"weights": {"wait": 0.7, "topology": 0.2}}, {"wait": 0.1, "topology": 0.2}),
+    ],
+)
+def test_weights_are_as_documented(
+    job: Make, asked: dict[str, Any], policy: dict[str, Any], expected: dict[str, float]
+) -> None:
+    weights = build_weights(job(**asked), FleetPolicy.model_validate(policy))
+    assert {name: weights[name] for name in expected} == expected
+    assert weights["fragmentation"] == 0.0

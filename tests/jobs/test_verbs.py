@@ -68,6 +68,7 @@ def test_a_held_job_is_served_waited_for_and_accounted(shell: Shell) -> None:
         ["2", "COMPLETED:"],
     ]
     [row] = [row for row in json.loads(shell("jobs", "--json")) if row["id"] == 2]
+    assert row["energy_kwh"] == round(row["energy_kwh"], 6), "to a milliwatt-hour"
     assert row["energy_kwh"] > 0 and row["cost_usd"] > 0 and row["cluster"] == "own"
     assert shell("jobs", "--usage").splitlines()[0].split()[6:9] == ["hours", "kWh", "USD"]
     assert "own: 1 node of pool train" in shell("jobs", "--history", "2")

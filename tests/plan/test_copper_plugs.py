@@ -9,6 +9,7 @@ from plan.test_resolve import build_pools, plan_spec
 from supercloud.catalog import Cable, Catalog
 from supercloud.plan.build.fabric.cabling_parts import CablingParts
 from supercloud.plan.model.plan import Plan
+from supercloud.primitives.quantity import Rate
 from supercloud.targets.site.bom.items import build_items
 
 CATALOG = Catalog.load_default()
@@ -44,3 +45,14 @@ def test_cables_with_finned_plugs_only_are_refused_for_nodes() -> None:
     plan = build_plan(nodes=FINNED)
     assert FINNED not in list_ordered(plan)
     assert any(item.path == "fabrics[0].cabling.nodes" for item in plan.findings), plan.findings
+
+
+def test_a_cable_connects_ports_of_its_network_and_speed_only() -> None:
+    cable = CATALOG.get(Cable, FINNED).model_copy(update={"networks": ("infiniband",)})
+    parts = CablingParts(CATALOG)
+
+    def can_join(network: str, speed: Rate) -> bool:
+        return parts.can_join(cable, "switch:osfp", "switch:osfp", network, speed, 2)
+
+    assert can_join("infiniband", cable.speed)
+    assert not can_join("ethernet", cable.speed) and not can_join("infiniband", cable.speed * 2)

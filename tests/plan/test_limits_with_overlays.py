@@ -14,9 +14,12 @@ from samples import ROOT
 from targets.kubernetes.kube_specs import build_plan as build_kubernetes_plan
 
 from supercloud.catalog import Catalog
+from supercloud.plan.build.facility.electricity import build_circuits
 from supercloud.plan.model.plan import Plan
+from supercloud.plan.model.problems import Problems
 from supercloud.plan.resolve import resolve
 from supercloud.spec import ClusterSpec
+from supercloud.spec.facility import Facility
 
 
 def list_findings(plan: Plan, check: str) -> list[tuple[str, str, str]]:
@@ -153,3 +156,14 @@ def test_the_region_is_one_of_the_provider_of_the_site(tmp_path: Path) -> None:
     for text, expected in ((other, [("error", "site.region")]), (region, [])):
         found = plan_cloud(Catalog([write_overlay(tmp_path, "regions", "north-1", text)]), **site)
         assert [item[:2] for item in list_findings(found, "cloud-region")] == expected
+
+
+@pytest.mark.parametrize("phases, kw", [(1, 5.888), (3, 10.198), (None, 10.198)])  # 0.8 · 230 V · 32 A, · √3
+def test_a_distribution_unit_has_its_number_of_phases(tmp_path: Path, phases: int | None, kw: float) -> None:
+    text = "name: own-pdu\ntitle: Own PDU\nsource: [own]\nvoltage: 230 V\ncurrent: 32 A\n"
+    text += f"phases: {phases}\n" if phases else ""
+    catalog = Catalog([write_overlay(tmp_path, "pdus", "own-pdu", text)])
+    facility, problems = Facility.model_validate({"rack": {"type": "eia-48u"}}), Problems()
+    built = build_circuits("own-pdu", 2, "facility.rack", facility, catalog, problems)
+    assert built is not None and built[0].circuit_power is not None
+    assert built[0].circuit_power.to("kW") == pytest.approx(kw, abs=0.001)

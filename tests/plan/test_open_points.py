@@ -61,3 +61,8 @@ def test_open_points_are_closed_by_the_fields_that_they_name(
 
 def test_nodes_of_unknown_size_need_a_number_per_rack() -> None:
     assert describe_open_points(build_plan("mi355x-8gpu", {"rack": IN_RACK})).endswith(": set facility.rack.nodes")
+
+
+def test_open_points_have_the_plural_of_each_device() -> None:
+    text = describe_open_points(build_plan("dgx-b300", {"cooling": {"kind": "air"}}))
+    assert text.startswith("64 nodes and 24 switches in no rack")

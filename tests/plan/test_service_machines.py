@@ -90,7 +90,7 @@ def test_racked_machines_are_cabled_to_the_management_network(fabrics: list[dict
 
 def test_machines_on_no_in_band_network_are_reported_with_a_fix() -> None:
     (alone,) = list_unjoined(build_plan(MANAGEMENT))
-    assert alone.path == "facility.machines[0]" and alone.problem.startswith("login is on no in-band network")
+    assert alone.path == "facility.machines[0]" and alone.problem.startswith("the 2 machines of login are on no")
     assert "declare a fabric with role: in-band" in alone.hint
     (found,) = list_unjoined(build_plan(IN_BAND, MANAGEMENT))
     entry = re.fullmatch(r"add (\{.*\}) to the services of in-band", found.hint)
@@ -99,7 +99,15 @@ def test_machines_on_no_in_band_network_are_reported_with_a_fix() -> None:
     assert declared == {"name": "login", "count": 2, "links": 2}
     assert list_unjoined(build_plan(IN_BAND | {"services": [declared]}, MANAGEMENT)) == []
     (few,) = list_unjoined(build_plan(IN_BAND | {"services": [declared | {"count": 1}]}, MANAGEMENT))
-    assert few.problem.startswith("1 of the 2 machines of login are on no in-band network")
+    assert few.problem.startswith("1 of the 2 machines of login is on no in-band network")
+    machine = LOGIN["machines"][0] | {"count": 1}
+    (one,) = list_unjoined(build_plan(MANAGEMENT, facility=LOGIN | {"machines": [machine]}))
+    assert [item.problem.rpartition(" on no ")[0] for item in (one, alone, few)] == [
+        "login is",
+        "the 2 machines of login are",
+        "1 of the 2 machines of login is",
+    ]
+    assert [item.problem.rpartition(" ")[2] for item in (one, alone, few)] == ["it", "them", "it"]
 
 
 def test_machines_of_scheduler_hosts_are_cabled_without_an_in_band_network() -> None:

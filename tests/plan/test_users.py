@@ -168,3 +168,15 @@ def test_the_archive_has_every_account_and_group_once(tmp_path: Path) -> None:
     ]
     assert found["keys/ada"] == f"{ADA}\n" and found["keys/eve"] == ""
     assert {line.split("  ")[1] for line in found["SHA256SUMS"].splitlines()} == set(found) - {"SHA256SUMS"}
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_group_has_the_name_of_the_user_whose_number_it_has(tmp_path: Path, is_first: bool) -> None:
+    users = [
+        {"name": "ada", "uid": 2001},
+        {"name": "bob", "uid": 2002, "gid": 2001},
+        {"name": "cy", "uid": 2003, "gid": 5000},
+    ]
+    bundle = render(plan_users(tmp_path, users if is_first else users[::-1]), "users")
+    groups = [line for line in bundle["groups.txt"].splitlines() if not line.startswith("#")]
+    assert sorted(groups) == ["2001 ada", "5000 group-5000"]

@@ -55,6 +55,7 @@ def test_names_keep_their_order_and_are_folded(text: str, first: str, last: str,
         ("a[1-999]b[1-999]", "more than 1,000 hosts"),
         ("a[1-999999999]", "more than 1,000 hosts"),
         ("a[1-600],b[1-600]", "more than 1,000 hosts"),
+        ("a[1-999]b[1-999]," + "c" * 99, "'a[1-999]b[1-999]," + "c" * 63 + "' has more than"),  # 80 characters of it
     ],
 )
 def test_wrong_lists_are_rejected_with_the_reason(text: str, reason: str) -> None:

@@ -129,12 +129,14 @@ def service_networks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         # Machines that scheduler.machine requires have no line in the spec.
         by_scheduler = plan.spec.scheduler.machine == item.machine and f"{item.name}-01" in hosts
-        few = f"{count} of the {item.count} machines of {item.name} are" if count < item.count else (f"{item.name} is")
+        which = f"{count} of the {item.count}" if count < item.count else f"the {count}"
+        subject = item.name if item.count == 1 else f"{which} machines of {item.name}"
+        verb, pronoun = ("are", "them") if count > 1 else ("is", "it")
         yield Finding(
             "service-networks",
             "warning",
             "scheduler.machine" if by_scheduler else f"facility.machines[{index}]",
-            f"{few} on no in-band network: neither nodes nor users can reach {'them' if item.count > 1 else 'it'}",
+            f"{subject} {verb} on no in-band network: neither nodes nor users can reach {pronoun}",
             _suggest_service(plan, catalog, item),
         )
 

@@ -17,6 +17,7 @@ from supercloud.jobs.engines.local.agent import Agent
 from supercloud.jobs.engines.local.bell import open_pipe
 from supercloud.jobs.engines.local.engine import LocalEngine
 from supercloud.jobs.engines.local.queue import Task
+from supercloud.jobs.engines.retries import list_retried_exit_codes
 from supercloud.jobs.engines.submission import Submission
 from supercloud.jobs.store.private_files import create_private_folder
 from supercloud.jobs.store.states import State
@@ -238,3 +239,8 @@ def test_the_checkpoint_helper_is_available_if_needed(
     assert held.wait(20) is State.COMPLETED
     assert read_log_lines(held) == (["yes"] if field == "checkpoint" else ["no"])
     assert os.path.exists(tmp_path)
+
+
+def test_exit_code_0_is_not_retried(job: Make) -> None:
+    rules = [{"exit_codes": [0, 42], "action": "retry"}]
+    assert list_retried_exit_codes(job(retries=2, retry_rules=rules)) == (42,)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kube_specs import build_plan, list_bundle_objects, select_kind
 
 from supercloud.catalog import Catalog
+from supercloud.catalog.kubernetes import ControlPlane
 from supercloud.jobs.placement.place import Placement, Refusal, why_not
 from supercloud.plan.build.kubernetes.quota import (
     CPU,
@@ -207,3 +208,11 @@ def test_a_tenant_without_access_to_one_pool_is_not_bound_in_the_others() -> Non
     shares = compute_tenant_quotas(replace(plan, pools=(replace(first, tenants=("b",)), second)))
     assert compute_max_resources(shares["a"]) == {} == compute_max_resources(shares["b"])
     assert compute_max_resources(shares["a"][:1]).get("nvidia.com/gpu") == 0
+
+
+@pytest.mark.parametrize(
+    "nodes, reads, writes", [(1, 400, 200), (500, 400, 200), (501, 1500, 500), (3000, 1500, 500), (3001, 3000, 1000)]
+)
+def test_request_limits_follow_the_size_of_the_cluster(nodes: int, reads: int, writes: int) -> None:
+    limits = Catalog.load_default().get(ControlPlane, "kubeadm").select_request_limits(nodes)
+    assert (limits.reads, limits.writes) == (reads, writes)

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import fields
+from dataclasses import fields, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,13 @@ import pytest
 from plan.test_resolve import build_pools, plan_spec
 from samples import EXAMPLES
 
+from supercloud.errors import Finding
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 from supercloud.targets.report import render_pictures, render_report
 from supercloud.targets.report.data import PAGE_NAMES
+from supercloud.targets.report.facts import render_findings
 from supercloud.topology import Fabric as Wiring
 
 VOID = {"meta", "input", "link", "br"}
@@ -226,3 +228,12 @@ def test_the_report_command_writes_its_files(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     ran = subprocess.run([*command, "-o", str(tmp_path / "file" / "r.html")], capture_output=True, text=True)
     assert ran.returncode == 1 and "cannot write" in ran.stderr and "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("count, is_collapsed", [(1, False), (3, False), (4, True)])
+def test_each_note_is_shown_once_and_many_are_collapsed(count: int, is_collapsed: bool) -> None:
+    notes = [Finding("x", "note", f"facility.machines[{index}]", f"note {index}.") for index in range(count)]
+    plan = replace(plan_spec(), findings=(Finding("x", "warning", "name", "a warning."), *notes))
+    text = render_findings(plan)
+    assert [text.count(item.problem) for item in plan.findings] == [1] * (count + 1)
+    assert ("<details>" in text) is is_collapsed and (f"<summary>{count} notes</summary>" in text) is is_collapsed

@@ -23,6 +23,7 @@ from supercloud.catalog import Catalog
 from supercloud.errors import InputError, UnknownNameError
 from supercloud.primitives.bundle import Bundle
 from supercloud.targets import TARGETS, list_targets, render
+from supercloud.targets.schedulers.slurm.accounting import build_accounts
 from supercloud.targets.schedulers.slurm.conf import ConfigWriter, UnknownKeyError
 
 DATA = Path(__file__).parents[3] / "supercloud/catalog/data/slurm"
@@ -327,3 +328,25 @@ def test_backslashes_are_escaped() -> None:
     lines = ConfigWriter(Catalog().get_slurm_release("22.05"))
     options = {"PluginDir": "/no such\\", "Prolog": "\\#a", "Epilog": "/a#b"}
     assert lines.format_settings("slurm", options) == ['PluginDir="/no such\\\\"', "Prolog=\\\\\\#a", "Epilog=/a\\#b"]
+
+
+@pytest.mark.parametrize(
+    "machine, borrow, limits, tres",
+    [
+        # 30 % of 10 nodes with 8 accelerators each
+        ("dgx-h100", False, {}, "gres/gpu=24"),
+        ("dgx-h100", False, {"accelerators": 60}, "gres/gpu=24"),
+        ("dgx-h100", False, {"accelerators": 8, "nodes": 9}, "gres/gpu=8,node=9"),
+        ("dgx-h100", True, {"accelerators": 60}, "gres/gpu=60"),
+        ("cpu-6740e", False, {}, "node=3"),
+        ("cpu-6740e", False, {"nodes": 7}, "node=3"),
+        ("cpu-6740e", False, {"nodes": 2}, "node=2"),
+        ("cpu-6740e", True, {"nodes": 7}, "node=7"),
+    ],
+)
+def test_a_tenant_that_must_not_borrow_is_limited_to_its_share(
+    machine: str, borrow: bool, limits: dict[str, int], tres: str
+) -> None:
+    tenants = [{"name": "vision", "share": 30, "borrow": borrow, "limits": limits}, {"name": "llm", "share": 70}]
+    plan = build_plan(pools=[{"name": "train", "machine": machine, "nodes": 10}], fabrics=[], tenants=tenants)
+    assert {account.name: account.tres for account in build_accounts(plan)} == {"vision": tres, "llm": ""}
