@@ -16,14 +16,14 @@ problems=()
 problem() { problems+=("$*"); }
 
 # The row of node-facts.txt for this host; /etc/slurm/pool has the pool where it does not follow from the host name.
-count=0 devices=- first=0 step=1 adapters=- imex=-
+count=0 devices=- first=0 step=1 adapters=- imex=- mounts=-
 is_between() { # number as in a host name, first and last one with the same digits
     [[ $1 =~ ^[0-9]{1,15}$ ]] && ((10#$1 >= 10#$2 && 10#$1 <= 10#$3)) && [ "$(printf "%0${#2}d" "$((10#$1))")" = "$1" ]
 }
 find_facts() {
     local pool prefix digits own
     own=$(cat "$here/pool" 2>/dev/null)
-    while read -r pool prefix digits count devices first step adapters imex; do
+    while read -r pool prefix digits count devices first step adapters imex mounts; do
         [[ $pool == \#* ]] && continue
         [ "$pool" = "$own" ] && return
         if [[ $digits == *-* ]]; then
@@ -32,7 +32,7 @@ find_facts() {
             return
         fi
     done <"$here/node-facts.txt"
-    count=0 devices=- first=0 step=1 adapters=- imex=-
+    count=0 devices=- first=0 step=1 adapters=- imex=- mounts=-
 }
 
 check_devices() {
@@ -43,14 +43,17 @@ check_devices() {
     [ "$seen" -eq "$count" ] || problem "$seen of $count accelerators: no ${missing[*]}"
 }
 
-# Places that jobs need on a node of a cloud: the boot lists them in these files, with a reason where it could not mount one. The
-# list of mounts is read, as a file system whose server does not respond would block this program.
+# File systems that jobs need: node-facts.txt lists the mount points; on a node of a cloud the boot lists them in these files, with a
+# reason where it could not mount one. /proc/mounts is read, as a file system whose server does not respond would block this program.
 check_mounts() {
     local mount_point reason
     while read -r mount_point reason; do
         awk -v mount_point="${mount_point%/}" '$2 == mount_point { found = 1 } END { exit !found }' "$root/proc/mounts" ||
-            problem "mount $mount_point: ${reason:-it is no longer mounted}"
-    done < <(cat "$root"/etc/supercloud/mount-state-mounts "$root"/etc/supercloud/mount-state-disks 2>/dev/null)
+            problem "mount $mount_point: ${reason:-it is not mounted}"
+    done < <(
+        [ "${mounts:--}" = - ] || tr , '\n' <<<"$mounts"
+        cat "$root"/etc/supercloud/mount-state-mounts "$root"/etc/supercloud/mount-state-disks 2>/dev/null
+    )
 }
 
 # The driver no longer lists a device that fell off the bus. Skipped if no driver is loaded.
@@ -112,12 +115,16 @@ check_links() {
     problem "missing adapters: ${missing[*]}$hint"
 }
 
-# Programs that share memory over NVLink between nodes fail without this service; Slurm assigns its channels.
+# Programs that share memory over NVLink between nodes fail unless the fabric is configured, by the controller on the switch trays, and
+# without this service, whose channels Slurm assigns.
 check_imex() {
     local state
     [ "$imex" = imex ] && [ -d "$root/proc/driver/nvidia/gpus" ] || return
     state=$(timeout 10 nvidia-imex-ctl -q 2>/dev/null)
     [ "$state" = READY ] || problem "nvidia-imex is ${state:-not running}"
+    state=$(timeout 25 nvidia-smi -q 2>/dev/null |
+        awk '$1 == "Fabric" && NF == 1 { inside = 1 } inside && $1 == "State" { if ($NF != "Completed") print $NF; inside = 0 }' | sort -u)
+    [ -z "$state" ] || problem "the NVLink fabric is in state ${state//$'\n'/, }: see the controller of the switch trays"
 }
 
 # Processes of slurmstepd are named after their step; the one of slurmd's scope, "slurmstepd infinity", has no job.

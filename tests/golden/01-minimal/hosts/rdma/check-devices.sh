@@ -1,22 +1,34 @@
 #!/bin/bash
 # minimal: made from the spec; do not edit
-# check-devices.sh [HOST]: checks that this host has the RDMA devices that the files of this cluster name. Exit status 0: it has
-# all of them; 1: some are missing; 2: the host is not in the plan.
+# check-devices.sh [HOST]: checks that this host has the RDMA devices that the files of this cluster name, and that their ports have
+# the link layer of their network. Exit status 0: they do; 1: some do not; 2: the host is not in the plan.
 set -euo pipefail
 shopt -s extglob nullglob
 
 name=${1:-$(hostname -s)}
 system=${DESTDIR:-}
 case $name in
-train-+([0-9])) expected=(mlx5_11 mlx5_6 mlx5_10 mlx5_9 mlx5_4 mlx5_3 mlx5_5 mlx5_0) ;;
+train-+([0-9])) expected=(mlx5_11 mlx5_6 mlx5_10 mlx5_9 mlx5_4 mlx5_3 mlx5_5 mlx5_0) ethernet=() ;;
 *) echo "the plan has no RDMA devices of $name" >&2; exit 2 ;;
 esac
 
-missing=()
+missing=() code=0
 for device in "${expected[@]}"; do
-    [ -e "$system/sys/class/infiniband/$device" ] || missing+=("$device")
+    folder=$system/sys/class/infiniband/$device planned=InfiniBand
+    [ -e "$folder" ] || { missing+=("$device"); continue; }
+    [[ " ${ethernet[*]} " != *" $device "* ]] || planned=Ethernet
+    layer=$(cat "$folder/ports/1/link_layer" 2>/dev/null) || continue
+    [ "$layer" != "$planned" ] || continue
+    # the firmware of an adapter has a setting for each port, and a function for each port
+    address=$(basename "$(readlink -f "$folder/device")")
+    value=IB port=${address##*.}
+    [ "$planned" = InfiniBand ] || value=ETH
+    [[ $port == [01] ]] || port=0
+    echo "$name: the port of $device is $layer, in the plan it is $planned. Run 'mstconfig -d $address set LINK_TYPE_P$((port + 1))=$value'" \
+        "(package mstflint), then power-cycle the host" >&2
+    code=1
 done
-[ -n "${missing[*]}" ] || exit 0
+[ -n "${missing[*]}" ] || exit $code
 
 present=("$system"/sys/class/infiniband/*)
 present=("${present[@]##*/}")

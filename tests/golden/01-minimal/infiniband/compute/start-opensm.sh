@@ -60,6 +60,12 @@ done
 [ -n "$guid" ] || refuse "$host has no InfiniBand port $wanted on compute; it has ${names[*]} (${guids[*]}):" \
     "set OPENSM_PORT in /etc/default/opensm-compute"
 
+version=$(opensm --version 2>/dev/null | grep -m 1 OpenSM) || version='OpenSM of an unknown version'
+case $version in
+*MLNX*) ;;
+*) echo "compute: $version is not NVIDIA's: MPI and IPoIB do not work with it on NVIDIA Quantum-2 QM9700; see GUIDE.md" >&2 ;;
+esac
+
 # managers of several fabrics on one host must not share the LIDs that opensm caches
 export OSM_CACHE_DIR=$system/var/cache/opensm/$name OSM_TMP_DIR=$system/var/log/opensm/$name
 mkdir -p "$system/run/opensm" "$OSM_CACHE_DIR" "$OSM_TMP_DIR"

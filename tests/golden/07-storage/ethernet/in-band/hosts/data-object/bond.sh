@@ -32,6 +32,11 @@ find_interface_of() { # planned name, RDMA device: the device's interface, or th
 check_interfaces() { # lines of planned name and RDMA device: returns 1 and prints the fix if an interface is missing
     local name device lacking=0 machine=flash-24
     while read -r name device; do
+        if [ "$(cat "$system/sys/class/infiniband/$device/ports/1/link_layer" 2>/dev/null)" = InfiniBand ]; then
+            lacking=1
+            echo "$device is an InfiniBand port: make it Ethernet, as rdma/check-devices.sh of the target hosts prints" >&2
+            continue
+        fi
         if [ -e "$system/sys/class/net/$(find_interface_of "$name" "$device")" ]; then
             continue
         fi
