@@ -65,7 +65,7 @@ def make_hosts(folder: Path, keys: dict[str, str], path: str = "etc/munge/munge.
 
 
 @pytest.mark.parametrize(
-    ("keys", "used"),
+    "keys, used",
     [
         ({"ctl1": "new", "n1": "old", "n2": "old"}, "old"),  # a controller was added to a cluster that runs
         ({"ctl1": "old", "n1": "old", "n2": "new"}, "old"),  # a node was
@@ -142,7 +142,7 @@ def test_files_of_others_are_kept_and_named_when_they_are_replaced(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("line", "stops"),
+    "line, stops",
     [
         ("ClusterName=hpc", True),
         ("clustername = POD1 # ours", False),
@@ -166,7 +166,7 @@ def test_the_first_block_stops_before_the_state_of_another_cluster_is_lost(
 
 
 @pytest.mark.parametrize(
-    ("sites", "before", "removed"),
+    "sites, before, removed",
     [(("default",), False, True), (("default", "wiki"), False, False), (("default",), True, False)],
 )
 def test_the_default_site_of_nginx_stays_where_nginx_serves_others(
@@ -208,5 +208,3 @@ def test_several_controllers_share_the_declared_state_folder() -> None:
     (found,) = [item for item in plan.findings if item.check == "slurm-shared-state"]
     assert "share /s, or" in str(found)
     assert "- `/s` is **one file system" in render(plan, "slurm")["INSTALL.md"]
-
-
