@@ -115,8 +115,8 @@ class ClusterTransport:
         except kubeconfig.ConfigException as error:
             raise EngineConfigurationError(
                 f"no cluster: {str(error).rstrip('.')}; set KUBECONFIG, or specify the connection: --via context:NAME "
-                "(in a fleet file connect: {engine: kubernetes, context: …}) with a context that kubectl config get-contexts lists; to "
-                "simulate the cluster on this machine use --engine local"
+                "(in a fleet file connect: {engine: kubernetes, context: …}) with a context that kubectl config "
+                "get-contexts lists; to simulate the cluster on this machine use --engine local"
             ) from None
         except EngineError:
             raise
