@@ -32,6 +32,8 @@ FIXED = {
     "ceil": "math",
     "floor": "math",
     "loads": "json",
+    "model_validate": "pydantic",
+    "model_validate_json": "pydantic",
     "main": "entry points",
     "logs": "supercloud logs",
     "why_not": "supercloud why-not",

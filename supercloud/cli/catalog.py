@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -28,12 +29,15 @@ _SYNONYMS = {
 def catalog(
     kind: Annotated[str | None, typer.Argument(help="Kind of entry, such as machines.")] = None,
     name: Annotated[str | None, typer.Argument(help="Name of an entry, or a pattern: 'p5*'.")] = None,
+    overlay: Annotated[
+        Path | None, typer.Option(help="Folder with entries of your own, as in `catalog` of a spec.", metavar="FOLDER")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the catalog's kinds, the entries of a kind, or all facts of one entry with their sources."""
     from ..catalog import Catalog
 
-    facts = Catalog.load_default()
+    facts = Catalog.load_default(*([overlay] if overlay else []))
     if meant := next((ours for ours, others in _SYNONYMS.items() if kind in others), None):
         raise InputError(f"unknown kind {kind!r}; use: supercloud catalog {meant}")
     if kind is None:

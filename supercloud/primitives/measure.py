@@ -228,10 +228,11 @@ class Quantity:
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         units = "|".join(re.escape(unit) for unit in sorted(cls.units, key=len, reverse=True))
+        noun = format_indefinite(cls.dimension)
         return {
             "type": "string",
             "title": cls.__name__,
-            "description": f"A {cls.dimension} with its unit, such as '{cls.example}'.",
+            "description": f"{noun[0].upper()}{noun[1:]} with its unit, such as '{cls.example}'.",
             "pattern": rf"^\s*[+-]?(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?\s*({units})\s*$",
             "examples": [cls.example],
             "typeName": cls.dimension,

@@ -119,6 +119,8 @@ def _parse_parameters(value: object) -> object:
 
 
 NAME_PATTERN = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
+# Slurm reads names of partitions as they are written; commas, spaces, brackets and quotes have meanings in its files.
+PARTITION_PATTERN = r"^[A-Za-z]([A-Za-z0-9_-]*[A-Za-z0-9])?$"
 Name = Annotated[
     str,
     Field(

@@ -119,8 +119,8 @@ class ClusterSpec(DocumentModel):
     """An AI supercomputer: pools of machines, fabrics, storage, facility, tenants."""
 
     name: Name
-    """Name of the cluster: Slurm's ClusterName, the DNS domain and resources of a cloud follow it. Example:
-    ``pod1``."""
+    """Name of the cluster: Slurm's ClusterName (unless ``scheduler.cluster_name`` is set), the DNS domain and resources
+    of a cloud follow it. Example: ``pod1``."""
     site: Site
     """Location of the cluster: on-prem, or a region of a cloud. Example: ``{kind: onprem, location: stockholm}``."""
     scheduler: Scheduler

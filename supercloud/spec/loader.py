@@ -15,6 +15,7 @@ from ..errors import MAX_SHOWN, Finding, SpecError, require_type
 from ..primitives.counts import format_count
 from .base import Model
 from .cluster import ClusterSpec
+from .constructed import validate_document
 from .document import Document, DocumentPath, format_path, parse_yaml, read_document
 from .fleet import FleetSpec
 from .job import JobSpec
@@ -164,7 +165,7 @@ def _validate_document(document: Document, model: type[M], document_kind: str) -
         for place, finding in islice(find_duplicate_names(document.data, model), MAX_SHOWN)
     ]
     try:
-        valid = model.model_validate(document.data)
+        valid = validate_document(model, document.data)
     except ValidationError as error:
         problems += [
             finding.with_location(document.file, document.find_line(place))

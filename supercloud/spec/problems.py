@@ -9,7 +9,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from ..errors import MAX_SHOWN, Finding
-from .base import NAME_PATTERN, DuplicateNameError, LocatedProblemsError
+from .base import NAME_PATTERN, PARTITION_PATTERN, DuplicateNameError, LocatedProblemsError
 from .document import FIELD_NAME_PATTERN, DocumentPath, format_path
 from .explanations import Problem, explain_problem, format_value
 from .hints import list_models
@@ -143,7 +143,9 @@ def _find_duplicate_items(
 def _has_unique_name(model: type[BaseModel]) -> bool:
     """Whether items of a model are identified by their names (and not by another field, as secrets are)."""
     info = model.model_fields.get("name")
-    return info is not None and any(getattr(item, "pattern", None) == NAME_PATTERN for item in info.metadata)
+    return info is not None and any(
+        getattr(item, "pattern", None) in (NAME_PATTERN, PARTITION_PATTERN) for item in info.metadata
+    )
 
 
 def _is_kind_of(data: Mapping[str, Any], model: type[BaseModel]) -> bool:

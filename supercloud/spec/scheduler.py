@@ -6,15 +6,17 @@ A scheduler is a model here with ``title``, ``kind``, ``version``, ``controllers
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from ..primitives.quantity import Duration
 from .base import (
     MAX_CHOICES,
     MAX_LISTED,
     MAX_TENANTS,
+    PARTITION_PATTERN,
     Count,
     DuplicateNameError,
     Flag,
@@ -28,8 +30,11 @@ from .base import (
     Text,
     find_duplicates,
 )
+from .hints import register_pattern
+from .storage import Mount
 
 __all__ = [
+    "STATE_FOLDER",
     "GitOps",
     "Host",
     "KubernetesScheduler",
@@ -41,6 +46,57 @@ __all__ = [
 ]
 
 TopologyKind = Literal["tree", "block", "torus3d", "ring", "flat"]
+
+
+def _suggest_slurm_name(text: str) -> str:
+    return re.sub("[^A-Za-z0-9_-]+", "-", text).strip("-_")[:40]
+
+
+register_pattern(
+    PARTITION_PATTERN,
+    "is not the name of a partition: letters, digits, and inner dashes and underscores, starting with a letter",
+    lambda text: _suggest_slurm_name(text.lstrip("0123456789-_ ")),
+)
+
+
+def _check_partition_name(name: str) -> str:
+    """slurm.conf(5): a line with ``PartitionName=DEFAULT``, in any case, has the defaults of the lines after it."""
+    if name.upper() == "DEFAULT":
+        raise ValueError(f"{name!r} is not the name of a partition in Slurm: it has the defaults of the others")
+    return name
+
+
+STATE_FOLDER = "/var/spool/slurmctld"
+"""Where boot scripts of clouds mount the state of slurmctld, and where it is elsewhere without a declaration."""
+PartitionName = Annotated[
+    str,
+    Field(
+        pattern=PARTITION_PATTERN,
+        max_length=40,
+        json_schema_extra={
+            "typeName": "name of a partition",
+            "form": "letters, digits, and inner dashes and underscores, starting with a letter",
+        },
+    ),
+    AfterValidator(_check_partition_name),
+]
+# slurm.conf(5), ClusterName: upper-case letters are mapped to lower case. A database's tables have the name as prefix.
+ClusterName = Annotated[
+    str,
+    Field(
+        pattern=register_pattern(
+            r"^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$",
+            "is not a ClusterName: lower-case letters, digits, and inner dashes and underscores (Slurm itself maps "
+            "upper-case letters to lower case)",
+            lambda text: _suggest_slurm_name(text.lower()),
+        ),
+        max_length=40,
+        json_schema_extra={
+            "typeName": "name",
+            "form": "lower-case letters, digits, and inner dashes and underscores",
+        },
+    ),
+]
 
 
 class Host(Model):
@@ -57,7 +113,7 @@ class Partition(Model):
     the tenants of its nodes in InfiniBand partitions.
     """
 
-    name: Name
+    name: PartitionName
     """Name of the partition. Example: ``batch``."""
     pools: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MAX_LISTED)]
     """Pools whose nodes are in it. Example: ``[train]``."""
@@ -103,6 +159,12 @@ class SlurmScheduler(Model):
     """Always ``slurm``."""
     version: ReleaseText
     """Release of Slurm, such as "25.11"; supported are those of the catalog. Example: ``"25.11"``."""
+    cluster_name: ClusterName | None = None
+    """ClusterName of slurm.conf, for a cluster that already has another one than the name of the spec; slurmctld does
+    not start with the saved state of another ClusterName. Empty means the name of the spec. Example: ``hpc_prod``."""
+    state_folder: Mount = STATE_FOLDER
+    """On-prem only: StateSaveLocation of slurm.conf, the folder with the state of slurmctld, which several controllers
+    share. Example: ``/shared/slurm/state``."""
     controllers: Annotated[tuple[Host, ...], Field(min_length=1, max_length=9)] = (Host(name="ctl1"),)
     """Controllers; the first is the primary, the others are backups in this order. Empty means one, ctl1. Example:
     ``[{name: ctl1}, {name: ctl2}]``."""

@@ -146,6 +146,19 @@ def test_an_unknown_target_is_rejected(cli: Cli) -> None:
     assert code == 2 and "slurm" in err
 
 
+def test_catalog_checks_an_entry_of_an_overlay(cli: Cli, tmp_path: Path) -> None:
+    """It read the package's entry only, so that a misspelt field was not found."""
+    folder = tmp_path / "overlay" / "machines"
+    folder.mkdir(parents=True)
+    options = ("--overlay", str(folder.parent))
+    (folder / "dgx-h100.yaml").write_text("name: dgx-h100\npowr: 9 kW\n")
+    code, _, err = cli("catalog", "machines", "dgx-h100", *options)
+    assert code == 2 and "powr" in err and "dgx-h100.yaml" in err
+    (folder / "dgx-h100.yaml").write_text("name: dgx-h100\npower: 9 kW\n")
+    assert "power: 9 kW" in cli("catalog", "machines", "dgx-h100", *options)[1]
+    assert "power: 9 kW" not in cli("catalog", "machines", "dgx-h100")[1]
+
+
 def test_catalog_lists_and_shows_entries(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "machines" in cli("catalog")[1]
     assert "dgx-h100" in cli("catalog", "machines")[1]

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
-from supercloud.errors import EngineError
+from supercloud.errors import EngineError, SpecError
 from supercloud.jobs import api
 from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
 from supercloud.jobs.placement.requests.slurm import SlurmRequest
@@ -59,7 +58,7 @@ def test_unknown_licenses_are_refused(job: Make, wanted: dict[str, int], reason:
 
 @pytest.mark.parametrize("wanted", [{"a b": 1}, {"a;b": 1}, {"$(x)": 1}, {"a": 0}, {"a": -1}, {"": 1}, {"a@": 1}])
 def test_names_and_counts_are_checked(job: Make, wanted: dict[str, int]) -> None:
-    with pytest.raises(ValidationError, match="licenses"):
+    with pytest.raises(SpecError, match="licenses"):
         job(licenses=wanted)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from supercloud.catalog import Catalog
+from supercloud.errors import SpecError
 from supercloud.jobs.placement.parallelism import compute_block_sizes, compute_spans, list_communication_groups
 from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
 from supercloud.plan.model.plan import Plan
@@ -127,7 +127,7 @@ def test_a_mixture_of_experts_is_placed_on_nvl72(job: Callable[..., JobSpec]) ->
 def test_degrees_that_do_not_multiply_out_are_rejected(
     job: Callable[..., JobSpec], fields: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ValidationError, match=message):
+    with pytest.raises(SpecError, match=message):
         job(**fields)
 
 

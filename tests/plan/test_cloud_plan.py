@@ -283,7 +283,14 @@ def test_the_summary_shows_the_cloud() -> None:
     text = "\n".join(
         " ".join(row) for row in build_rows(build_plan(pools=[build_pool(capacity=[RESERVED, {"kind": "on-demand"}])]))
     )
-    for word in ("cr-0123456789abcdef0", "then on-demand", "32 efa-only", "placement group", "USD an hour", "no price"):
+    for word in (
+        "cr-0123456789abcdef0",
+        "then on-demand",
+        "33 network interfaces (1 standard, 32 efa-only)",
+        "placement group",
+        "USD an hour",
+        "no price",
+    ):
         assert word in text
 
 

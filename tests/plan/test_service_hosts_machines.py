@@ -140,3 +140,33 @@ def test_controllers_with_the_names_of_service_machines_are_these_machines(kind:
 def test_a_controller_may_not_have_the_name_of_a_baseboard_controller() -> None:
     scheduler = SLURM | {"machine": None, "database": None, "controllers": [{"name": "bmc-train-0001"}]}
     assert [item.path for item in build_site(scheduler).errors] == ["scheduler.controllers[0].name"]
+
+
+@pytest.mark.parametrize("path", ["scheduler.machine", "facility.machines[0].machine"])
+def test_an_instance_of_a_cloud_is_not_a_machine_of_a_site(path: str) -> None:
+    """It was accepted, with notes to measure the power and the rack units of an EC2 instance."""
+    scheduler = {"kind": "slurm", "version": "25.11", "controllers": [{"name": "ctl-01"}]}
+    machines = []
+    if path.startswith("scheduler"):
+        scheduler["machine"] = "m6i.2xlarge"
+    else:
+        machines = [{"name": "ctl", "machine": "m6i.2xlarge", "count": 1}]
+    [error] = build_site(scheduler, machines=machines).errors
+    assert (error.check, error.path) == ("machine-site", path)
+    assert "m6i.2xlarge is" in error.problem and "on-prem machine" in error.hint
+
+
+def test_the_hint_for_a_machine_without_a_network_is_sufficient() -> None:
+    """Without a pool the fabric had no switches, so that the same finding was reported again."""
+    scheduler = {"kind": "slurm", "version": "25.11", "controllers": [{"name": "ctl-01"}]}
+    machines = [{"name": "ctl", "machine": "management-server", "count": 1}]
+    compute = {"name": "compute", "kind": "infiniband", "switch": "nvidia-qm9700"}
+    pool: dict[str, Any] = {"name": "train", "machine": "dgx-h100", "nodes": 4, "fabrics": ["compute"]}
+    alone = plan_spec(pools=[pool], fabrics=[compute], scheduler=scheduler, facility={"machines": machines})
+    [finding] = [item for item in alone.findings if item.check == "service-networks"]
+    assert "its name in fabrics of the pools" in finding.hint
+    service = {"name": "ctl", "count": 1, "links": 1}
+    fabric = FABRICS[0] | {"role": "in-band", "services": [service]}
+    pools = [pool | {"fabrics": ["compute", "in-band"]}]
+    fixed = plan_spec(pools=pools, fabrics=[compute, fabric], scheduler=scheduler, facility={"machines": machines})
+    assert not {item.check for item in fixed.findings} & {"service-networks", "fabric-unused"}

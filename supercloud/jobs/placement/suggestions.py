@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pydantic import ValidationError
-
+from ...errors import SpecError
 from ...spec import JobSpec
 from .refusal import JobChange, StepRefusal
 
@@ -20,7 +19,7 @@ _MAX_STEPS = 12
 
 
 def apply_change(job: JobSpec, change: JobChange) -> JobSpec:
-    """The job with fields set or omitted; raises :class:`pydantic.ValidationError` if the result is not a valid job."""
+    """The job with fields set or omitted; raises :class:`SpecError` if the result is not a valid job."""
     document: dict[str, Any] = job.model_dump(mode="json", exclude_unset=True)
     for path, value in change.items():
         *outer, name = path.split(".")
@@ -66,7 +65,7 @@ def _combine_fixes(
         whole |= refusal.change
         try:
             present = apply_change(present, refusal.change)
-        except ValidationError:
+        except SpecError:
             return words, {}
         if present in seen:  # one refusal requires what another forbids
             return words, {}
@@ -136,7 +135,7 @@ def _is_enough(
         whole |= change if step is at else step.change
     try:
         changed = apply_change(job, whole)
-    except ValidationError:
+    except SpecError:
         return False
     again = try_placement(changed)
     return bool(change) if again is None else not change and again.reason == at.reason

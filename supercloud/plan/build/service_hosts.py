@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 
 from ...catalog import Catalog, Machine
-from ...errors import UnknownNameError
 from ...spec import ClusterSpec, Fabric, SlurmScheduler
 from ...spec.fabric import Service
 from ...spec.facility import Facility, ServiceMachines
 from ...spec.scheduler import Host
 from ..model.problems import Problems
 from .fabric.roles import find_adapter, get_fabric_role
+from .site_machines import find_site_machine
 
 __all__ = ["with_service_hosts"]
 
@@ -30,10 +30,8 @@ def with_service_hosts(spec: ClusterSpec, catalog: Catalog, problems: Problems) 
     name = spec.scheduler.machine
     if spec.site.kind != "onprem" or name is None:
         return spec
-    try:
-        machine = catalog.get(Machine, name)
-    except UnknownNameError as error:
-        problems.add_unknown_name("scheduler.machine", error)
+    machine = find_site_machine(name, "scheduler.machine", spec.site.kind, catalog, problems)
+    if machine is None:
         return spec
     facility = spec.facility or Facility()
     groups = _count_group_machines(spec, {item.name: item.count for item in facility.machines}, problems)

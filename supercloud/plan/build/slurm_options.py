@@ -31,6 +31,10 @@ def _is_any_site(plan: Plan) -> bool:
     return True
 
 
+def _is_onprem(plan: Plan) -> bool:
+    return plan.site.kind == "onprem"
+
+
 def _is_cloud(plan: Plan) -> bool:
     return plan.site.kind != "onprem"
 
@@ -102,7 +106,7 @@ _SCALER = "the scaler of the boot scripts depends on it"
 _DATABASE = "set scheduler.database, or scheduler.accounting: false to configure accounting by hand"
 
 OWNED_OPTIONS = (
-    OwnedOption("ClusterName", "it is the name of the cluster, which accounts.sh uses too", "set name"),
+    OwnedOption("ClusterName", "accounts.sh uses it too", "set scheduler.cluster_name"),
     OwnedOption("NodeName", _POOLS, "set pools"),
     OwnedOption("NodeSet", _POOLS, "set pools"),
     OwnedOption("DownNodes", _POOLS, "set pools"),
@@ -115,7 +119,13 @@ OWNED_OPTIONS = (
     OwnedOption("SlurmctldPort", "nodes fetch their configuration (--conf-server) from Slurm's default port"),
     OwnedOption("SlurmUser", "folders, keys, slurmdbd.conf and units belong to the user slurm"),
     OwnedOption("SlurmdUser", "prolog.sh, epilog.sh and health-check.sh must run as root"),
-    OwnedOption("StateSaveLocation", "INSTALL.md and the boot scripts create or mount /var/spool/slurmctld"),
+    OwnedOption(
+        "StateSaveLocation",
+        "INSTALL.md creates it on the controllers, which share it",
+        "set scheduler.state_folder",
+        _is_onprem,
+    ),
+    OwnedOption("StateSaveLocation", "the boot scripts mount /var/spool/slurmctld", applies=_is_cloud),
     OwnedOption("SlurmdSpoolDir", "INSTALL.md, the boot scripts, prolog.sh and health-check.sh use /var/spool/slurmd"),
     *(
         OwnedOption(

@@ -153,7 +153,10 @@ def _suggest_service(plan: Plan, catalog: Catalog, item: ServiceMachines) -> str
     entry = f"{{name: {item.name}, count: {item.count}, links: 1}}"
     if fabrics:
         return f"add {entry} (links: those of one machine) to the services of {fabrics[0].name}"
-    return f"declare a fabric with role: in-band, and {entry} (links: those of one machine) in its services"
+    return (
+        f"declare a fabric with role: in-band, {entry} (links: those of one machine) in its services, and its name in "
+        "fabrics of the pools whose nodes use it"
+    )
 
 
 def _iter_hosts(plan: Plan) -> Iterator[tuple[str, HostPlan]]:

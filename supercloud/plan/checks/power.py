@@ -256,7 +256,8 @@ def _suggest_circuits(plan: Plan, group: RackGroup, remaining: int, required: in
     load = Power.from_base(group.fullest_power.base / remaining)
     each = compute_breaker_rating(load, supply.voltage, supply.power_factor, supply.continuous)
     derated = (
-        f"; of the rating of breakers {supply.continuous:g} counts (facility.power.continuous)"
+        f"; breakers are derated to {supply.continuous:.4g} of their rating for continuous load "
+        "(facility.power.continuous)"
         if supply.continuous < 1
         else ""
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...catalog import Catalog, SlurmRelease
 from ...errors import Finding
 from ...spec import SlurmScheduler
+from ...spec.scheduler import STATE_FOLDER
 from ..build.slurm_options import iter_missing_items, iter_owned_items, iter_owned_options, list_item_names
 from ..model.plan import Plan
 from .paths import find_pool_path
@@ -251,12 +252,14 @@ def slurm_times(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def slurm_shared_state(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Several controllers can take over from each other only if they share their state."""
-    if plan.scheduler.kind == "slurm" and len(plan.scheduler.controllers) > 1:
+    declared = plan.scheduler.settings
+    if isinstance(declared, SlurmScheduler) and len(plan.scheduler.controllers) > 1:
+        folder = declared.state_folder if plan.site.kind == "onprem" else STATE_FOLDER
         yield Finding(
             "slurm-shared-state",
             "note",
             "scheduler.controllers",
-            "the controllers must share /var/spool/slurmctld, or a failover loses all jobs",
+            f"the controllers must share {folder}, or a failover loses all jobs",
             "place it on a file system that is available if any one of them fails",
         )
 

@@ -105,7 +105,7 @@ def user_account(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "note",
             "users",
             "no user has an account on the machines: only administrators can log in, with the key pair of the program "
-            "or a session of the provider",
+            "or the session service of the provider",
             "declare users with UID and public key, unless your images or a directory provide accounts",
         )
         return

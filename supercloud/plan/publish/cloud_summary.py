@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...primitives.counts import format_count
 from ..build.cloud.cost import HOURS_PER_MONTH
 from ..build.cloud.place import compute_accelerator_carbon
 from ..model.cloud import CloudNetwork, CloudPlan, CloudStorage, NodeGroup
@@ -57,10 +58,11 @@ def _describe_network(network: CloudNetwork, cloud: CloudPlan) -> str:
 def _describe_group(group: NodeGroup) -> str:
     ident = getattr(group.capacity, "id", None)
     kinds = [interface.kind for interface in group.interfaces]
-    cards = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+    names = {"interface": "standard"}
+    counts = ", ".join(f"{kinds.count(kind)} {names.get(kind, kind)}" for kind in dict.fromkeys(kinds))
     parts = [f"{'then ' if group.rank else ''}{group.capacity.kind}{f' {ident}' if ident else ''}"]
     parts.append(f"up to {group.max_nodes} nodes, {group.initial_nodes} initially, in {', '.join(group.zones)}")
-    parts.append(f"interfaces {cards}")
+    parts.append(f"{format_count(len(kinds), 'network interface')} ({counts})")
     if group.has_placement_group:
         parts.append("placement group")
     if group.domain_nodes > 1:

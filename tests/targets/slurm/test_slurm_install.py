@@ -146,7 +146,7 @@ def test_blocks_of_install_run_in_one_shell_leave_files_that_daemons_read(mask: 
         "bin",
     ):
         (tmp_path / folder).mkdir(parents=True)
-    for name in ("awk", "cat", "chmod", "dd", "mkdir", "rm"):
+    for name in ("awk", "cat", "chmod", "dd", "mkdir", "mv", "rm"):
         found = shutil.which(name)
         assert found
         (tmp_path / "bin" / name).symlink_to(found)

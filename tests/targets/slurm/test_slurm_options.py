@@ -161,7 +161,6 @@ def test_owned_items_are_of_keys_that_are_lists(item: OwnedItem) -> None:
         ("SlurmctldPort", "7000", "omit it"),
         ("SlurmctldHost", "x", "set scheduler.controllers"),
         ("SlurmUser", "root", "omit it"),
-        ("StateSaveLocation", "/x", "omit it"),
         ("AuthAltParameters", "disable_token_creation,jwt_key=/x", "omit it"),
         ("AccountingStorageEnforce", "none", "omit it"),
         ("PrologFlags", "NoHold", "omit it"),
@@ -177,6 +176,19 @@ def test_owned_keys_are_errors_on_prem_and_on_clouds(key: str, value: str, hint:
     ):
         [finding] = [item for item in plan.findings if item.check == "slurm-option-reserved"]
         assert (finding.level, finding.path, finding.hint) == ("error", f"scheduler.options.{key}", hint)
+
+
+def test_the_state_folder_is_a_field_on_prem_only() -> None:
+    options = {"options": {"StateSaveLocation": "/x"}}
+    for plan, hint in (
+        (onprem("23.11", scheduler=options), "set scheduler.state_folder"),
+        (build_aws_plan(**options), "omit it"),
+    ):
+        [finding] = [item for item in plan.findings if item.check == "slurm-option-reserved"]
+        assert finding.hint == hint
+    declared = build_aws_plan(state_folder="/x")
+    assert ("cloud-fields", "scheduler.state_folder") in {(item.check, item.path) for item in declared.findings}
+    assert "StateSaveLocation=/var/spool/slurmctld\n" in render(declared, "slurm")["slurm.conf"]
 
 
 @pytest.mark.parametrize("mode", ["CANCEL", "requeue", "SUSPEND,GANG"])

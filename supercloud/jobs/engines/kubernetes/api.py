@@ -114,9 +114,9 @@ class ClusterTransport:
             )  # does not connect, but parses the address
         except kubeconfig.ConfigException as error:
             raise EngineConfigurationError(
-                f"no cluster: {error}; set KUBECONFIG, or specify the connection: --via context:NAME (in a fleet file "
-                "connect: {engine: kubernetes, context: …}) with a context that kubectl config get-contexts lists; to "
-                "simulate the cluster on this machine use --engine local"
+                f"no cluster: {str(error).rstrip('.')}; set KUBECONFIG, or specify the connection: --via context:NAME "
+                "(in a fleet file connect: {engine: kubernetes, context: …}) with a context that kubectl config "
+                "get-contexts lists; to simulate the cluster on this machine use --engine local"
             ) from None
         except EngineError:
             raise

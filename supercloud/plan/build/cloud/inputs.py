@@ -11,6 +11,7 @@ from ....spec import ClusterSpec, KubernetesScheduler, SlurmScheduler
 from ....spec.scheduler import ServiceHosts
 from ...model.plan import PoolPlan
 from ...model.problems import Problems
+from ..site_machines import find_site_machine
 
 __all__ = ["CloudInputs", "build_cloud_inputs", "find_machine"]
 
@@ -86,17 +87,4 @@ def _select_provider(catalog: Catalog, region: str) -> str:
 
 def find_machine(inputs: CloudInputs, name: str, path: str) -> Machine | None:
     """Look up a service machine by name; report a problem if it is unknown or of another provider."""
-    try:
-        machine = inputs.catalog.get(Machine, name)
-    except UnknownNameError as error:
-        inputs.problems.add_unknown_name(path, error)
-        return None
-    if machine.provider != inputs.provider.name:
-        inputs.problems.add_error(
-            "machine-site",
-            path,
-            f"{name} is {machine.kind_of_site}, but the site is {inputs.provider.name}",
-            f"use a machine of {inputs.provider.name}: supercloud catalog machines",
-        )
-        return None
-    return machine
+    return find_site_machine(name, path, inputs.provider.name, inputs.catalog, inputs.problems)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ....catalog import Catalog, Machine
-from ....errors import UnknownNameError
+from ....catalog import Catalog
 from ....facility import compute_annual_energy, compute_cue
 from ....primitives.quantity import Power
 from ....spec.facility import Facility
@@ -14,6 +13,7 @@ from ...model.hall import MachineGroup, ServiceGroup
 from ...model.plan import FabricPlan, FacilityPlan, RackGroup, SitePlan
 from ...model.problems import Problems
 from ..inputs import BuildInputs, Equipment
+from ..site_machines import find_site_machine
 from .cooling import HeatSources, build_cooling_plan
 from .electricity import build_power_plan
 from .energy import build_energy_plan, with_site_power
@@ -113,10 +113,9 @@ def _append_once(texts: list[str], text: str) -> None:
 def _build_service_groups(facility: Facility, catalog: Catalog, problems: Problems) -> tuple[ServiceGroup, ...]:
     found = []
     for index, item in enumerate(facility.machines):
-        try:
-            found.append(ServiceGroup(item.name, catalog.get(Machine, item.machine), item.count))
-        except UnknownNameError as error:
-            problems.add_unknown_name(f"facility.machines[{index}].machine", error)
+        path = f"facility.machines[{index}].machine"
+        if machine := find_site_machine(item.machine, path, "onprem", catalog, problems):
+            found.append(ServiceGroup(item.name, machine, item.count))
     return tuple(found)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import cast
 
-from ....catalog import Catalog, Machine, StorageProduct
+from ....catalog import Machine, StorageProduct
 from ....errors import UnknownNameError
 from ....primitives.addresses import AddressRun, Block, count_block_hosts
 from ....primitives.nodes import HostRange
@@ -20,6 +20,7 @@ from ...model.storage import CheckpointRequirement, LustreDesign, ServerGroup, S
 from ..fabric.roles import find_client_adapter
 from ..inputs import BuildInputs
 from ..network.address_allocator import AddressAllocator
+from ..site_machines import find_site_machine
 from .designs import StorageRequirements, build_design
 
 __all__ = ["require_server_count", "compute_checkpoint_need", "with_servers"]
@@ -88,7 +89,7 @@ def with_servers(
     catalog, problems = inputs.catalog, inputs.problems
     if storage.servers is None:
         return plan
-    machine = _find_machine(storage.servers.machine, f"{path}.servers.machine", catalog, problems)
+    machine = find_site_machine(storage.servers.machine, f"{path}.servers.machine", "onprem", catalog, problems)
     if machine is None:
         return plan
     kind = storage.product or storage.kind
@@ -128,7 +129,9 @@ def _find_metadata_machine(storage: Storage, path: str, inputs: BuildInputs) -> 
     """The declared machine of metadata servers."""
     if storage.metadata is None:
         return None
-    return _find_machine(storage.metadata.machine, f"{path}.metadata.machine", inputs.catalog, inputs.problems)
+    return find_site_machine(
+        storage.metadata.machine, f"{path}.metadata.machine", "onprem", inputs.catalog, inputs.problems
+    )
 
 
 @dataclass(frozen=True)
@@ -169,23 +172,6 @@ def _build_server_groups(
         run = AddressRun(block, place * part, role.count)
         servers.append(ServerGroup(name, storage.name, role.name, role.machine, role.count, hosts, run, links, speed))
     return tuple(servers)
-
-
-def _find_machine(name: str, path: str, catalog: Catalog, problems: Problems) -> Machine | None:
-    try:
-        machine = catalog.get(Machine, name)
-    except UnknownNameError as error:
-        problems.add_unknown_name(path, error)
-        return None
-    if machine.provider != "onprem":
-        problems.add_error(
-            "machine-site",
-            path,
-            f"{machine.name} is {machine.kind_of_site}, but the site is onprem",
-            "use an on-prem machine: supercloud catalog machines",
-        )
-        return None
-    return machine
 
 
 def _find_client_ports(machine: Machine, fabric: Fabric | None) -> tuple[int, Rate | None]:

@@ -31,6 +31,7 @@ _HOST_FIELDS = ("address",)
 _ONPREM_FIELDS = {
     "pool": ("hosts", "rack"),
     "network": ("fabrics", "macs", "management"),
+    "scheduler": ("state_folder",),
     "storage": ("average_file", "data_on_metadata", "interface", "metadata", "protection", "servers"),
     "servers": ("average_file", "data_on_metadata", "interface", "metadata"),
 }
@@ -76,6 +77,7 @@ def _iter_physical_paths(plan: Plan) -> Iterator[str]:
     declared = [
         ("facility", spec.facility is not None),
         *_iter_declared_fields("network", spec.network, _ONPREM_FIELDS["network"]),
+        *_iter_declared_fields("scheduler", spec.scheduler, _ONPREM_FIELDS["scheduler"]),
     ]
     for index, pool in enumerate(spec.pools):
         declared += _iter_declared_fields(f"pools[{index}]", pool, _ONPREM_FIELDS["pool"])

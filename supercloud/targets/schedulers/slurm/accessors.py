@@ -8,8 +8,11 @@ from ....catalog import SlurmRelease
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.quantity import Size
 from ....spec import SlurmScheduler
+from ....spec.scheduler import STATE_FOLDER
 
 __all__ = [
+    "get_cluster_name",
+    "get_state_folder",
     "has_dynamic_nodes",
     "compute_real_memory",
     "require_slurm_release",
@@ -23,6 +26,16 @@ def require_slurm_spec(plan: Plan) -> SlurmScheduler:
     declared = plan.scheduler.settings
     assert isinstance(declared, SlurmScheduler), "a plan without Slurm"
     return declared
+
+
+def get_cluster_name(plan: Plan) -> str:
+    """Return the ClusterName of slurm.conf and of the accounting database."""
+    return require_slurm_spec(plan).cluster_name or plan.name
+
+
+def get_state_folder(plan: Plan) -> str:
+    """Return the StateSaveLocation, which is a disk of the cloud where the boot scripts mount one."""
+    return require_slurm_spec(plan).state_folder if plan.site.kind == "onprem" else STATE_FOLDER
 
 
 def require_slurm_release(plan: Plan) -> SlurmRelease:

@@ -12,7 +12,13 @@ from ....plan.build.storage.clients import has_service_hosts, list_client_pools
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.templates import render_template
 from ...header import format_header
-from .accessors import has_dynamic_nodes, require_slurm_release, require_slurm_spec
+from .accessors import (
+    get_cluster_name,
+    get_state_folder,
+    has_dynamic_nodes,
+    require_slurm_release,
+    require_slurm_spec,
+)
 from .gres import count_accelerator_units
 from .imex import list_imex_pools
 from .settings import build_token_settings
@@ -37,6 +43,8 @@ def render_install_guide(plan: Plan, files: list[str]) -> str:
         plan=plan,
         release=require_slurm_release(plan),
         slurm=require_slurm_spec(plan),
+        cluster_name=get_cluster_name(plan),
+        state_folder=get_state_folder(plan),
         dynamic=has_dynamic_nodes(plan),
         files=sorted(files),
         texts=_list_common_files(files, [path for path, _, _ in nccl]),

@@ -12,7 +12,7 @@ from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.bundle import File
 from ....primitives.templates import render_template
 from ...header import format_header
-from .accessors import has_dynamic_nodes
+from .accessors import get_cluster_name, has_dynamic_nodes
 from .accounting import build_accounts, build_qos_levels
 from .gres import count_accelerator_units, select_sliced_devices
 from .imex import list_imex_pools
@@ -31,7 +31,11 @@ def render_programs(plan: Plan) -> dict[str, File | str]:
     files["node-facts.txt"] = "\n".join([format_header(plan.name), *_render_node_facts(plan)]) + "\n"
     if plan.scheduler.database is not None:
         files["accounts.sh"] = _render_program(
-            plan, "accounts.sh", cluster=plan.name, qos=build_qos_levels(plan), accounts=build_accounts(plan)
+            plan,
+            "accounts.sh",
+            cluster=get_cluster_name(plan),
+            qos=build_qos_levels(plan),
+            accounts=build_accounts(plan),
         )
     if any(pool.spares for pool in plan.pools) and not has_dynamic_nodes(plan):
         files["reserve-spares.sh"] = _render_program(

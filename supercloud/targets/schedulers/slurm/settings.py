@@ -7,7 +7,13 @@ from collections.abc import Iterator
 
 from ....plan.build.slurm_options import REPLACED_OPTIONS, merge_list
 from ....plan.model.plan import Plan
-from .accessors import has_dynamic_nodes, require_slurm_release, require_slurm_spec
+from .accessors import (
+    get_cluster_name,
+    get_state_folder,
+    has_dynamic_nodes,
+    require_slurm_release,
+    require_slurm_spec,
+)
 from .conf import ConfigWriter, Settings, Value, join_items
 from .gres import list_gres_types, list_tracked_resources
 from .power import build_power_settings
@@ -86,10 +92,10 @@ def build_sections(plan: Plan, writer: ConfigWriter) -> Iterator[tuple[str, Sett
 
 def _build_daemon_settings(plan: Plan) -> dict[str, Value]:
     return {
-        "ClusterName": plan.name,
+        "ClusterName": get_cluster_name(plan),
         "SlurmctldHost": [f"{host.name}({host.address})" for host in plan.scheduler.controllers],
         "SlurmUser": "slurm",
-        "StateSaveLocation": "/var/spool/slurmctld",
+        "StateSaveLocation": get_state_folder(plan),
         "SlurmdSpoolDir": "/var/spool/slurmd",
         "SlurmctldLogFile": "/var/log/slurm/slurmctld.log",
         "SlurmdLogFile": "/var/log/slurm/slurmd.log",
