@@ -36,6 +36,7 @@ __all__ = [
     "JobFailedError",
     "Level",
     "MAX_SHOWN",
+    "NEAREST",
     "OutputError",
     "QuantityError",
     "SpecError",
@@ -189,6 +190,8 @@ def require_type(value: object, types: type | tuple[type, ...], requirement: str
 
 
 _MAX_LISTED_CHARACTERS = 200
+NEAREST = "did you mean "
+"""Start of a hint with similar names; other hints of :func:`suggest_nearest` list known ones."""
 
 
 def suggest_nearest(name: str, known_names: Iterable[str]) -> str:
@@ -211,7 +214,7 @@ def suggest_nearest(name: str, known_names: Iterable[str]) -> str:
     if len(names) <= 12 and all(item.replace(".", "").isdigit() for item in names):
         close = []  # releases: the one with the nearest digits is not a useful suggestion
     if close:
-        return f"did you mean {' or '.join(close)}?"
+        return f"{NEAREST}{' or '.join(close)}?"
     if not names:
         return ""
     if len(names) <= 12 or len(", ".join(names)) <= _MAX_LISTED_CHARACTERS:

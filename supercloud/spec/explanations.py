@@ -22,6 +22,7 @@ from .hints import (
     is_valid,
     iter_rewrites,
     list_models,
+    suggest_count,
     suggest_times,
 )
 
@@ -78,7 +79,12 @@ class Problem:
 
     def suggest_rewrite(self, expected: str) -> str:
         """The value rewritten from the form of another system, if a field at the path accepts it."""
-        return _suggest_rewrite(self.value, expected, _find_field_infos(self.model, self.path, self.data))
+        infos = _find_field_infos(self.model, self.path, self.data)
+        for other in iter_rewrites(self.value, expected, self.name):
+            if any(is_valid(info, other) for info in infos):
+                times = suggest_times(self.value) if isinstance(other, str) else ""
+                return times or f"write {_format_flow(other)}"
+        return ""
 
 
 def explain_problem(problem: Problem) -> tuple[str, str]:
@@ -104,7 +110,8 @@ def _explain_unknown_field(problem: Problem) -> tuple[str, str]:
     path = problem.path
     hint = ""
     if path:
-        hint = find_field_hint(problem.name, problem.value, _find_models(problem.model, path[:-1], problem.data))
+        models, around = _find_models(problem.model, path[:-1], problem.data), _get_value(problem.data, path[:-1])
+        hint = find_field_hint(problem.name, problem.value, models, around if isinstance(around, Mapping) else ())
         hint = hint or suggest_nearest(problem.name, _list_fields(problem.model, path[:-1], problem.data))
     return f"unknown field {problem.name!r}", hint
 
@@ -170,21 +177,14 @@ def _suggest_value(expected: str, problem: Problem) -> str:
         return "put it in quotes"
     if better := problem.suggest_rewrite(expected):
         return better
+    if expected == "a whole number" and isinstance(value, str):
+        return suggest_count(value, _find_field_infos(model, path, data))
     if expected == "a mapping" and (better := find_mapping_hint(value, _find_models(model, path, data))):
         return better
     if expected == "a list" and value is not None:
         return _suggest_list(value, _find_field_infos(model, path, data))
     if expected == "a mapping" and (fields := _list_fields(model, path, data)):
         return f"valid fields: {', '.join(fields)}"
-    return ""
-
-
-def _suggest_rewrite(value: object, expected: str, infos: Sequence[FieldInfo]) -> str:
-    """The value rewritten from the form of another system, if the field accepts it."""
-    for other in iter_rewrites(value, expected):
-        if any(is_valid(info, other) for info in infos):
-            times = suggest_times(value) if isinstance(other, str) else ""
-            return times or f"write {_format_flow(other)}"
     return ""
 
 
@@ -263,6 +263,12 @@ def _find_models(model: type[BaseModel], path: DocumentPath, data: Any) -> list[
         ]
         candidates = tagged or candidates
     return candidates
+
+
+def _get_value(data: Any, path: DocumentPath) -> Any:
+    for part in path:
+        data = _get_child(data, part)
+    return data
 
 
 def _get_child(value: Any, part: str | int) -> Any:

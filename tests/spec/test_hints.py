@@ -106,7 +106,7 @@ SAMPLES = [
 def is_accepted(model: type[BaseModel], hint: str) -> bool:
     """Whether one of the beginnings of a hint is a mapping whose fields the model takes."""
     advised = re.sub(r"\bNAME\b", "a", re.sub(r"\bN\b", "1", hint.removeprefix("write ")))
-    for end in [len(advised), *(found.start() for found in re.finditer(r"[,;] | (?:for|or|and) ", advised))]:
+    for end in [len(advised), *(found.start() for found in re.finditer(r"[,;] | (?:for|or|and) | \(", advised))]:
         try:
             fields = parse_yaml(advised[:end]).data
         except SpecError:
@@ -191,6 +191,25 @@ def test_suggested_fields_accept_the_value() -> None:
         ("retries: 3 times", "write 3"),
         ("place: {pool: train}", "write pools: [train]"),
         ("workdir: ~/run", "write a path such as /"),
+        ("timelimit: 1 h", "write time_limit: 1 h"),
+        ("timelimit: 90 min", "write time_limit: 90 min"),
+        ("walltime: '01:30:00'", "write time_limit: 90 min"),
+        ("time: 60", "write time_limit: 1 h (60 minutes, as in Slurm), or 1 min (seconds)"),
+        ("timelimit: UNLIMITED", "write time_limit: N h"),
+        ("active_deadline_seconds: 3600", "write time_limit: 3600 s"),
+        ("accelerators: {type: h100, cout: 16}", "did you mean count?"),
+        ("accelerators: {counts: 16}", "did you mean count?"),
+        ("accelerators: {count: 16, memroy: 80}", "did you mean memory?"),
+        ("accelerators: {count: 16, a100: 8}", "known: count, "),
+        ("nodes: 10-20", "write one number, 10 or 20"),
+        ("nodes: 2k", "write 2000"),
+        ("nodes: 2.5k", "write 2500"),
+        ("nodes: '1,024'", "write 1024"),
+        ("nodes: 8 hosts", "write 8"),
+        ("nodes: 16 racks", "racks is not what this field counts"),
+        ("num_nodes: 16 racks", "write nodes: N"),
+        ("accelerators: {count: 8 gpus}", "write 8"),
+        ("accelerators: {count: 8 nodes}", "nodes is not what this field counts"),
     ],
 )
 def test_mistakes_in_a_job_are_reported_with_the_correction(tmp_path: Path, line: str, hint: str) -> None:

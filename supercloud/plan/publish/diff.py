@@ -90,16 +90,16 @@ def _list_declared_changes(old: Plan, new: Plan, known: Collection[str]) -> list
     Rendered files also contain declared values that are not decisions of the plan, such as users and their keys.
     """
     found: list[Change] = []
-    _collect_changes("", _dump_spec(old), _dump_spec(new), found)
+    _collect_changes("", _build_declared_spec(old), _build_declared_spec(new), found)
     return [change for change in found if change.path not in known]
 
 
 def _index_declared_objects(plan: Plan) -> dict[str, Any]:
     """The objects that a spec declares, without fields that it does not set, by their paths in a comparison."""
-    return dict(_iter_objects("", _dump_spec(plan, exclude_unset=True)))
+    return dict(_iter_objects("", _build_declared_spec(plan, exclude_unset=True)))
 
 
-def _dump_spec(plan: Plan, exclude_unset: bool = False) -> dict[str, Any]:
+def _build_declared_spec(plan: Plan, exclude_unset: bool = False) -> dict[str, Any]:
     """What a spec declares, with the users of the file that it names instead of the name of the file."""
     spec = plan.spec.model_dump(mode="json", exclude_unset=exclude_unset)
     if isinstance(plan.spec.users, str):
