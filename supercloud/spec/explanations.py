@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from ..errors import SpecError, suggest_nearest
 from ..primitives.ssh_keys import is_private_key
 from .document import DocumentPath, parse_yaml
+from .field_docs import find_example
 from .hints import (
     find_field_hint,
     find_mapping_hint,
@@ -40,6 +41,7 @@ _TYPE_NAMES = {
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
 }
+_ADDRESS_WITH_SECRET = re.compile(r"://[^/\s@]*:[^/\s@]+@")
 _BOUND_TEXTS = {
     "greater_than": ("gt", "must be greater than", "use a greater value"),
     "greater_than_equal": ("ge", "is less than", "use {} or more"),
@@ -102,14 +104,17 @@ def format_value(value: object) -> str:
     """A value for a message, shortened."""
     if hasattr(value, "text"):
         return str(value.text)
-    text = json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else repr(value)
+    in_yaml = value is None or isinstance(value, dict | list | bool)
+    text = json.dumps(value, ensure_ascii=False, default=str) if in_yaml else repr(value)
     return text if len(text) <= 80 else f"{text[:77]}…"
 
 
 def _explain_unknown_field(problem: Problem) -> tuple[str, str]:
     path = problem.path
     hint = ""
-    if path:
+    if problem.name.isdigit() and problem.value is None:
+        hint = "a comma separates fields: write a number without it, such as 1024"
+    elif path:
         models, around = _find_models(problem.model, path[:-1], problem.data), _get_value(problem.data, path[:-1])
         hint = find_field_hint(problem.name, problem.value, models, around if isinstance(around, Mapping) else ())
         hint = hint or suggest_nearest(problem.name, _list_fields(problem.model, path[:-1], problem.data))
@@ -136,6 +141,8 @@ def _explain_missing_tag(problem: Problem) -> tuple[str, str]:
 def _explain_type(problem: Problem) -> tuple[str, str]:
     value, expected = problem.value, _TYPE_NAMES[problem.error["type"]]
     # the content of a mapping or a list is not shown: the file may be the wrong one, such as one with secrets
+    if value is None:
+        return f"is empty, and {expected} is required", _suggest_content(expected, problem)
     is_one = "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else format_value(value)
     return f"{is_one} is not {expected}", _suggest_value(expected, problem)
 
@@ -149,8 +156,25 @@ def _explain_bound(problem: Problem) -> tuple[str, str]:
 
 def _explain_pattern(problem: Problem) -> tuple[str, str]:
     pattern = str(problem.context.get("pattern"))
+    if _ADDRESS_WITH_SECRET.search(str(problem.value)):
+        return "an address with a password or token, which is not shown", "write the address without it"
     words, hint = find_pattern_hint(pattern, str(problem.value))
-    return f"{format_value(problem.value)} {words or f'does not match {pattern}'}", hint
+    value = format_value(problem.value)
+    return f"{value} {words or 'does not have the form of this field'}", hint or _suggest_example(problem)
+
+
+def _suggest_example(problem: Problem) -> str:
+    """A hint with the example of the field at a path, or of the list with the item at it; empty if it has none."""
+    path = problem.path
+    while path and isinstance(path[-1], int):
+        path = path[:-1]
+    for info in _find_field_infos(problem.model, path, problem.data):
+        example = find_example(info.description or "")
+        if isinstance(example, list) and example:
+            example = example[0]
+        if isinstance(example, str):
+            return f"write a value such as {example}"
+    return ""
 
 
 def _explain_value(problem: Problem) -> tuple[str, str]:
@@ -170,6 +194,16 @@ _EXPLANATIONS: Mapping[str, Callable[[Problem], tuple[str, str]]] = {
 }
 
 
+def _suggest_content(expected: str, problem: Problem) -> str:
+    """A hint for a field that is written without a value."""
+    path, data, model = problem.path, problem.data, problem.model
+    if expected == "a list":
+        models = [item for info in _find_field_infos(model, path, data) for item in list_models(info)]
+        return _suggest_mappings(models[0]) if models else "write [] or a list of values"
+    fields = _list_fields(model, path, data) if expected == "a mapping" else []
+    return f"valid fields: {', '.join(fields)}" if fields else "specify a value"
+
+
 def _suggest_value(expected: str, problem: Problem) -> str:
     """A hint for a value of another type."""
     value, path, data, model = problem.value, problem.path, problem.data, problem.model
@@ -181,7 +215,7 @@ def _suggest_value(expected: str, problem: Problem) -> str:
         return suggest_count(value, _find_field_infos(model, path, data))
     if expected == "a mapping" and (better := find_mapping_hint(value, _find_models(model, path, data))):
         return better
-    if expected == "a list" and value is not None:
+    if expected == "a list":
         return _suggest_list(value, _find_field_infos(model, path, data))
     if expected == "a mapping" and (fields := _list_fields(model, path, data)):
         return f"valid fields: {', '.join(fields)}"

@@ -15,7 +15,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from ..errors import NEAREST, SpecError, suggest_nearest
-from .base import MIG_PROFILE, NAME_PATTERN
+from ..primitives.quantity import Quantity
+from .base import MIG_PROFILE, NAME_PATTERN, RELEASE_PATTERN
 from .document import parse_yaml
 
 __all__ = [
@@ -30,6 +31,10 @@ __all__ = [
     "suggest_times",
 ]
 
+LOGIN_PROBLEM = (
+    "is not a login name: lower-case letters, digits, dots, dashes and underscores, starting with a letter or an "
+    "underscore"
+)
 _ANY_NUMBER = "a number"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,40}")
 _DAYS = re.compile(r"([0-9]{1,4})-([0-9]{1,4})(?::([0-9]{1,4})(?::([0-9]{1,4}))?)?")
@@ -41,6 +46,8 @@ _CUT = re.compile(r", |; | for | or | and |$")
 """Where the suggested text may end and its explanation start."""
 _RANGE = re.compile(r"(\d{1,6})-(\d{1,6})(?:%\d+)?")
 _QUANTITY = re.compile(r"([0-9.]+) *([A-Za-z]+)")
+_MEASURE = re.compile(r"([0-9.]{1,20}|[0-9]{1,3}(?:,[0-9]{3}){1,4})\s*([A-Za-z][A-Za-z0-9/]*)")
+"""The same in other notation: with separators of thousands, other spaces, or a unit of another system."""
 _COUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?|[0-9]{1,3}(?:,[0-9]{3}){1,4}) *([A-Za-z]*)")
 """A number, with or without separators of thousands, and what it counts."""
 
@@ -55,7 +62,11 @@ def _load_hints() -> Mapping[str, Any]:
         }
         for model, hints in data["fields"].items()
     }
-    data["units"] = {other: ours for ours, others in data["units"].items() for other in others}
+    units: dict[str, list[str]] = {}
+    for ours, others in data["units"].items():
+        for other in others:
+            units.setdefault(other, []).append(ours)
+    data["units"] = units
     return data  # type: ignore[no-any-return]
 
 
@@ -216,8 +227,17 @@ def _rewrite_text(value: str, expected: str, field: str) -> Iterator[object]:
     if (found := _RANGE.fullmatch(value)) and field in _load_hints()["index_ranges"]:
         yield int(found[2]) - int(found[1]) + 1
     yield from _iter_times(value)
-    if (found := _QUANTITY.fullmatch(value)) and (unit := _load_hints()["units"].get(found[2])):
-        yield f"{found[1]} {unit}"
+    if found := _MEASURE.fullmatch(value):
+        yield from (f"{found[1].replace(',', '')} {unit}" for unit in (found[2], *_iter_units(found[2])))
+
+
+def _iter_units(word: str) -> Iterator[str]:
+    """The units that a unit of another system means; then those with the same letters, if they are equal."""
+    yield from _load_hints()["units"].get(word, ())
+    for dimension in Quantity.__subclasses__():
+        same = {unit: factor for unit, factor in dimension.units.items() if unit.lower() == word.lower()}
+        if len(set(same.values())) == 1:
+            yield next(iter(same))
 
 
 def _parse_count(text: str, field: str) -> int | None:
@@ -230,12 +250,12 @@ def _parse_count(text: str, field: str) -> int | None:
     number, word = Fraction(found[1].replace(",", "")), found[2]
     if word in _load_hints()["multiples"]:
         number *= _load_hints()["multiples"][word]
-    elif word and _make_plural(word) not in (_make_plural(field), *_load_hints()["counted"].get(field, ())):
+    elif word and _pluralize(word) not in (_pluralize(field), *_load_hints()["counted"].get(field, ())):
         return None
     return int(number) if number.denominator == 1 else None
 
 
-def _make_plural(word: str) -> str:
+def _pluralize(word: str) -> str:
     return f"{word.lower().removesuffix('s')}s"
 
 
@@ -322,8 +342,15 @@ def suggest_connection(text: str) -> str:
     return f"ssh:{host}{port} for a login node, or {service} for slurmrestd"
 
 
+def _suggest_release(text: str) -> str:
+    """The release inside a text with a prefix or quotes of another kind; empty if it contains none."""
+    found = re.search(r"(?<![0-9.])[0-9]{1,4}(\.[0-9]{1,4}){0,2}(?![0-9.])", text, re.ASCII)
+    return found[0] if found else ""
+
+
 _PATTERNS: dict[str, tuple[str, Callable[[str], str]]] = {
     NAME_PATTERN: ("is not a name: lower-case letters, digits and inner dashes, starting with a letter", suggest_name),
+    RELEASE_PATTERN: ("is not a release: numbers separated by dots", _suggest_release),
     MIG_PROFILE: ("is not a MIG profile", lambda text: "1g.10gb"),
 }
 
