@@ -36,6 +36,7 @@ __all__ = [
     "JobFailedError",
     "Level",
     "MAX_SHOWN",
+    "NEAREST",
     "OutputError",
     "QuantityError",
     "SpecError",
@@ -189,6 +190,8 @@ def require_type(value: object, types: type | tuple[type, ...], requirement: str
 
 
 _MAX_LISTED_CHARACTERS = 200
+NEAREST = "did you mean "
+"""Start of a hint with similar names; other hints of :func:`suggest_nearest` list known ones."""
 
 
 def suggest_nearest(name: str, known_names: Iterable[str]) -> str:
@@ -200,23 +203,32 @@ def suggest_nearest(name: str, known_names: Iterable[str]) -> str:
     'known: 1.31, 1.32'
     >>> suggest_nearest("time", ["image", "time_limit"])
     'did you mean time_limit?'
+    >>> suggest_nearest("p5", ["p4d.24xlarge", "p5e.48xlarge", "p5.48xlarge"])
+    'did you mean p5.48xlarge or p5e.48xlarge?'
     """
     names = sorted(set(known_names))
-    lower = {item.lower(): item for item in names}
-    asked = str(name).lower()[:80]
-    # a name with all words of the unknown one is preferred to one with similar letters
-    whole = sorted((item for item in lower if _split_words(asked) <= _split_words(item)), key=len)
-    close = difflib.get_close_matches(asked, list(lower), n=3, cutoff=0.75 if whole else 0.6)
-    close = [lower[item] for item in dict.fromkeys([*close, *whole])][:3]
-    if len(names) <= 12 and all(item.replace(".", "").isdigit() for item in names):
-        close = []  # releases: the one with the nearest digits is not a useful suggestion
+    close = _find_similar(str(name).lower()[:80], names)
     if close:
-        return f"did you mean {' or '.join(close)}?"
+        return f"{NEAREST}{' or '.join(close)}?"
     if not names:
         return ""
     if len(names) <= 12 or len(", ".join(names)) <= _MAX_LISTED_CHARACTERS:
         return f"known: {', '.join(names)}"
     return f"{len(names)} known names, such as {', '.join(names[:5])} …"
+
+
+def _find_similar(asked: str, names: Sequence[str]) -> list[str]:
+    """At most three names that are similar to a text in lower case, the most similar first."""
+    if len(names) <= 12 and all(item.replace(".", "").isdigit() for item in names):
+        return []  # releases: the one with the nearest digits is not a useful suggestion
+    lower = {item.lower(): item for item in names}
+    # a name with all words of the unknown one is preferred to one with similar letters
+    whole = sorted((item for item in lower if _split_words(asked) <= _split_words(item)), key=len)
+    # and one that begins with it: p5 is p5.48xlarge rather than p5e.48xlarge, and neither has similar letters
+    starts = [item for item in lower if len(asked) > 1 and item.startswith(asked) and item not in whole]
+    whole += sorted(starts, key=lambda item: (item[len(asked) :][:1].isalnum(), len(item), item))
+    close = difflib.get_close_matches(asked, list(lower), n=3, cutoff=0.75 if whole else 0.6)
+    return [lower[item] for item in dict.fromkeys([*close, *whole])][:3]
 
 
 def _split_words(name: str) -> set[str]:

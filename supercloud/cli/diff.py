@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..primitives.counts import format_count
+from .difference import build_change_rows
 from .options import JsonOption, load_plan
 from .output import format_columns, print_findings, print_json, print_note, print_result
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from ..plan.publish.diff import Change
 
 EPILOG = "Example: supercloud diff main.yaml branch.yaml · next: supercloud render branch.yaml"
-
-# Longer values are cut in the table; --json has the whole values.
-_MAX_VALUE_LENGTH = 80
 
 _SUMMARIES = {"replaces": "replacement", "removes": "removal", "recables": "recabling", "adds": "addition"}
 
@@ -70,7 +67,7 @@ def _refuse_errors(path: Path, plan: Plan) -> None:
 
 
 def _print_changes(changes: list[Change]) -> None:
-    for line in format_columns((change.impact, change.path, *_format_cells(change)) for change in changes):
+    for line in format_columns(row for change in changes for row in build_change_rows(change)):
         print_result(line)
     print_note(_format_summary(changes) if changes else "no differences: the plans and the rendered files are equal")
 
@@ -107,19 +104,3 @@ def _render_files(plan: Plan) -> Mapping[str, str]:
 
 def _count_lines(text: str | None) -> str | None:
     return None if text is None else format_count(text.count("\n"), "line")
-
-
-def _format_cells(change: Change) -> tuple[str, str]:
-    """The values and the reason; without values the reason comes first."""
-    if change.old is None and change.new is None:
-        return change.why, ""
-    return f"{_format_value(change.old)} -> {_format_value(change.new)}", change.why
-
-
-def _format_value(value: object) -> str:
-    """A value in the notation of JSON, which YAML reads too; names without quotes."""
-    if isinstance(value, str):
-        text = value
-    else:
-        text = "(nothing)" if value is None else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"

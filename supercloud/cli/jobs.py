@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import MAX_JOB_ID, JsonOption
+from .options import MAX_JOB_ID, JsonOption, parse_job_id
 from .output import format_columns, print_json, print_note, print_result
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def jobs(
     limit: Annotated[int, typer.Option(min=1, max=MAX_JOB_ID, help="Maximum number of jobs, newest first.")] = 50,
     usage: Annotated[bool, typer.Option("--usage", help="Show time, energy and cost.")] = False,
     history: Annotated[
-        int | None, typer.Option(min=1, max=MAX_JOB_ID, help="Show the history of one job.", metavar="ID")
+        int | None, typer.Option(parser=parse_job_id, help="Show the history of one job.", metavar="ID")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

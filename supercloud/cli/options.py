@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +13,7 @@ from .output import request_json_errors
 
 if TYPE_CHECKING:
     from ..plan.model.plan import Plan
+    from ..spec.loader import LoadedSpec
 
 __all__ = [
     "MAX_JOB_ID",
@@ -19,7 +22,9 @@ __all__ = [
     "JobId",
     "JsonOption",
     "SpecFile",
+    "add_locations",
     "load_plan",
+    "parse_job_id",
     "require_valid_plan",
 ]
 
@@ -43,12 +48,35 @@ def load_plan(spec: Path) -> Plan:
     return resolve(load(spec))
 
 
+@contextmanager
+def add_locations(loaded: LoadedSpec[Any]) -> Iterator[None]:
+    """Add the file, and the lines of fields, to the findings of errors that are raised inside this context."""
+    from ..errors import InputError
+
+    try:
+        yield
+    except InputError as error:
+        error.findings = tuple(map(loaded.locate, error.findings))
+        raise
+
+
 JobFile = Annotated[Path, typer.Argument(help="The job file, YAML or JSON.", metavar="JOB")]
 ClusterOption = Annotated[Path, typer.Option("--on", help="The cluster's spec.", metavar="SPEC")]
 MAX_JOB_ID = 2**63 - 1
 """The largest job number, or number of rows, that the store accepts."""
+
+
+def parse_job_id(text: str) -> int:
+    """A job number; raises a usage error for other texts, such as the name of a job, which several jobs can have."""
+    if text.isascii() and text.isdigit() and len(text) < 20 and 1 <= int(text) <= MAX_JOB_ID:
+        return int(text)
+    raise typer.BadParameter(
+        f"{text[:80]!r} is not a job number; 'supercloud jobs' lists the numbers and names of jobs"
+    )
+
+
 JobId = Annotated[
-    int, typer.Argument(min=1, max=MAX_JOB_ID, help="Job number, as shown by 'supercloud jobs'.", metavar="ID")
+    int, typer.Argument(parser=parse_job_id, help="Job number, as shown by 'supercloud jobs'.", metavar="ID")
 ]
 
 

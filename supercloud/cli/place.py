@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import JobFile, JsonOption
+from .options import JobFile, JsonOption, add_locations
 from .output import print_json, print_note, print_result
 
 if TYPE_CHECKING:
@@ -47,8 +47,10 @@ def place(
     from ..jobs.job_rules import require_valid_job
     from ..spec.loader import load_job
 
-    spec = load_job(job).model
-    require_valid_job(spec)
+    loaded = load_job(job)
+    spec = loaded.model
+    with add_locations(loaded):
+        require_valid_job(spec)
     where = load_destination(on, live)
     answer = decide(spec, where)
     if isinstance(answer, Placement):

@@ -24,4 +24,4 @@ def schema(
 
         typer.echo(escape_json_controls(format_schema(build_plan_schema())), nl=False)
     else:
-        typer.echo(escape_json_controls(format_schema(build_schema(document))), nl=False)
+        typer.echo(escape_json_controls(format_schema(build_schema(document, ["plan"]))), nl=False)

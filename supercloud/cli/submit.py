@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import JobFile, JsonOption
+from .options import JobFile, JsonOption, add_locations
 from .output import fall_back_to_stderr, print_json, print_note, print_result
 
 if TYPE_CHECKING:
@@ -76,13 +76,18 @@ def submit(
     if isinstance(where, Fleet):
         if dry_run:
             raise InputError(f"{on}: a fleet's broker selects the cluster when the job starts; see supercloud place")
-        held = api.submit(loaded.model, where, key=key)
+        with add_locations(loaded):
+            held = api.submit(loaded.model, where, key=key)
     elif dry_run:
-        placement, submission = api.prepare(loaded.model, where.plan, engine=connection, key=key, catalog=where.catalog)
+        with add_locations(loaded):
+            placement, submission = api.prepare(
+                loaded.model, where.plan, engine=connection, key=key, catalog=where.catalog
+            )
         print_result(f"# {placement}\n{submission}".rstrip())
         return
     else:
-        held = api.submit(loaded.model, where.plan, engine=connection, key=key, catalog=where.catalog)
+        with add_locations(loaded):
+            held = api.submit(loaded.model, where.plan, engine=connection, key=key, catalog=where.catalog)
     with fall_back_to_stderr(f"supercloud: job {held.id} ({held.record.name}, key {held.key}) was submitted"):
         if as_json:
             print_json({"id": held.id, "key": held.key, "state": held.record.state})

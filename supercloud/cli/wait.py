@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import OperationError
-from .options import MAX_JOB_ID, JsonOption
+from .options import JsonOption, parse_job_id
 from .output import print_json, print_note, print_result
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ EPILOG = "Example: supercloud wait 1 && next-step.sh · next: supercloud logs 1"
 def wait(
     job_ids: Annotated[
         list[int],
-        typer.Argument(min=1, max=MAX_JOB_ID, help="Job numbers, as shown by 'supercloud jobs'.", metavar="ID..."),
+        typer.Argument(parser=parse_job_id, help="Job numbers, as shown by 'supercloud jobs'.", metavar="ID..."),
     ],
     timeout: Annotated[float | None, typer.Option(min=0, help="Stop waiting after this many seconds.")] = None,
     as_json: JsonOption = False,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UnknownNameError
-from .options import JobFile, JsonOption
+from .options import JobFile, JsonOption, add_locations
 from .output import format_columns, print_json, print_note, print_result
 from .place import DestinationOption, LiveOption, load_destination
 
@@ -36,8 +36,10 @@ def why_not(
     from ..jobs.job_rules import require_valid_job
     from ..spec.loader import load_job
 
-    spec = load_job(job).model
-    require_valid_job(spec)
+    loaded = load_job(job)
+    spec = loaded.model
+    with add_locations(loaded):
+        require_valid_job(spec)
     answers = dict(ask(spec, load_destination(on, live)))
     if pool is not None:
         if pool not in answers:

@@ -14,7 +14,7 @@ from typing import ClassVar
 from ..errors import InputError
 from .address_lists import GivenAddresses
 
-__all__ = ["AddressRun", "Block", "compute_block_size", "allocate_blocks", "count_block_hosts"]
+__all__ = ["AddressRun", "Block", "compute_block_size", "allocate_blocks", "count_block_hosts", "suggest_network"]
 
 Block = ipaddress.IPv4Network
 
@@ -95,6 +95,18 @@ def compute_block_size(hosts: int) -> int:
 def count_block_hosts(block: Block) -> int:
     """How many hosts of one run a block holds."""
     return max(1, block.num_addresses // 256) * _HOSTS_PER_256
+
+
+def suggest_network(text: str, example: str) -> str:
+    """A hint for a text that is not an IPv4 network: an address inside a network means the network of its prefix.
+
+    >>> suggest_network("10.0.0.1/16", "10.0.0.0/8")
+    'write 10.0.0.0/16, the network that contains this address'
+    """
+    try:
+        return f"write {ipaddress.IPv4Interface(text).network}, the network that contains this address"
+    except ValueError:
+        return f"use a form such as {example}"
 
 
 def _select_free_start(network: Block, position: int, size: int, taken: Sequence[Block]) -> int:

@@ -69,7 +69,7 @@ class Quantity:
     @classmethod
     def _parse(cls, text: str) -> tuple[Fraction, str]:
         match = _QUANTITY_PATTERN.fullmatch(text) if len(text) <= _MAX_TEXT_LENGTH else None
-        if match is None or match[2] is None:
+        if match is None or match[2] is None or match[2].startswith(","):
             raise QuantityError(
                 f"{text[:_MAX_TEXT_LENGTH]!r} is not {format_indefinite(cls.dimension)}; write for example "
                 f"'{cls.example}'"

@@ -227,15 +227,15 @@ Ratio = Annotated[float, Field(strict=True, ge=0, le=1, json_schema_extra={"unit
 # A divisor: no efficiency or share is smaller, and quotients stay within the range of floating-point numbers.
 PositiveRatio = Annotated[float, Field(strict=True, ge=0.0001, le=1, json_schema_extra={"unit": "fraction"})]
 Flag = StrictBool
-_RELEASE_PATTERN = r"^[0-9]{1,4}(\.[0-9]{1,4}){0,2}$"
+RELEASE_PATTERN = r"^[0-9]{1,4}(\.[0-9]{1,4}){0,2}$"
 ReleaseText = Annotated[
     str,
-    Field(pattern=_RELEASE_PATTERN),
+    Field(pattern=RELEASE_PATTERN),
     BeforeValidator(_to_release_text),
     # without quotes YAML reads it as a number, and so do other programs
     WithJsonSchema(
         {
-            "anyOf": [{"type": "string", "pattern": _RELEASE_PATTERN}, {"type": "number", "minimum": 0}],
+            "anyOf": [{"type": "string", "pattern": RELEASE_PATTERN}, {"type": "number", "minimum": 0}],
             "typeName": "release",
             "description": "A release such as '22.05'.",
         }

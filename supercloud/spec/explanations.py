@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from ..errors import SpecError, suggest_nearest
 from ..primitives.ssh_keys import is_private_key
 from .document import DocumentPath, parse_yaml
+from .field_docs import find_example
 from .hints import (
     find_field_hint,
     find_mapping_hint,
@@ -22,6 +23,7 @@ from .hints import (
     is_valid,
     iter_rewrites,
     list_models,
+    suggest_count,
     suggest_times,
 )
 
@@ -39,6 +41,7 @@ _TYPE_NAMES = {
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
 }
+_ADDRESS_WITH_SECRET = re.compile(r"://[^/\s@]*:[^/\s@]+@")
 _BOUND_TEXTS = {
     "greater_than": ("gt", "must be greater than", "use a greater value"),
     "greater_than_equal": ("ge", "is less than", "use {} or more"),
@@ -78,7 +81,12 @@ class Problem:
 
     def suggest_rewrite(self, expected: str) -> str:
         """The value rewritten from the form of another system, if a field at the path accepts it."""
-        return _suggest_rewrite(self.value, expected, _find_field_infos(self.model, self.path, self.data))
+        infos = _find_field_infos(self.model, self.path, self.data)
+        for other in iter_rewrites(self.value, expected, self.name):
+            if any(is_valid(info, other) for info in infos):
+                times = suggest_times(self.value) if isinstance(other, str) else ""
+                return times or f"write {_format_flow(other)}"
+        return ""
 
 
 def explain_problem(problem: Problem) -> tuple[str, str]:
@@ -96,15 +104,19 @@ def format_value(value: object) -> str:
     """A value for a message, shortened."""
     if hasattr(value, "text"):
         return str(value.text)
-    text = json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else repr(value)
+    in_yaml = value is None or isinstance(value, dict | list | bool)
+    text = json.dumps(value, ensure_ascii=False, default=str) if in_yaml else repr(value)
     return text if len(text) <= 80 else f"{text[:77]}…"
 
 
 def _explain_unknown_field(problem: Problem) -> tuple[str, str]:
     path = problem.path
     hint = ""
-    if path:
-        hint = find_field_hint(problem.name, problem.value, _find_models(problem.model, path[:-1], problem.data))
+    if problem.name.isdigit() and problem.value is None:
+        hint = "a comma separates fields: write a number without it, such as 1024"
+    elif path:
+        models, around = _find_models(problem.model, path[:-1], problem.data), _get_value(problem.data, path[:-1])
+        hint = find_field_hint(problem.name, problem.value, models, around if isinstance(around, Mapping) else ())
         hint = hint or suggest_nearest(problem.name, _list_fields(problem.model, path[:-1], problem.data))
     return f"unknown field {problem.name!r}", hint
 
@@ -129,6 +141,8 @@ def _explain_missing_tag(problem: Problem) -> tuple[str, str]:
 def _explain_type(problem: Problem) -> tuple[str, str]:
     value, expected = problem.value, _TYPE_NAMES[problem.error["type"]]
     # the content of a mapping or a list is not shown: the file may be the wrong one, such as one with secrets
+    if value is None:
+        return f"is empty, and {expected} is required", _suggest_content(expected, problem)
     is_one = "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else format_value(value)
     return f"{is_one} is not {expected}", _suggest_value(expected, problem)
 
@@ -142,8 +156,25 @@ def _explain_bound(problem: Problem) -> tuple[str, str]:
 
 def _explain_pattern(problem: Problem) -> tuple[str, str]:
     pattern = str(problem.context.get("pattern"))
+    if _ADDRESS_WITH_SECRET.search(str(problem.value)):
+        return "an address with a password or token, which is not shown", "write the address without it"
     words, hint = find_pattern_hint(pattern, str(problem.value))
-    return f"{format_value(problem.value)} {words or f'does not match {pattern}'}", hint
+    value = format_value(problem.value)
+    return f"{value} {words or 'does not have the form of this field'}", hint or _suggest_example(problem)
+
+
+def _suggest_example(problem: Problem) -> str:
+    """A hint with the example of the field at a path, or of the list with the item at it; empty if it has none."""
+    path = problem.path
+    while path and isinstance(path[-1], int):
+        path = path[:-1]
+    for info in _find_field_infos(problem.model, path, problem.data):
+        example = find_example(info.description or "")
+        if isinstance(example, list) and example:
+            example = example[0]
+        if isinstance(example, str):
+            return f"write a value such as {example}"
+    return ""
 
 
 def _explain_value(problem: Problem) -> tuple[str, str]:
@@ -163,6 +194,16 @@ _EXPLANATIONS: Mapping[str, Callable[[Problem], tuple[str, str]]] = {
 }
 
 
+def _suggest_content(expected: str, problem: Problem) -> str:
+    """A hint for a field that is written without a value."""
+    path, data, model = problem.path, problem.data, problem.model
+    if expected == "a list":
+        models = [item for info in _find_field_infos(model, path, data) for item in list_models(info)]
+        return _suggest_mappings(models[0]) if models else "write [] or a list of values"
+    fields = _list_fields(model, path, data) if expected == "a mapping" else []
+    return f"valid fields: {', '.join(fields)}" if fields else "specify a value"
+
+
 def _suggest_value(expected: str, problem: Problem) -> str:
     """A hint for a value of another type."""
     value, path, data, model = problem.value, problem.path, problem.data, problem.model
@@ -170,21 +211,14 @@ def _suggest_value(expected: str, problem: Problem) -> str:
         return "put it in quotes"
     if better := problem.suggest_rewrite(expected):
         return better
+    if expected == "a whole number" and isinstance(value, str):
+        return suggest_count(value, _find_field_infos(model, path, data))
     if expected == "a mapping" and (better := find_mapping_hint(value, _find_models(model, path, data))):
         return better
-    if expected == "a list" and value is not None:
+    if expected == "a list":
         return _suggest_list(value, _find_field_infos(model, path, data))
     if expected == "a mapping" and (fields := _list_fields(model, path, data)):
         return f"valid fields: {', '.join(fields)}"
-    return ""
-
-
-def _suggest_rewrite(value: object, expected: str, infos: Sequence[FieldInfo]) -> str:
-    """The value rewritten from the form of another system, if the field accepts it."""
-    for other in iter_rewrites(value, expected):
-        if any(is_valid(info, other) for info in infos):
-            times = suggest_times(value) if isinstance(other, str) else ""
-            return times or f"write {_format_flow(other)}"
     return ""
 
 
@@ -263,6 +297,12 @@ def _find_models(model: type[BaseModel], path: DocumentPath, data: Any) -> list[
         ]
         candidates = tagged or candidates
     return candidates
+
+
+def _get_value(data: Any, path: DocumentPath) -> Any:
+    for part in path:
+        data = _get_child(data, part)
+    return data
 
 
 def _get_child(value: Any, part: str | int) -> Any:

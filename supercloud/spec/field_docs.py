@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-__all__ = ["add_examples", "describe_type", "find_unit", "format_yaml", "list_items", "split_absence"]
+__all__ = ["add_examples", "describe_type", "find_example", "find_unit", "format_yaml", "list_items", "split_absence"]
 
 Schema = dict[str, Any]
 
@@ -36,6 +36,12 @@ def add_examples(schema: Schema) -> Schema:
             if example is not None:
                 field["examples"] = [example]
     return schema
+
+
+def find_example(description: str) -> object:
+    """The example at the end of the docstring of a field; None if there is none."""
+    found = _EXAMPLE.search(" ".join(description.split()))
+    return yaml.safe_load(found[1]) if found else None
 
 
 def _move_example(field: Schema) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any, get_args
@@ -13,8 +14,9 @@ import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
-from ..errors import SpecError
-from .base import MIG_PROFILE, NAME_PATTERN
+from ..errors import NEAREST, SpecError, suggest_nearest
+from ..primitives.quantity import Quantity
+from .base import MIG_PROFILE, NAME_PATTERN, RELEASE_PATTERN
 from .document import parse_yaml
 
 __all__ = [
@@ -24,10 +26,15 @@ __all__ = [
     "is_valid",
     "list_models",
     "iter_rewrites",
+    "suggest_count",
     "suggest_name",
     "suggest_times",
 ]
 
+LOGIN_PROBLEM = (
+    "is not a login name: lower-case letters, digits, dots, dashes and underscores, starting with a letter or an "
+    "underscore"
+)
 _ANY_NUMBER = "a number"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,40}")
 _DAYS = re.compile(r"([0-9]{1,4})-([0-9]{1,4})(?::([0-9]{1,4})(?::([0-9]{1,4}))?)?")
@@ -39,6 +46,10 @@ _CUT = re.compile(r", |; | for | or | and |$")
 """Where the suggested text may end and its explanation start."""
 _RANGE = re.compile(r"(\d{1,6})-(\d{1,6})(?:%\d+)?")
 _QUANTITY = re.compile(r"([0-9.]+) *([A-Za-z]+)")
+_MEASURE = re.compile(r"([0-9.]{1,20}|[0-9]{1,3}(?:,[0-9]{3}){1,4})\s*([A-Za-z][A-Za-z0-9/]*)")
+"""The same in other notation: with separators of thousands, other spaces, or a unit of another system."""
+_COUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?|[0-9]{1,3}(?:,[0-9]{3}){1,4}) *([A-Za-z]*)")
+"""A number, with or without separators of thousands, and what it counts."""
 
 
 @cache
@@ -51,45 +62,62 @@ def _load_hints() -> Mapping[str, Any]:
         }
         for model, hints in data["fields"].items()
     }
-    data["units"] = {other: ours for ours, others in data["units"].items() for other in others}
+    units: dict[str, list[str]] = {}
+    for ours, others in data["units"].items():
+        for other in others:
+            units.setdefault(other, []).append(ours)
+    data["units"] = units
     return data  # type: ignore[no-any-return]
 
 
-def find_field_hint(key: str, value: object, models: Sequence[type[BaseModel]]) -> str:
-    """The field to use instead of an unknown one; empty if there is none."""
+def find_field_hint(key: str, value: object, models: Sequence[type[BaseModel]], siblings: Collection[str] = ()) -> str:
+    """The field to use instead of an unknown one; empty if there is none.
+
+    ``siblings`` are the other fields of its mapping.
+    """
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower().replace("-", "_").replace(".", "_")
     for model in models:
         hints = _load_hints()["fields"].get(model.__name__, {})
         text = hints.get(name)
         if text is None and isinstance(value, int) and not isinstance(value, bool) and _PLAIN.fullmatch(key):
-            text = hints.get(_ANY_NUMBER)
+            text = hints.get(_ANY_NUMBER) if _is_free_name(key, model, siblings) else None
         if text is not None:
             return _fill_hint(str(text).replace("%k", key), value, model)
     return ""
+
+
+def _is_free_name(key: str, model: type[BaseModel], siblings: Collection[str]) -> bool:
+    """Whether a key may be the name of something, such as a type of accelerator: it is not a misspelt field,
+    and not next to fields that specify what it would.
+    """
+    required = {name for name in siblings if name in model.model_fields}
+    return not required and not suggest_nearest(key, model.model_fields).startswith(NEAREST)
 
 
 def _fill_hint(text: str, value: object, model: type[BaseModel]) -> str:
     """A hint with the value, in a form that its field accepts; otherwise with a placeholder."""
     if "%s" not in text:
         return text
-    for other in (value, *iter_rewrites(value, "a whole number")):
+    field = re.match(r"write (\w+):", text)
+    for other in (value, *iter_rewrites(value, "a whole number", field[1] if field else "")):
         plain = _format_plain(other)
         if plain and _is_valid_hint(model, text.replace("%s", plain)):
-            return text.replace("%s", plain)
-    field = re.match(r"write (\w+):", text)
+            times = suggest_times(value) if isinstance(other, str) and other != value else ""
+            return text.replace("%s", times.removeprefix("write ") or plain)
     inner = list_models(model.model_fields[field[1]]) if field and field[1] in model.model_fields else []
     if field and (better := find_mapping_hint(value, inner)):
         return f"write {field[1]}: {better.removeprefix('write ')}"
-    for example, shown in (("1", "N"), ("a", "NAME")):
+    for example, shown in (("1", "N"), ("1 h", "N h"), ("a", "NAME")):
         if _is_valid_hint(model, text.replace("%s", example)):
             return text.replace("%s", shown)
     return text.replace("%s", "…")
 
 
 def _format_plain(value: object) -> str:
-    """A word or a number as text; empty for anything else."""
+    """A word, a number or a quantity as text; empty for anything else."""
     text = str(getattr(value, "text", value))
-    return text if isinstance(value, str | int | float) and _PLAIN.fullmatch(text) else ""
+    is_plain = _PLAIN.fullmatch(text) or _QUANTITY.fullmatch(text)
+    return text if isinstance(value, str | int | float) and is_plain else ""
 
 
 def _is_valid_hint(model: type[BaseModel], hint: str) -> bool:
@@ -178,10 +206,10 @@ def _is_accepted(model: type[BaseModel], data: Mapping[str, object]) -> bool:
     return True
 
 
-def iter_rewrites(value: object, expected: str) -> Iterator[object]:
-    """Other forms of a value of the wrong type (``a whole number`` …, or empty), the most likely first."""
+def iter_rewrites(value: object, expected: str, field: str = "") -> Iterator[object]:
+    """Other forms of a value of the wrong type (``a whole number`` …, or empty) for a field, the most likely first."""
     if isinstance(value, str) and len(value) <= 80:
-        yield from _rewrite_text(value, expected)
+        yield from _rewrite_text(value, expected, field)
     elif isinstance(value, int) and not isinstance(value, bool):
         yield from _iter_times(str(value))
     if expected == "a mapping":
@@ -190,17 +218,54 @@ def iter_rewrites(value: object, expected: str) -> Iterator[object]:
             yield mapping
 
 
-def _rewrite_text(value: str, expected: str) -> Iterator[object]:
+def _rewrite_text(value: str, expected: str, field: str) -> Iterator[object]:
     """A text as the truth value, number, time or quantity that it probably is."""
     if expected == "true or false" and value.lower() in ("yes", "no", "on", "off", "y", "n"):
         yield value.lower() in ("yes", "on", "y")
-    elif found := re.fullmatch(r"([0-9]{1,15})(?:\.0)?( *[A-Za-z]+)?", value):
-        yield int(found[1])
-    if found := _RANGE.fullmatch(value):
+    elif (number := _parse_count(value, field)) is not None:
+        yield number
+    if (found := _RANGE.fullmatch(value)) and field in _load_hints()["index_ranges"]:
         yield int(found[2]) - int(found[1]) + 1
     yield from _iter_times(value)
-    if (found := _QUANTITY.fullmatch(value)) and (unit := _load_hints()["units"].get(found[2])):
-        yield f"{found[1]} {unit}"
+    if found := _MEASURE.fullmatch(value):
+        yield from (f"{found[1].replace(',', '')} {unit}" for unit in (found[2], *_iter_units(found[2])))
+
+
+def _iter_units(word: str) -> Iterator[str]:
+    """The units that a unit of another system means; then those with the same letters, if they are equal."""
+    yield from _load_hints()["units"].get(word, ())
+    for dimension in Quantity.__subclasses__():
+        same = {unit: factor for unit, factor in dimension.units.items() if unit.lower() == word.lower()}
+        if len(set(same.values())) == 1:
+            yield next(iter(same))
+
+
+def _parse_count(text: str, field: str) -> int | None:
+    """A whole number with separators of thousands, a letter that multiplies it, or the word for what a field counts;
+    None for others.
+    """
+    found = _COUNT.fullmatch(text)
+    if found is None:
+        return None
+    number, word = Fraction(found[1].replace(",", "")), found[2]
+    if word in _load_hints()["multiples"]:
+        number *= _load_hints()["multiples"][word]
+    elif word and _pluralize(word) not in (_pluralize(field), *_load_hints()["counted"].get(field, ())):
+        return None
+    return int(number) if number.denominator == 1 else None
+
+
+def _pluralize(word: str) -> str:
+    return f"{word.lower().removesuffix('s')}s"
+
+
+def suggest_count(text: str, infos: Sequence[FieldInfo]) -> str:
+    """For a text in a field for whole numbers that is not one: what to write; empty if it contains no number."""
+    if (found := _RANGE.fullmatch(text)) and all(is_valid(info, int(end)) for info in infos for end in found.groups()):
+        return f"write one number, {found[1]} or {found[2]}"
+    if (found := _COUNT.fullmatch(text)) and found[2]:
+        return f"{found[2]} is not what this field counts: convert it, and write a number without a unit"
+    return ""
 
 
 def _build_mapping(items: Sequence[Any]) -> dict[object, object]:
@@ -277,8 +342,15 @@ def suggest_connection(text: str) -> str:
     return f"ssh:{host}{port} for a login node, or {service} for slurmrestd"
 
 
+def _suggest_release(text: str) -> str:
+    """The release inside a text with a prefix or quotes of another kind; empty if it contains none."""
+    found = re.search(r"(?<![0-9.])[0-9]{1,4}(\.[0-9]{1,4}){0,2}(?![0-9.])", text, re.ASCII)
+    return found[0] if found else ""
+
+
 _PATTERNS: dict[str, tuple[str, Callable[[str], str]]] = {
     NAME_PATTERN: ("is not a name: lower-case letters, digits and inner dashes, starting with a letter", suggest_name),
+    RELEASE_PATTERN: ("is not a release: numbers separated by dots", _suggest_release),
     MIG_PROFILE: ("is not a MIG profile", lambda text: "1g.10gb"),
 }
 

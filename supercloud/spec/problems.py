@@ -41,10 +41,11 @@ def build_findings(
     ]
     found.sort(key=lambda pair: find_line(pair[0]))
     around = {place[:depth] for place, _ in found for depth in range(len(place))}
+    forms = _classify_forms(found)
     is_meant = not isinstance(data, Mapping) or any(name in data for name in _iter_field_names(model))
     shown = 0
     for place, item in found:
-        if _is_consequence(item, place, around):
+        if _is_consequence(item, place, around) or _is_of_another_form(item, place, around, forms):
             continue
         if shown == MAX_SHOWN:
             yield (
@@ -65,6 +66,27 @@ def _is_consequence(item: Any, place: DocumentPath, around: Container[DocumentPa
         return True  # a list whose items are all wrong counts as empty: the findings of the items have the cause
     # reported with its line by ``find_duplicate_names``
     return isinstance(item.get("ctx", {}).get("error"), DuplicateNameError)
+
+
+_SCALAR_TYPES = {"literal_error", "enum", "string_type", "int_type", "float_type", "bool_type"}
+_COMPOUND_TYPES = {"model_type", "model_attributes_type", "dict_type", "list_type", "tuple_type"}
+
+
+def _classify_forms(found: Sequence[tuple[DocumentPath, Any]]) -> Mapping[bool, Container[DocumentPath]]:
+    """The paths of problems by whether a mapping or a list is expected there."""
+    return {
+        is_compound: {place for place, item in found if (item["type"] in _COMPOUND_TYPES) is is_compound}
+        for is_compound in (True, False)
+    }
+
+
+def _is_of_another_form(
+    item: Any, place: DocumentPath, around: Container[DocumentPath], forms: Mapping[bool, Container[DocumentPath]]
+) -> bool:
+    """Whether a field may have a word or a mapping, and the problem is about the form that was not written."""
+    if isinstance(item["input"], Mapping | list):
+        return item["type"] in _SCALAR_TYPES and (place in around or place in forms[True])
+    return item["input"] is not None and item["type"] in _COMPOUND_TYPES and place in forms[False]
 
 
 def _describe_problems(

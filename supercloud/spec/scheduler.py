@@ -236,6 +236,22 @@ class SlurmScheduler(Model):
         return self
 
 
+def _suggest_repository(text: str) -> str:
+    """The address in the form of a URL; empty if it is in none of the usual forms."""
+    if found := re.fullmatch(r"([A-Za-z0-9._-]+@)?([A-Za-z0-9.-]+):/?([A-Za-z0-9._~-][A-Za-z0-9._~/-]*)", text):
+        return f"ssh://{found[1] or 'git@'}{found[2]}/{found[3]}"
+    if found := re.fullmatch(r"(?:https?://|git://)?([A-Za-z0-9-]+\.[A-Za-z0-9.-]+(?::\d+)?/[A-Za-z0-9._~/-]+)", text):
+        return f"https://{found[1]}"
+    return ""
+
+
+_REPOSITORY_PATTERN = register_pattern(
+    r"^(https://[A-Za-z0-9.-]+(:\d+)?|ssh://([A-Za-z0-9._-]+@)?[A-Za-z0-9.-]+(:\d+)?)/[^\s@?#]+$",
+    "is not an address of a repository that starts with https:// or ssh:// and contains no password or token",
+    _suggest_repository,
+)
+
+
 class GitOps(Model):
     """A GitOps controller and the repository with the rendered Kubernetes tree."""
 
@@ -243,7 +259,7 @@ class GitOps(Model):
     """The controller: Flux or Argo CD."""
     url: Annotated[
         str,
-        Field(pattern=r"^(https://[A-Za-z0-9.-]+(:\d+)?|ssh://([A-Za-z0-9._-]+@)?[A-Za-z0-9.-]+(:\d+)?)/[^\s@?#]+$"),
+        Field(pattern=_REPOSITORY_PATTERN),
     ]
     """Address of the repository, without a password or token: the controller reads them from a Secret. Example:
     ``https://git.example.com/clusters.git``."""

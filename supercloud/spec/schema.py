@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 from ..errors import UnknownNameError
@@ -19,12 +20,13 @@ DOCUMENTS: dict[str, type[Model]] = {"cluster": ClusterSpec, "fleet": FleetSpec,
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def build_schema(document: str) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a document: cluster, fleet or job; raises :class:`UnknownNameError` for
-    others.
+def build_schema(document: str, others: Collection[str] = ()) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a document: cluster, fleet or job.
+
+    Raises :class:`UnknownNameError` for others; ``others`` are documents that the caller has besides these.
     """
     if document not in DOCUMENTS:
-        raise UnknownNameError("document", document, DOCUMENTS)
+        raise UnknownNameError("document", document, [*DOCUMENTS, *others])
     return {"$schema": _DIALECT} | add_examples(DOCUMENTS[document].model_json_schema())
 
 

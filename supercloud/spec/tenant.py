@@ -8,11 +8,13 @@ from pydantic import Field
 
 from ..primitives.quantity import Duration, Money
 from .base import MAX_CHOICES, MAX_USERS, Flag, Model, Name, Natural, Text
+from .hints import LOGIN_PROBLEM, register_pattern, suggest_name
 
 __all__ = ["Budget", "TenantLimits", "Priority", "Tenant"]
 
 Priority = Literal["low", "normal", "high"]
-UserName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_.-]*\$?$", max_length=32)]
+_USER_PATTERN = register_pattern(r"^[a-z_][a-z0-9_.-]*\$?$", LOGIN_PROBLEM, suggest_name)
+UserName = Annotated[str, Field(pattern=_USER_PATTERN, max_length=32)]
 
 
 class TenantLimits(Model):

@@ -11,13 +11,15 @@ from ..errors import SpecError
 from ..primitives.counts import format_count
 from .base import MAX_USERS, Flag, IntegerRange, Model, Text
 from .document import Document, read_document
+from .hints import LOGIN_PROBLEM, register_pattern, suggest_name
 from .problems import build_findings
 
 __all__ = ["User", "Users", "load_users"]
 
 _MAX_ID = 2**32 - 2
 """Linux: the last number of 32 bits means "no user"."""
-LoginName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_.-]*$", max_length=32)]
+_LOGIN_PATTERN = register_pattern(r"^[a-z_][a-z0-9_.-]*$", LOGIN_PROBLEM, suggest_name)
+LoginName = Annotated[str, Field(pattern=_LOGIN_PATTERN, max_length=32)]
 UserId = Annotated[int, IntegerRange(0, _MAX_ID)]
 
 

@@ -61,3 +61,21 @@ def test_a_missing_file_is_a_finding(cli: Cli, tmp_path: Path) -> None:
 def test_without_the_option_nothing_is_printed_on_stdout(cli: Cli, invalid: Path) -> None:
     cli("check", "--json", invalid)
     assert cli("check", invalid)[1] == ""
+
+
+def test_an_overlay_that_does_not_exist_is_reported_with_its_line(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text("catalog: mine\n" + SPEC.read_text())
+    code, out, err = cli("check", file, "--json")
+    [finding] = json.loads(out)
+    assert code == 2 and (finding["path"], finding["file"], finding["line"]) == ("catalog", str(file), 1)
+    assert "mine' is not a directory" in finding["problem"] and str(tmp_path) in finding["hint"]
+    assert f"{file}:1: catalog: " in err
+
+
+@pytest.mark.parametrize("command", [("place",), ("why-not",), ("submit", "--dry-run")])
+def test_errors_of_job_rules_have_the_line_in_the_file(cli: Cli, tmp_path: Path, command: tuple[str, ...]) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text("name: train\ncommand: [-c, x]\nimage: My Image\naccelerators: {count: 8}\n")
+    code, _, err = cli(*command, job, "--on", SPEC)
+    assert code == 2 and f"{job}:2: command[0]: " in err and f"{job}:3: image: " in err

@@ -118,6 +118,79 @@ def test_json_has_whole_values(cli: Cli, tmp_path: Path) -> None:
     assert [(change["path"], change["new"]) for change in changes] == [("tags.project", "x" * 100)]
 
 
+AWS = ROOT / "examples/09-aws-slurm/cluster.yaml"
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINLv2qQ0WZSoYIorpBHZQPO7u21azCY8MB7JbH2NuEVn eve"
+EVE = {"name": "eve", "uid": 2003, "administrator": True, "keys": [KEY]}
+
+
+def test_a_replaced_key_and_an_added_one_are_shown(cli: Cli, tmp_path: Path) -> None:
+    ada, grace = yaml.safe_load(AWS.read_text())["users"]
+    users = [ada | {"keys": [*ada["keys"], KEY]}, grace | {"keys": [KEY]}]
+    out = cli("diff", AWS, write_changed(tmp_path, AWS, users=users))[1]
+    lines = {" ".join(line.split()) for line in out.splitlines()}
+    assert lines == {
+        f"changes users[ada].keys + {KEY}",
+        f"changes users[grace].keys - {grace['keys'][0]}",
+        f"changes users[grace].keys + {KEY}",
+    }
+
+
+def test_the_fields_of_an_added_user_are_shown(cli: Cli, tmp_path: Path) -> None:
+    """A name alone would hide that the user is an administrator, also if the spec names a file of users."""
+    users = yaml.safe_load(AWS.read_text())["users"]
+    (tmp_path / "users.yaml").write_text(yaml.safe_dump([*users, EVE]))
+    for changed in ([*users, EVE], "users.yaml"):
+        new = write_changed(tmp_path, AWS, users=changed)
+        out = cli("diff", AWS, new)[1]
+        assert all(f"users[eve]  + {field}" in out for field in ("uid: 2003", "administrator: true", f"keys[0]: {KEY}"))
+        [change] = json.loads(cli("diff", AWS, new, "--json")[1])
+        assert (change["path"], change["old"], change["new"]) == ("users[eve]", None, EVE)
+        [change] = json.loads(cli("diff", new, AWS, "--json")[1])
+        assert (change["path"], change["old"], change["new"]) == ("users[eve]", EVE, None)
+
+
+def test_an_added_suppression_is_shown(cli: Cli, tmp_path: Path) -> None:
+    suppress = [*yaml.safe_load(AWS.read_text())["suppress"], {"check": "cloud-access", "reason": "x"}]
+    out = cli("diff", AWS, write_changed(tmp_path, AWS, suppress=suppress))[1]
+    assert out == 'adds  suppress[cloud-access]  (nothing) -> {"check": "cloud-access", "reason": "x"}\n'
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ("x" * 500, "x" * 501),
+        ("a" * 300 + "b" + "c" * 300, "a" * 300 + "d" + "c" * 300),
+        ("a" * 200, "b" * 200),
+        (["a" * 300 + "b" + "c" * 300], ["a" * 300 + "d" + "c" * 300]),
+        (["a" * 90, "b"], ["b", "a" * 90]),
+        ([{"check": "a", "path": "p" * 90}, {"check": "a"}], [{"check": "a", "path": "q" * 90}, {"check": "a"}]),
+        (None, {"name": "a", "hosts": {"names": ["b" * 90, "c"]}}),
+        ({"name": "a", "keys": ["k" * 300, None]}, None),
+        (["x"] * 60, ["x"] * 61),
+    ],
+)
+def test_different_values_are_shown_as_different_texts(old: object, new: object) -> None:
+    from supercloud.cli.difference import build_change_rows
+    from supercloud.plan.publish.diff import Change
+
+    cells = [row[2] for row in build_change_rows(Change("a", old, new, "changes"))]
+    assert all(len(cell) <= 700 for cell in cells) and len(set(cells)) == len(cells) > 0
+    for cell in cells:
+        left, arrow, right = cell.partition(" -> ")
+        assert left != right if arrow else cell[:2] in ("- ", "+ ")
+
+
+def test_check_counts_suppressed_findings_and_names_suppressed_errors(cli: Cli, tmp_path: Path) -> None:
+    base = SMALL | {"facility": {"rack": {"type": "eia-48u"}, "power": {"budget": "1 kW"}}}
+    wrong = write_changed(tmp_path, **base, suppress=[{"check": "power-budget", "reason": "the hall is extended"}])
+    code, out, err = cli("check", wrong)
+    assert code == 0 and "suppressed error: " in out and "[power-budget]\n    reason: the hall is extended\n" in out
+    assert err.endswith(", 1 suppressed (1 error)\n")
+    notes = write_changed(tmp_path, **SMALL, suppress=[{"check": "service-machines", "reason": "they exist"}])
+    code, out, err = cli("check", notes)
+    assert code == 0 and "suppressed error" not in out and err.endswith(", 1 suppressed\n")
+
+
 def iter_leaves(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], object]]:
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
     if items is None:

@@ -97,3 +97,17 @@ def test_unknown_dependencies_are_named_with_the_nearest_names(
     assert "after[1]" not in err and "did you mean prepare" in err
     with Store(tmp_path / "state") as store:
         assert len(store.select()) == 1
+
+
+def test_the_beginning_of_a_name_suggests_the_names_that_start_with_it(cli: Cli) -> None:
+    assert "did you mean p5." in cli("catalog", "machines", "p5")[2]
+
+
+def test_the_name_of_a_job_is_not_its_number(cli: Cli) -> None:
+    code, _, err = cli("logs", "train")
+    assert code == 2 and "'train' is not a job number" in err and "supercloud jobs" in err
+    assert all("job number" in cli(*words)[2] for words in (("cancel", str(2**63)), ("wait", "0"), ("wait", "1", "a")))
+
+
+def test_the_known_schemas_include_that_of_the_plan(cli: Cli) -> None:
+    assert "known: cluster, fleet, job, plan" in cli("schema", "machine")[2]

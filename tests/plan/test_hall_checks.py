@@ -89,7 +89,13 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
         "647.7 kW change simultaneously, 247.7 kW over",
         "smooth",
     ),
-    "budget": ("power-budget", "error", {"power": {"budget": "1 MW"}}, "377.96 kW over", "set budget: 1.37796 MW"),
+    "budget": (
+        "power-budget",
+        "error",
+        {"power": {"budget": "1 MW"}},
+        "377.96 kW over",
+        "set budget: 1.54 MW or more, which leaves 10%",
+    ),
     "reach": (
         "cable-length",
         "error",

@@ -214,3 +214,13 @@ def test_unused_power_shelves_are_reported() -> None:
     for rack, wrong in (("orv3-44ou", False), ("eia-48u", True)):
         data = build_hall(bus, rack={"type": rack, "nodes": 2}, power={"shelf": "delta-orv3-18kw"}) | {"fabrics": []}
         assert any(finding.check == "power-shelf-unused" for finding in list_findings(data)) is wrong, rack
+
+
+def test_a_budget_as_suggested_leaves_no_finding_on_the_budget() -> None:
+    for budget in ("100 kW", "360 kW"):
+        data = build_hall(power={"budget": budget})
+        [finding] = [item for item in list_findings(data) if item.path == "facility.power.budget"]
+        better = re.search(r"set budget: ([0-9.]+ kW) or more", finding.hint)
+        assert better
+        again = list_findings(build_hall(power={"budget": better[1]}))
+        assert not [item for item in again if item.path == "facility.power.budget"]

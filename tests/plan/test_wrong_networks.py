@@ -351,3 +351,23 @@ def test_an_unavailable_kind_of_cable_is_reported() -> None:
         for item in list_findings(build_spec(COMPUTE | {"cabling": {"media": ["aoc", "fiber"]}}, nodes=32, **hall))
         if item.check.startswith("cable")
     ]
+
+
+@pytest.mark.parametrize("field", ["cidr", "fabrics", "management"])
+def test_an_address_inside_a_network_means_the_network_of_its_prefix(field: str) -> None:
+    """A larger network would be accepted too, and would give all machines other addresses."""
+    data = build_spec(COMPUTE, IN_BAND, MANAGEMENT, nodes=8, network={field: "172.30.0.1/16"})
+    [finding] = [item for item in list_findings(data) if item.path == f"network.{field}" and item.level == "error"]
+    assert finding.hint == "write 172.30.0.0/16, the network that contains this address"
+    assert not [
+        item for item in list_findings(data | {"network": {field: "172.30.0.0/16"}}) if item.path == f"network.{field}"
+    ]
+
+
+def test_the_hint_on_a_small_network_names_the_smallest_that_is_large_enough() -> None:
+    data = build_spec(nodes=8, network={"cidr": "10.20.0.0/28"})
+    [finding] = [item for item in list_findings(data) if item.path == "network.cidr"]
+    assert finding.hint == "specify a larger network: 10.20.0.0/23 is the smallest that is large enough"
+    for cidr, count in (("10.20.0.0/24", 1), ("10.20.0.0/23", 0)):
+        found = list_findings(data | {"network": {"cidr": cidr}})
+        assert len([item for item in found if item.path == "network.cidr"]) == count

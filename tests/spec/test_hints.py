@@ -106,7 +106,7 @@ SAMPLES = [
 def is_accepted(model: type[BaseModel], hint: str) -> bool:
     """Whether one of the beginnings of a hint is a mapping whose fields the model takes."""
     advised = re.sub(r"\bNAME\b", "a", re.sub(r"\bN\b", "1", hint.removeprefix("write ")))
-    for end in [len(advised), *(found.start() for found in re.finditer(r"[,;] | (?:for|or|and) ", advised))]:
+    for end in [len(advised), *(found.start() for found in re.finditer(r"[,;] | (?:for|or|and) | \(", advised))]:
         try:
             fields = parse_yaml(advised[:end]).data
         except SpecError:
@@ -191,6 +191,25 @@ def test_suggested_fields_accept_the_value() -> None:
         ("retries: 3 times", "write 3"),
         ("place: {pool: train}", "write pools: [train]"),
         ("workdir: ~/run", "write a path such as /"),
+        ("timelimit: 1 h", "write time_limit: 1 h"),
+        ("timelimit: 90 min", "write time_limit: 90 min"),
+        ("walltime: '01:30:00'", "write time_limit: 90 min"),
+        ("time: 60", "write time_limit: 1 h (60 minutes, as in Slurm), or 1 min (seconds)"),
+        ("timelimit: UNLIMITED", "write time_limit: N h"),
+        ("active_deadline_seconds: 3600", "write time_limit: 3600 s"),
+        ("accelerators: {type: h100, cout: 16}", "did you mean count?"),
+        ("accelerators: {counts: 16}", "did you mean count?"),
+        ("accelerators: {count: 16, memroy: 80}", "did you mean memory?"),
+        ("accelerators: {count: 16, a100: 8}", "known: count, "),
+        ("nodes: 10-20", "write one number, 10 or 20"),
+        ("nodes: 2k", "write 2000"),
+        ("nodes: 2.5k", "write 2500"),
+        ("nodes: '1,024'", "write 1024"),
+        ("nodes: 8 hosts", "write 8"),
+        ("nodes: 16 racks", "racks is not what this field counts"),
+        ("num_nodes: 16 racks", "write nodes: N"),
+        ("accelerators: {count: 8 gpus}", "write 8"),
+        ("accelerators: {count: 8 nodes}", "nodes is not what this field counts"),
     ],
 )
 def test_mistakes_in_a_job_are_reported_with_the_correction(tmp_path: Path, line: str, hint: str) -> None:
@@ -275,3 +294,84 @@ def test_suggested_values_are_accepted(text: str) -> None:
     for name in (text, "Train_1", "--a--", "9 lives", "x" * 60, "a\u00df\u4e2d"):
         if suggested := suggest_name(name):
             assert TypeAdapter(Name).validate_python(suggested)
+
+
+CLUSTER = """name: a
+site: {kind: onprem, location: stockholm}
+scheduler: %s
+pools: %s
+"""
+SLURM, KUBERNETES = "{kind: slurm, version: '25.11'}", "{kind: kubernetes, version: '1.33', gitops: %s}"
+POOLS = "[{name: t, machine: dgx-h100, nodes: 2}]"
+
+
+def list_problems(scheduler: str = SLURM, pools: str = POOLS, more: str = "") -> dict[str, tuple[str, str]]:
+    with pytest.raises(SpecError) as caught:
+        loads(CLUSTER % (scheduler, pools) + more)
+    assert len({item.path for item in caught.value.findings}) == len(caught.value.findings)
+    return {item.path: (item.problem, item.hint) for item in caught.value.findings}
+
+
+@pytest.mark.parametrize(
+    "scheduler, path, hint",
+    [
+        ("{kind: slurm, version: v25.11}", "scheduler.version", "write 25.11"),
+        ("{kind: slurm, version: \u201c25.11\u201d}", "scheduler.version", "write 25.11"),
+        ("{kind: slurm, version: latest}", "scheduler.version", "write a value such as 25.11"),
+        (
+            KUBERNETES % "{kind: flux, url: 'git@a.com:b/x.git'}",
+            "scheduler.gitops.url",
+            "write ssh://git@a.com/b/x.git",
+        ),
+        (KUBERNETES % "{kind: flux, url: 'http://a.com/x.git'}", "scheduler.gitops.url", "write https://a.com/x.git"),
+        (KUBERNETES % "{kind: argo, url: 'https://a.com/x'}", "scheduler.gitops.kind", "did you mean argocd?"),
+        (KUBERNETES % "argo", "scheduler.gitops", "did you mean argocd?"),
+        (KUBERNETES % "[flux]", "scheduler.gitops", "valid fields: branch, kind, path, url"),
+    ],
+)
+def test_a_wrong_value_is_one_problem_without_a_regular_expression(scheduler: str, path: str, hint: str) -> None:
+    """A field that may have a word or a mapping is reported in the form that was written."""
+    found = list_problems(scheduler)
+    assert list(found) == [path] and found[path][1] == hint and "[A-Za-z" not in found[path][0]
+    if hint.startswith("write "):
+        written = re.findall(r"(?:url: '|version: )([^'}]+)", scheduler)[-1]
+        better = re.sub(r"write (a value such as )?", "", hint)
+        loads(CLUSTER % (scheduler.replace(written, better), POOLS))
+
+
+@pytest.mark.parametrize(
+    "more, hint",
+    [
+        ("tenants: [{name: x, users: [Ada Lovelace]}]", "write ada-lovelace"),
+        ("users: [{name: Ada Lovelace, uid: 2001}]", "write ada-lovelace"),
+        ("network: {domain: a_b}", "write a value such as pod1.example.com"),
+        ("facility: {power: {budget: 200KW}}", "write 200 kW"),
+        ("facility: {power: {budget: '1,200 kW'}}", "write 1200 kW"),
+        ("facility: {power: {budget: 200\u00a0kW}}", "write 200 kW"),
+        ("facility: {power: {budget: 200 horses}}", ""),
+        ("fabrics: [{name: c, kind: infiniband, speed: 400G}]", "write 400 Gb/s"),
+        ("fabrics: [{name: c, kind: infiniband, speed: 400 GBIT/S}]", ""),
+        ("storage: [{name: h, kind: nfs, capacity: 100T, mount: /h}]", "write 100 TiB"),
+        ("storage:", "write a list of mappings: [{name: …, kind: …}]"),
+        ("tags: {a: true}", "put it in quotes"),
+    ],
+)
+def test_a_value_in_another_notation_gets_the_one_of_the_spec(more: str, hint: str) -> None:
+    [(problem, found)] = list_problems(more=more).values()
+    assert found == hint and not re.search(r"True|None|\^|\[A-Za-z|',", problem)
+
+
+def test_an_empty_list_of_pools_is_reported_in_words() -> None:
+    assert list_problems(pools="") == {
+        "pools": ("is empty, and a list is required", "write a list of mappings: [{name: …, machine: …, nodes: …}]")
+    }
+
+
+def test_a_comma_in_a_number_is_reported_as_such() -> None:
+    found = list_problems(pools="[{name: t, machine: dgx-h100, nodes: 1,024}]")
+    assert "a comma separates fields" in found["pools[0].024"][1]
+
+
+def test_a_password_in_an_address_is_not_shown() -> None:
+    found = list_problems(KUBERNETES % "{kind: flux, url: 'https://u:secret@a.com/x'}")
+    assert "secret" not in str(found)

@@ -66,5 +66,5 @@ def test_a_part_of_a_field_name_is_suggested_before_similar_names(tmp_path: Path
     with pytest.raises(SpecError) as caught:
         load_job(tmp_path / "job.yaml")
     hints = {item.path: item.hint for item in caught.value.findings}
-    assert hints["time"].startswith("write time_limit: 24 h")
+    assert hints["time"].startswith("write time_limit: 2 h")
     assert hints["node"].startswith("did you mean nodes")

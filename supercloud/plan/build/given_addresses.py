@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ...primitives.address_lists import GivenAddresses
-from ...primitives.addresses import AddressRun, Block
+from ...primitives.addresses import AddressRun, Block, suggest_network
 from ...spec import ClusterSpec
 from ...spec.hosts import HostAddresses, list_addresses
 from ..model.problems import Problems
@@ -27,7 +27,10 @@ def list_given_runs(spec: ClusterSpec, network: Network, problems: Problems) -> 
         except ValueError as error:
             path = f"pools[{index}].hosts.{network}.subnet"
             problems.add_error(
-                "addresses", path, f"{given.subnet!r} is not a valid IPv4 network: {error}", "such as 10.1.4.0/22"
+                "addresses",
+                path,
+                f"{given.subnet!r} is not a valid IPv4 network: {error}",
+                suggest_network(given.subnet, "10.1.4.0/22"),
             )
             continue
         addresses = list_addresses(given)

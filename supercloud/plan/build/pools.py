@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import re
+from collections.abc import Mapping
 
 from ...catalog import Accelerator, Catalog, Machine, Provider
 from ...errors import InputError, UnknownNameError
-from ...primitives.addresses import AddressRun, Block, allocate_blocks
+from ...primitives.addresses import AddressRun, Block, allocate_blocks, suggest_network
 from ...primitives.nodes import HostRange
 from ...primitives.quantity import Size
 from ...spec import ClusterSpec, Pool
@@ -24,6 +26,8 @@ __all__ = ["build_network_and_pools"]
 _HOST_DIGITS = 4
 _SERVICE_ADDRESSES = 250
 _ANY_NETWORK = "0.0.0.0/0"
+_MIN_PREFIX = 8
+"""Of a network that is suggested: the largest private one."""
 _SERVICE_BLOCK = "service hosts"
 # Key: whether the site is on-prem.
 _DEFAULT_RANGES = {True: "10.0.0.0/8", False: "10.0.0.0/16"}
@@ -78,11 +82,22 @@ def _allocate_addresses(
     try:
         blocks = allocate_blocks(room, needs, [run.block for run in given.values()])
     except InputError as error:
-        larger = "specify a larger network" if _is_network(room) else f"such as {_DEFAULT_RANGES[onprem]}"
-        problems.add_error("addresses", "network.cidr", str(error), larger)
+        hint = _suggest_larger(room, needs) if _is_network(room) else suggest_network(room, _DEFAULT_RANGES[onprem])
+        problems.add_error("addresses", "network.cidr", str(error), hint)
         blocks = allocate_blocks(_ANY_NETWORK, needs)  # so that everything else can still be checked
     planned = {name: AddressRun(blocks[name], 0, count) for name, count in needs.items() if name != _SERVICE_BLOCK}
     return blocks[_SERVICE_BLOCK], planned | given
+
+
+def _suggest_larger(cidr: str, needs: Mapping[str, int]) -> str:
+    """The smallest network around a range that has enough addresses for new blocks."""
+    network = ipaddress.IPv4Network(cidr)
+    for prefix in range(network.prefixlen - 1, _MIN_PREFIX - 1, -1):
+        larger = network.supernet(new_prefix=prefix)
+        with contextlib.suppress(InputError):
+            allocate_blocks(str(larger), needs)
+            return f"specify a larger network: {larger} is the smallest that is large enough"
+    return "specify a larger network"
 
 
 def _build_host_range(pool: Pool, onprem: bool) -> HostRange:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import floor, log10
+from fractions import Fraction
+from math import ceil, floor, log10
 
 from ...catalog import Catalog
 from ...errors import Finding, suggest_nearest
@@ -29,8 +30,16 @@ def power_budget(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "facility.power.budget",
             f"{hall.it_power} of IT power is {hall.it_power - hall.power_budget} over the budget of "
             f"{hall.power_budget}",
-            f"raise it (set budget: {hall.it_power} or more), or use fewer nodes",
+            f"raise it (set budget: {_compute_suitable_budget(hall.it_power)} or more, which leaves "
+            f"{_MIN_HEADROOM:.0%}), or use fewer nodes",
         )
+
+
+def _compute_suitable_budget(power: Power) -> Power:
+    """The smallest budget of three digits with which no finding on the budget remains."""
+    needed = power.base / (1 - Fraction(str(_MIN_HEADROOM)))
+    step = Fraction(10) ** (len(str(int(needed))) - 3)
+    return Power.from_base(ceil(needed / step) * step)
 
 
 def power_headroom(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -48,7 +57,8 @@ def power_headroom(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "facility.power.budget",
             f"{hall.it_power} leaves {hall.power_budget - hall.it_power} of the budget of {hall.power_budget}: less "
             f"than {_MIN_HEADROOM:.0%}",
-            "raise the budget, or suppress this with a reason",
+            f"raise the budget (set budget: {_compute_suitable_budget(hall.it_power)} or more), or suppress this "
+            "with a reason",
         )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ...spec.user import User
 from ..model.cloud import CloudPlan
 from ..model.plan import Plan
+from ..model.users import UserPlan
 from .cloud_impact import Impact, find_impact
 from .document import build_document
 from .impact_rules import classify_impact, find_release_impact
@@ -25,7 +27,11 @@ _IGNORED_PATHS = {"findings", "suppressed", "version", "localities"}
 
 @dataclass(frozen=True)
 class Change:
-    """One difference: path, old and new value, and impact on a running cluster."""
+    """One difference: path, old and new value, and impact on a running cluster.
+
+    The value of an object that only one plan has is the object as its spec declares it, a mapping; its name if no spec
+    declares it.
+    """
 
     path: str
     old: Any
@@ -49,6 +55,8 @@ def diff_plans(old: Plan, new: Plan) -> list[Change]:
     changes: list[Change] = []
     _collect_changes("", build_document(old).model_dump(), build_document(new).model_dump(), changes)
     changes += _list_declared_changes(old, new, {change.path for change in changes})
+    before, after = _index_declared_objects(old), _index_declared_objects(new)
+    changes = [_add_declared_object(change, before, after) for change in changes]
     changes += [
         Change(item.path, None, None, "replaces", f"{item.moved} of {item.things} change")
         for item in compute_renumbered(old, new)
@@ -82,8 +90,52 @@ def _list_declared_changes(old: Plan, new: Plan, known: Collection[str]) -> list
     Rendered files also contain declared values that are not decisions of the plan, such as users and their keys.
     """
     found: list[Change] = []
-    _collect_changes("", old.spec.model_dump(mode="json"), new.spec.model_dump(mode="json"), found)
+    _collect_changes("", _build_declared_spec(old), _build_declared_spec(new), found)
     return [change for change in found if change.path not in known]
+
+
+def _index_declared_objects(plan: Plan) -> dict[str, Any]:
+    """The objects that a spec declares, without fields that it does not set, by their paths in a comparison."""
+    return dict(_iter_objects("", _build_declared_spec(plan, exclude_unset=True)))
+
+
+def _build_declared_spec(plan: Plan, exclude_unset: bool = False) -> dict[str, Any]:
+    """What a spec declares, with the users of the file that it names instead of the name of the file."""
+    spec = plan.spec.model_dump(mode="json", exclude_unset=exclude_unset)
+    if isinstance(plan.spec.users, str):
+        users = [_build_declared_user(user) for user in plan.users]
+        spec["users"] = [user.model_dump(mode="json", exclude_defaults=exclude_unset) for user in users]
+    return spec
+
+
+def _build_declared_user(user: UserPlan) -> User:
+    return User(
+        name=user.name,
+        uid=user.uid,
+        keys=user.keys,
+        gid=None if user.has_own_group else user.gid,
+        shell=user.shell,
+        administrator=user.is_administrator,
+    )
+
+
+def _iter_objects(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        yield path, value
+        for key, inner in value.items():
+            yield from _iter_objects(f"{path}.{key}" if path else key, inner)
+    elif _has_keys(value):
+        for item in value:
+            yield from _iter_objects(f"{path}[{_get_item_key(item)}]", item)
+
+
+def _add_declared_object(change: Change, before: dict[str, Any], after: dict[str, Any]) -> Change:
+    """An addition or removal with the declared object: its name alone would hide what is added, such as a right."""
+    if change.impact == "adds" and change.old is None:
+        return replace(change, new=after.get(change.path, change.new))
+    if change.impact == "removes" and change.new is None:
+        return replace(change, old=before.get(change.path, change.old))
+    return change
 
 
 def _apply_provider_impact(change: Change, cloud: CloudPlan | None) -> Change:
@@ -133,5 +185,7 @@ def _has_keys(items: Any) -> bool:
 
 
 def _get_item_key(item: Any) -> Any:
-    """The key that identifies an item of a list, None if it has none: its name, or what a group of racks contains."""
-    return item.get("name", item.get("item")) or item.get("pool") or item.get("kind")
+    """The key that identifies an item of a list, None if it has none: its name, what a group of racks contains, or the
+    check that is suppressed.
+    """
+    return item.get("name", item.get("item")) or item.get("pool") or item.get("kind") or item.get("check")

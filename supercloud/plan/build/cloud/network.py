@@ -12,6 +12,7 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 
 from ....catalog.provider import Endpoints
+from ....primitives.addresses import suggest_network
 from ....spec.cluster import ExistingSubnet
 from ...model.cloud import CloudNetwork, SubnetPlan
 from .inputs import CloudInputs
@@ -69,7 +70,7 @@ def _parse_ranges(inputs: CloudInputs) -> tuple[list[Network], bool]:
                 "cloud-network-range",
                 path,
                 f"{text!r} is not a valid IPv4 network: {error}",
-                "use a form such as 10.0.0.0/16",
+                suggest_network(text, "10.0.0.0/16"),
             )
             good = False
             continue

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ....errors import InputError
-from ....primitives.addresses import Block, allocate_blocks, compute_block_size
+from ....primitives.addresses import Block, allocate_blocks, compute_block_size, suggest_network
 from ....spec import ClusterSpec
 from ...model.plan import FabricPlan, NetworkPlan
 from ...model.problems import Problems
@@ -124,7 +124,7 @@ def _select_network_block(declared: str | None, name: str, used: list[Block | No
             "network-size",
             f"network.{name}",
             f"{declared!r} is not a valid IPv4 network: {error}",
-            f"for example {free}",
+            suggest_network(declared, str(free)),
         )
         return free
 

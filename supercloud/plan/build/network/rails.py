@@ -10,7 +10,7 @@ import ipaddress
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ....primitives.addresses import Block, compute_block_size
+from ....primitives.addresses import Block, compute_block_size, suggest_network
 from ....spec import ClusterSpec
 from ....topology.links import NodeLinks
 from ...model.addressed_links import ServerLinks
@@ -73,7 +73,7 @@ def allocate_rail_blocks(
                 "network-size",
                 path,
                 f"{declared!r} is not a valid IPv4 network: {error}",
-                "use a form such as 172.16.0.0/16",
+                suggest_network(declared, "172.16.0.0/16"),
             )
             continue
         if found[item.name].num_addresses < needs[item.name]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from ....catalog import Catalog, Provider
 from ....errors import Finding
+from ....primitives.addresses import suggest_network
 from ...model.cloud import CloudHost, CloudPlan
 from ...model.plan import Plan
 from .facts import iter_cloud_facts
@@ -67,7 +68,7 @@ def _check_access_range(
         net = ipaddress.ip_network(text)
     except ValueError as error:
         problem = f"{text!r} is not a valid range: {error}"
-        yield Finding("cloud-access", "error", path, problem, "use the form 192.0.2.0/24")
+        yield Finding("cloud-access", "error", path, problem, suggest_network(text, "192.0.2.0/24"))
         return
     if is_duplicate:
         yield Finding("cloud-access", "error", path, f"duplicate range {text}", "list each range once")
