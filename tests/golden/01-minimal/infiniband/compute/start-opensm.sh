@@ -63,7 +63,7 @@ done
 version=$(opensm --version 2>/dev/null | grep -m 1 OpenSM) || version='OpenSM of an unknown version'
 case $version in
 *MLNX*) ;;
-*) echo "compute: $version is not NVIDIA's: MPI and IPoIB do not work with it on NVIDIA Quantum-2 QM9700; see GUIDE.md" >&2 ;;
+*) echo "$name: $version is not NVIDIA's: MPI and IPoIB do not work with it on" 'NVIDIA Quantum-2 QM9700' "(see GUIDE.md)" >&2 ;;
 esac
 
 # managers of several fabrics on one host must not share the LIDs that opensm caches
