@@ -129,16 +129,26 @@ def service_networks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         # Machines that scheduler.machine requires have no line in the spec.
         by_scheduler = plan.spec.scheduler.machine == item.machine and f"{item.name}-01" in hosts
-        which = f"{count} of the {item.count}" if count < item.count else f"the {count}"
-        subject = item.name if item.count == 1 else f"{which} machines of {item.name}"
         verb, pronoun = ("are", "them") if count > 1 else ("is", "it")
         yield Finding(
             "service-networks",
             "warning",
             "scheduler.machine" if by_scheduler else f"facility.machines[{index}]",
-            f"{subject} {verb} on no in-band network: neither nodes nor users can reach {pronoun}",
+            f"{_describe_machines(item, count)} {verb} on no in-band network: "
+            f"neither nodes nor users can reach {pronoun}",
             _suggest_service(plan, catalog, item),
         )
+
+
+def _describe_machines(item: ServiceMachines, count: int) -> str:
+    """Some or all machines of a kind, as the subject of a sentence."""
+    if item.count == 1:
+        return item.name
+    return (
+        f"{count} of the {item.count} machines of {item.name}"
+        if count < item.count
+        else (f"the {count} machines of {item.name}")
+    )
 
 
 def _suggest_service(plan: Plan, catalog: Catalog, item: ServiceMachines) -> str:
