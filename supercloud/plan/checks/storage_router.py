@@ -21,12 +21,14 @@ def storage_router(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """
     for index, declared in enumerate(plan.spec.fabrics):
         fabric = next((item for item in plan.fabrics if item.name == declared.name), None)
-        if fabric is None or not fabric.tiers or is_routed(fabric.kind, fabric.role) or not declared.external_links:
+        if fabric is None or not fabric.tiers or fabric.speed is None or not declared.external_links:
+            continue
+        if fabric.kind != "ethernet" or is_routed(fabric.kind, fabric.role):
             continue
         stores = _list_stores(plan, fabric)
         needed = max((_sum(stores, "read"), _sum(stores, "write")), default=0.0)
         links = min(fabric.planes, declared.external_links)
-        if fabric.kind != "ethernet" or needed <= links * fabric.speed.base:
+        if needed <= links * fabric.speed.base:
             continue
         names = ", ".join(item.name for item in stores)
         yield Finding(
