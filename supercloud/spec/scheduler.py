@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from ..primitives.quantity import Duration
 from .base import (
@@ -59,13 +59,6 @@ register_pattern(
 )
 
 
-def _check_partition_name(name: str) -> str:
-    """slurm.conf(5): a line with ``PartitionName=DEFAULT``, in any case, has the defaults of the lines after it."""
-    if name.upper() == "DEFAULT":
-        raise ValueError(f"{name!r} is not the name of a partition in Slurm: it has the defaults of the others")
-    return name
-
-
 STATE_FOLDER = "/var/spool/slurmctld"
 """Where boot scripts of clouds mount the state of slurmctld, and where it is elsewhere without a declaration."""
 PartitionName = Annotated[
@@ -78,7 +71,6 @@ PartitionName = Annotated[
             "form": "letters, digits, and inner dashes and underscores, starting with a letter",
         },
     ),
-    AfterValidator(_check_partition_name),
 ]
 # slurm.conf(5), ClusterName: upper-case letters are mapped to lower case. A database's tables have the name as prefix.
 ClusterName = Annotated[

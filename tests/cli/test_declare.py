@@ -261,6 +261,7 @@ def test_every_command_has_a_file_of_its_name() -> None:
     files = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {
         "--init--",
         "commands",
+        "difference",
         "output",
         "options",
     }

@@ -254,7 +254,9 @@ def _check_machine_flows(plan: Plan, heat: Power, flow: Flow, rise: TemperatureD
 def cooling_cdu_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Heat to liquid without a product that transfers it."""
     loop, declared = _get_liquid_loop(plan), _get_declared_cooling(plan)
-    if loop is not None and loop.cdu is None and declared is not None and declared.cdu is None and loop.heat.base > 0:
+    if loop is None or declared is None or declared.kind == "rear-door":  # doors may be on the water of the building
+        return
+    if loop.cdu is None and declared.cdu is None and loop.heat.base > 0:
         yield Finding(
             "cooling-cdu-unknown",
             "note",

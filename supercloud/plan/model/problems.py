@@ -9,6 +9,7 @@ __all__ = ["OTHER_NAMES", "Problems"]
 OTHER_NAMES = frozenset(
     {
         "addresses",
+        "catalog",
         "cloud-database",
         "cloud-network-range",
         "cloud-region",

@@ -60,10 +60,10 @@ done
 [ -n "$guid" ] || refuse "$host has no InfiniBand port $wanted on compute; it has ${names[*]} (${guids[*]}):" \
     "set OPENSM_PORT in /etc/default/opensm-compute"
 
-version=$(opensm --version 2>/dev/null | grep -m 1 OpenSM) || version='OpenSM of an unknown version'
+version=$(opensm --version 2>/dev/null | sed -n '/^OpenSM/p') || true
 case $version in
 *MLNX*) ;;
-*) echo "$name: $version is not NVIDIA's: MPI and IPoIB do not work with it on" 'NVIDIA Quantum-2 QM9700' "(see GUIDE.md)" >&2 ;;
+*) echo "$name: ${version:-opensm} is not NVIDIA's: MPI and IPoIB do not work with it on" 'NVIDIA Quantum-2 QM9700' "(see GUIDE.md)" >&2 ;;
 esac
 
 # managers of several fabrics on one host must not share the LIDs that opensm caches
