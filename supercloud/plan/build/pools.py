@@ -19,6 +19,7 @@ from ..model.problems import Problems
 from .cloud.domains import select_domain_nodes
 from .cloud.threads import with_single_threads
 from .given_addresses import list_given_runs
+from .site_machines import check_site
 
 __all__ = ["build_network_and_pools"]
 
@@ -150,13 +151,7 @@ def _find_machine(pool: Pool, path: str, site: str, catalog: Catalog, problems: 
         else:
             problems.add_unknown_name(path, error)
         return None
-    if machine.provider != site:
-        problems.add_error(
-            "machine-site",
-            path,
-            f"{machine.name} is {machine.kind_of_site}, but the site is {site}",
-            f"use a machine of {site}: supercloud catalog machines",
-        )
+    check_site(machine, path, site, problems)
     return machine
 
 

@@ -6,7 +6,7 @@ from ...catalog import Catalog, Machine
 from ...errors import UnknownNameError
 from ..model.problems import Problems
 
-__all__ = ["find_site_machine"]
+__all__ = ["check_site", "find_site_machine"]
 
 
 def find_site_machine(name: str, path: str, site: str, catalog: Catalog, problems: Problems) -> Machine | None:
@@ -16,12 +16,17 @@ def find_site_machine(name: str, path: str, site: str, catalog: Catalog, problem
     except UnknownNameError as error:
         problems.add_unknown_name(path, error)
         return None
-    if machine.provider != site:
-        problems.add_error(
-            "machine-site",
-            path,
-            f"{machine.name} is {machine.kind_of_site}, but the site is {site}",
-            f"use {'an on-prem machine' if site == 'onprem' else f'a machine of {site}'}: supercloud catalog machines",
-        )
-        return None
-    return machine
+    return machine if check_site(machine, path, site, problems) else None
+
+
+def check_site(machine: Machine, path: str, site: str, problems: Problems) -> bool:
+    """Whether a machine is of the site; report a problem if not."""
+    if machine.provider == site:
+        return True
+    problems.add_error(
+        "machine-site",
+        path,
+        f"{machine.name} is {machine.kind_of_site}, but the site is {site}",
+        f"use {'an on-prem machine' if site == 'onprem' else f'a machine of {site}'}: supercloud catalog machines",
+    )
+    return False
