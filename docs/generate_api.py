@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import supercloud
+from supercloud.jobs.job import JobHandle
 from supercloud.spec.schema import DOCUMENTS
 
 SECTIONS: Mapping[str, tuple[str, ...]] = {
@@ -87,12 +88,14 @@ def _render_name(name: str) -> Iterator[str]:
         yield "Its fields are those of `clusters[].connect` of the [fleet spec](fleet.md).\n"
     else:
         kind = "autoclass" if inspect.isclass(found) else "autofunction"
-        yield _render_directive(kind, f"supercloud.{name}", "")
+        option = ":inherited-members:" if inspect.isclass(found) and issubclass(found, JobHandle) else ""
+        yield _render_directive(kind, f"supercloud.{name}", "", option)
 
 
-def _render_directive(kind: str, signature: str, text: str) -> str:
+def _render_directive(kind: str, signature: str, text: str, option: str = "") -> str:
     body = "".join(f"   {line}".rstrip() + "\n" for line in text.splitlines())
-    return f"```{{eval-rst}}\n.. {kind}:: {signature}\n" + (f"\n{body}" if body else "") + "```\n"
+    options = f"   {option}\n" if option else ""
+    return f"```{{eval-rst}}\n.. {kind}:: {signature}\n{options}" + (f"\n{body}" if body else "") + "```\n"
 
 
 def _render_component() -> Iterator[str]:

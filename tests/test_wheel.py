@@ -27,6 +27,23 @@ sc.load(pth="cluster.yaml")
 sc.JobSpec(nme="hello")
 """
 """Of a user, with two misspelt arguments at the end."""
+_FUNCTIONS = """\
+import supercloud as sc
+
+def train(seed: int, rate: float = 0.1) -> str:
+    return str(seed)
+
+def run(executor: sc.Executor) -> list[str]:
+    calls = [executor.submit(train, seed, rate=0.2) for seed in range(4)]
+    done: list[str] = [call.result() for call in sc.as_completed(calls)]
+    ended, left = sc.wait(calls)
+    done += [call.result() for call in ended] + list(executor.map(train, range(4)))
+    print(calls[0].record.state, left)
+    executor.submit(train, "one")
+    number: int = calls[0].result()
+    return done
+"""
+"""Its lines 12 and 13 have a wrong argument and a wrong type of the result."""
 _BLOCK = re.compile(r"^```(?:python|\{code-block\} python)\n(.*?)^```$", re.S | re.M)
 _MODULES_OF_THE_PACKAGE = {"cloud.md", "dialect.md"}
 """Pages whose blocks are parts of modules of the package; tests/test_contributing.py adds them to a copy of it."""
@@ -97,6 +114,12 @@ def test_misspelt_arguments_of_a_program_are_type_errors(installed: Installation
     assert 'user.py:8: error: Unexpected keyword argument "pth"' in wrong[0], wrong
     assert all(line.startswith("user.py:9: error: ") for line in wrong[1:]), wrong
     assert any('Unexpected keyword argument "nme"' in line for line in wrong[1:]), wrong
+
+
+def test_types_of_functions_are_those_of_their_jobs(installed: Installation, tmp_path: Path) -> None:
+    (tmp_path / "user.py").write_text(_FUNCTIONS)
+    found = installed.check_types(tmp_path)
+    assert [line.split(" error: ")[0] for line in found if " error: " in line] == ["user.py:12:", "user.py:13:"], found
 
 
 def test_python_of_the_pages_has_no_type_errors_without_a_plugin(installed: Installation, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Generic, NamedTuple, ParamSpec, Self, TypeVar, cast
 
 from ..catalog import Catalog
 from ..errors import InputError, JobFailedError
@@ -42,7 +42,7 @@ from ..spec.fleet import Connection
 from .api import submit
 from .engines.base import LocatesResults
 from .fleet.state import Fleet
-from .job import Job
+from .job import JobHandle
 from .placement.arguments import require_destination
 from .runtime import remote_call as remote
 from .runtime.epochs import compute_previous_epoch
@@ -56,11 +56,14 @@ _MAX_PACKED_LENGTH = (
     96_000  # characters of arguments: they are passed in a variable, which the system limits to 128 KiB
 )
 
+_Arguments = ParamSpec("_Arguments")
+_Value = TypeVar("_Value")
 
-class FunctionJob(Job):
-    """A function that runs as a job."""
 
-    def result(self, timeout: float | None = None) -> Any:
+class FunctionJob(JobHandle[_Value], Generic[_Value]):
+    """A function that runs as a job; its type is that of the value of the function."""
+
+    def result(self, timeout: float | None = None) -> _Value:
         """Wait, and return the value of the function, or raise its exception with the remote traceback as the cause.
 
         Args:
@@ -88,7 +91,7 @@ class FunctionJob(Job):
         if answer.has_returned:
             if state is not State.COMPLETED:  # another task of the job failed, or a later attempt
                 return self._build_failure()
-            self._value = answer.value
+            self._value = cast(_Value, answer.value)
             return None
         first_epoch = compute_previous_epoch(self.record.engine_key)
         is_stale = 0 < answer.epoch < first_epoch + self.record.attempt
@@ -149,10 +152,12 @@ class Executor:
         self._where, self._engine, self._store, self._catalog = destination, engine, store, catalog
         self._python = python or ("python3" if fields.get("image") else sys.executable)
         self._name, self._fields = name, fields
-        self._calls: list[FunctionJob] = []
+        self._calls: list[FunctionJob[Any]] = []
         self._closed = False
 
-    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> FunctionJob:
+    def submit(
+        self, function: Callable[_Arguments, _Value], /, *args: _Arguments.args, **kwargs: _Arguments.kwargs
+    ) -> FunctionJob[_Value]:
         """Run ``function(*args, **kwargs)`` as a job.
 
         Args:
@@ -178,13 +183,13 @@ class Executor:
             }
         )
         held = submit(JobSpec(**fields), self._where, engine=self._engine, store=self._store, catalog=self._catalog)
-        call = FunctionJob(held.record, held.store)
+        call = FunctionJob[_Value](held.record, held.store)
         self._calls.append(call)
         return call
 
     def map(
-        self, function: Callable[..., Any], /, *iterables: Iterable[Any], timeout: float | None = None
-    ) -> Iterator[Any]:
+        self, function: Callable[..., _Value], /, *iterables: Iterable[Any], timeout: float | None = None
+    ) -> Iterator[_Value]:
         """The return values in order; all jobs are submitted before waiting for the first.
 
         Args:

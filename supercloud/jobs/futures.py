@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Iterator
-from typing import Literal, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from ..errors import EngineError, StoreError
 from ..spec.fleet import Connection
 from .engines.base import open_engine
-from .job import UNRESPONSIVE_TIMEOUT, Job, warn_of_store_errors, warn_once
+from .job import UNRESPONSIVE_TIMEOUT, JobHandle, warn_of_store_errors, warn_once
 from .reconcile import reconcile
 from .store.database import StoreLockedError
 from .store.states import State
@@ -20,17 +20,19 @@ _FORGET_HINT = "; if its engine will never report it, give it up: supercloud sto
 
 ReturnWhen = Literal["ALL_COMPLETED", "FIRST_COMPLETED", "FIRST_EXCEPTION"]
 
+_J = TypeVar("_J", bound=JobHandle[Any])
 
-class DoneAndNotDone(NamedTuple):
+
+class DoneAndNotDone(NamedTuple, Generic[_J]):
     """Jobs that have ended, with any result, and the others."""
 
-    done: set[Job]
-    not_done: set[Job]
+    done: set[_J]
+    not_done: set[_J]
 
 
 def wait(
-    jobs: Iterable[Job], timeout: float | None = None, return_when: ReturnWhen = "ALL_COMPLETED"
-) -> DoneAndNotDone:
+    jobs: Iterable[_J], timeout: float | None = None, return_when: ReturnWhen = "ALL_COMPLETED"
+) -> DoneAndNotDone[_J]:
     """Wait for jobs: for all, for the first to end, or for the first to end without completing.
 
     Args:
@@ -42,7 +44,7 @@ def wait(
         EngineError: If an engine does not respond for 5 minutes.
         StoreError: If a job is no longer in the store, or the store cannot be used for 5 minutes.
     """
-    left, done = set(jobs), set[Job]()
+    left, done = set(jobs), set[_J]()
     for ended in iter_polls(left, timeout):
         done |= ended
         left -= ended
@@ -52,7 +54,7 @@ def wait(
     return DoneAndNotDone(done, left)
 
 
-def as_completed(jobs: Iterable[Job], timeout: float | None = None) -> Iterator[Job]:
+def as_completed(jobs: Iterable[_J], timeout: float | None = None) -> Iterator[_J]:
     """Jobs in the order in which they end.
 
     Args:
@@ -74,7 +76,7 @@ def as_completed(jobs: Iterable[Job], timeout: float | None = None) -> Iterator[
         raise TimeoutError(f"{len(left)} jobs have not ended")
 
 
-def iter_polls(jobs: Collection[Job], timeout: float | None) -> Iterator[set[Job]]:
+def iter_polls(jobs: Collection[_J], timeout: float | None) -> Iterator[set[_J]]:
     """Poll until all have ended or the timeout is over; each poll yields those that have ended since the last.
 
     To show progress, use one iterator: each new one polls often at first, and does not know since when an engine has
@@ -102,7 +104,7 @@ def iter_polls(jobs: Collection[Job], timeout: float | None) -> Iterator[set[Job
         pause = min(pause * 1.5, pace)
 
 
-def _refresh(jobs: Collection[Job]) -> list[EngineError | StoreError]:
+def _refresh(jobs: Collection[JobHandle[Any]]) -> list[EngineError | StoreError]:
     """Poll every engine once for all of them; warns if the store cannot be written, as ends are not recorded then."""
     problems: list[EngineError | StoreError] = []
     for store in {id(job.store): job.store for job in jobs}.values():
@@ -125,7 +127,7 @@ def _refresh(jobs: Collection[Job]) -> list[EngineError | StoreError]:
     return problems
 
 
-def _get_poll_interval(job: Job) -> float:
+def _get_poll_interval(job: JobHandle[Any]) -> float:
     if not job.record.connection:
         return 1.0
     return open_engine(Connection.model_validate_json(job.record.connection), job.store.folder).poll_interval

@@ -6,8 +6,10 @@ import codecs
 import contextlib
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import cache
+from typing import Generic, TypeVar
 
 from ..errors import EngineError, JobFailedError, StoreError, SupercloudError, UnknownNameError
 from ..spec.fleet import Connection
@@ -20,12 +22,14 @@ from .store.states import State
 from .store.store import Store
 from .transport.bounded_io import MAX_RESULT_BYTES
 
-__all__ = ["Job", "UNRESPONSIVE_TIMEOUT", "warn_of_store_errors", "warn_once"]
+__all__ = ["Job", "JobHandle", "UNRESPONSIVE_TIMEOUT", "warn_of_store_errors", "warn_once"]
 
 UNRESPONSIVE_TIMEOUT = 300.0
 """Seconds to wait for an engine that does not respond, as controllers are restarted, and for a store that is locked or
 cannot be written, as a disk is full until space is freed."""
 _HELD_POLL_INTERVAL = 1.0
+
+_Result = TypeVar("_Result")
 
 
 def warn_of_store_errors(store: Store, problems: Iterable[Exception]) -> None:
@@ -43,8 +47,8 @@ def warn_once(text: str) -> None:
     logging.getLogger("supercloud").warning("%s", text)
 
 
-class Job:
-    """A submitted job. Every query goes to its engine; ``record`` is the last known state."""
+class JobHandle(ABC, Generic[_Result]):
+    """A submitted job with a result. Every query goes to its engine; ``record`` is the last known state."""
 
     def __init__(self, record: JobRecord, store: Store):
         self.record = record
@@ -62,7 +66,7 @@ class Job:
         return self.record.key
 
     def __repr__(self) -> str:
-        return f"<Job {self.id} {self.record.name} {self.record.state}>"
+        return f"<{type(self).__name__} {self.id} {self.record.name} {self.record.state}>"
 
     def get_state(self) -> State:
         """Its current state, from its engine.
@@ -126,20 +130,13 @@ class Job:
             pass
         return self.record.state
 
-    def result(self, timeout: float | None = None) -> JobRecord:
-        """Wait until it has ended, and return its record.
+    @abstractmethod
+    def result(self, timeout: float | None = None) -> _Result:
+        """Wait until it has ended, and return its result.
 
         Args:
             timeout: Seconds to wait; None means no limit.
-
-        Raises:
-            JobFailedError: If it did not complete.
-            TimeoutError: If it has not ended in time.
         """
-        problem = self.exception(timeout)
-        if problem is not None:
-            raise problem
-        return self.record
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """Wait until it has ended, and return what :meth:`result` would raise; None if it completed.
@@ -334,3 +331,22 @@ class Job:
             left = pace if end is None else max(0.0, end - time.monotonic())
             time.sleep(min(self._poll_delay, pace, left))
             self._poll_delay = min(self._poll_delay * 1.5, pace)
+
+
+class Job(JobHandle[JobRecord]):
+    """A submitted job. Every query goes to its engine; ``record`` is the last known state."""
+
+    def result(self, timeout: float | None = None) -> JobRecord:
+        """Wait until it has ended, and return its record.
+
+        Args:
+            timeout: Seconds to wait; None means no limit.
+
+        Raises:
+            JobFailedError: If it did not complete.
+            TimeoutError: If it has not ended in time.
+        """
+        problem = self.exception(timeout)
+        if problem is not None:
+            raise problem
+        return self.record

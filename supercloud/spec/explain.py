@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from ..errors import InputError, UnknownNameError
@@ -121,6 +122,7 @@ def _collect_children(parents: Iterable[FieldDoc]) -> dict[str, tuple[FieldDoc, 
     }
 
 
+@cache
 def _describe_document(name: str) -> FieldDoc:
     schema = build_schema(name)
     root = FieldDoc(name, "document", schema.get("description", ""))

@@ -91,7 +91,8 @@ class Problem:
 
 def explain_problem(problem: Problem) -> tuple[str, str]:
     """What is wrong, and a hint."""
-    if is_private_key(str(problem.value)):
+    is_value_shown = problem.error["type"] != "missing"  # then it is the mapping around the field: the whole document
+    if is_value_shown and is_private_key(str(problem.value)):
         return "a private key, which is not shown", "use its public key: the line of the file that ends in .pub"
     explain = _EXPLANATIONS.get(problem.error["type"])
     if explain is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
@@ -70,7 +70,7 @@ def _load_hints() -> Mapping[str, Any]:
     return data  # type: ignore[no-any-return]
 
 
-def find_field_hint(key: str, value: object, models: Sequence[type[BaseModel]], siblings: Collection[str] = ()) -> str:
+def find_field_hint(key: str, value: object, models: Sequence[type[BaseModel]], siblings: Container[str] = ()) -> str:
     """The field to use instead of an unknown one; empty if there is none.
 
     ``siblings`` are the other fields of its mapping.
@@ -86,12 +86,12 @@ def find_field_hint(key: str, value: object, models: Sequence[type[BaseModel]], 
     return ""
 
 
-def _is_free_name(key: str, model: type[BaseModel], siblings: Collection[str]) -> bool:
+def _is_free_name(key: str, model: type[BaseModel], siblings: Container[str]) -> bool:
     """Whether a key may be the name of something, such as a type of accelerator: it is not a misspelt field,
     and not next to fields that specify what it would.
     """
-    required = {name for name in siblings if name in model.model_fields}
-    return not required and not suggest_nearest(key, model.model_fields).startswith(NEAREST)
+    fields = model.model_fields  # few, while there may be hundreds of thousands of siblings
+    return not any(name in siblings for name in fields) and not suggest_nearest(key, fields).startswith(NEAREST)
 
 
 def _fill_hint(text: str, value: object, model: type[BaseModel]) -> str:

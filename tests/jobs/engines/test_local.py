@@ -10,6 +10,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -327,6 +328,33 @@ def test_a_time_limit_is_independent_of_the_wall_clock(monkeypatch: pytest.Monke
         status = queue.read_statuses([str(ref)])[str(ref)]
         assert status.started is not None and status.ended is not None and 0 <= status.ended - status.started < 60
     queue.close()
+
+
+def test_a_deadline_is_independent_of_the_wall_clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    queue = Queue(tmp_path)
+    queue.record_start(int(queue.add(Submission("k", ("true",), settings={"deadline": 60}))), (), False)
+    [task] = queue.list_running()
+    queue.close()
+    now, later = time.time(), time.monotonic() + 61
+    for jump in (-1e6, 1e6):
+        monkeypatch.setattr(time, "time", lambda jump=jump: now + jump)
+        assert not find_exceeded_limit(task) and 50 < compute_time_left(task) <= 60
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert "its deadline of 60 s" in find_exceeded_limit(task)
+
+
+@pytest.mark.parametrize("boot_id", ["", "of an earlier boot"])
+def test_after_a_restart_of_the_machine_a_deadline_is_counted_by_the_date(
+    boot_id: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    queue = Queue(tmp_path)
+    queue.record_start(int(queue.add(Submission("k", ("true",), settings={"deadline": 60}))), (), False)
+    task = replace(queue.list_running()[0], queued_boot_id=boot_id)
+    queue.close()
+    assert not find_exceeded_limit(task)
+    later = time.time() + 61
+    monkeypatch.setattr(time, "time", lambda: later)
+    assert "its deadline of 60 s" in find_exceeded_limit(task)
 
 
 @pytest.mark.skipif(not are_allowed(), reason="this system gives no namespaces")

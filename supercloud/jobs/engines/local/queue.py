@@ -56,6 +56,11 @@ _MIGRATIONS = (
     "ALTER TABLE tasks ADD COLUMN begin REAL NOT NULL DEFAULT 0",
     # start of the present attempt by the monotonic clock of its boot: limits and usage do not depend on the date
     "ALTER TABLE tasks ADD COLUMN ticks REAL",
+    # the same of the submission, for deadlines; jobs of an earlier release have the date only
+    """
+    ALTER TABLE tasks ADD COLUMN queued_ticks REAL;
+    ALTER TABLE tasks ADD COLUMN queued_boot TEXT NOT NULL DEFAULT ''
+    """,
 )
 
 _JOB_KEY_SQL = "substr(tasks.key, 1, instr(tasks.key || '[', '[') - 1)"  # the key of a job, also of a task of an array
@@ -96,6 +101,9 @@ class Task:
     queued: float = 0.0
     started_monotonic: float | None = None
     """Start of this attempt, by the monotonic clock of its boot."""
+    queued_monotonic: float | None = None
+    """Its submission, by the monotonic clock of the boot ``queued_boot_id``."""
+    queued_boot_id: str = ""
 
     @classmethod
     def from_row(cls, row: sqlite3.Row) -> Task:
@@ -117,6 +125,8 @@ class Task:
             row["ended"],
             row["queued"],
             row["ticks"],
+            row["queued_ticks"],
+            row["queued_boot"],
         )
 
     @property
@@ -192,12 +202,13 @@ class Queue:
         )
         now, later = time.time(), float(submission.settings.get("begin") or 0)
         begin, reason = (now + later, "its start time has not come") if later else (0.0, "")
+        submitted = (time.monotonic(), read_boot_id())
         with self.transaction() as connection:
             self.require_same_submission(submission)
             connection.executemany(
-                "INSERT OR IGNORE INTO tasks (key, submission, priority, state, queued, after, begin, reason)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                [(key, text, priority, State.QUEUED, now, after, begin, reason) for key in keys],
+                "INSERT OR IGNORE INTO tasks (key, submission, priority, state, queued, after, begin, reason,"
+                " queued_ticks, queued_boot) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [(key, text, priority, State.QUEUED, now, after, begin, reason, *submitted) for key in keys],
             )
             row = connection.execute("SELECT ref FROM tasks WHERE key = ?", (keys[0],)).fetchone()
             return f"{row['ref']}/{count}" if count else str(row["ref"])

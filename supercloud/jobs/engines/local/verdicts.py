@@ -14,19 +14,27 @@ __all__ = ["can_retry", "compute_time_left", "find_exceeded_limit", "find_termin
 
 
 def _compute_elapsed(task: Task) -> float:
-    """Seconds its present attempt has been running: by the monotonic clock, if that is of the boot in which the attempt
-    started.
-    """
-    if task.started_monotonic is not None and task.boot_id == read_boot_id():
-        return time.monotonic() - task.started_monotonic
-    return time.time() - task.started if task.started else 0.0
+    """Seconds its present attempt has been running."""
+    return _compute_seconds_since(task.started_monotonic, task.boot_id, task.started) if task.started else 0.0
+
+
+def _compute_age(task: Task) -> float:
+    """Seconds since its submission."""
+    return _compute_seconds_since(task.queued_monotonic, task.queued_boot_id, task.queued)
+
+
+def _compute_seconds_since(monotonic: float | None, boot_id: str, date: float) -> float:
+    """By the monotonic clock in the boot that it counts in, as the date may be set; across a restart by the date."""
+    if monotonic is not None and boot_id == read_boot_id():
+        return time.monotonic() - monotonic
+    return time.time() - date
 
 
 def compute_time_left(task: Task) -> float:
     """Seconds until its time limit; infinity if it has none."""
     limit, deadline = task.get_number("time_limit"), task.get_number("deadline")
     left = [limit - _compute_elapsed(task)] if limit and task.started else []
-    left += [task.queued + deadline - time.time()] if deadline else []
+    left += [deadline - _compute_age(task)] if deadline else []
     return min(left, default=math.inf)
 
 
@@ -35,7 +43,7 @@ def find_exceeded_limit(task: Task) -> str:
     limit, deadline = task.get_number("time_limit"), task.get_number("deadline")
     if limit and task.started and _compute_elapsed(task) > limit:
         return f"ran longer than its time limit of {limit:g} s"
-    if deadline and time.time() > task.queued + deadline:
+    if deadline and _compute_age(task) > deadline:
         return f"its deadline of {deadline:g} s after its submission has passed"
     return ""
 
