@@ -124,8 +124,9 @@ class UnknownNameError(InputError, LookupError):
 
     @property
     def hint(self) -> str:
-        """The suggested names, else the advice; empty if there is neither."""
-        return suggest_nearest(self.name, self.known) or self.advice
+        """The suggested names, and the advice unless these are similar or all; empty if there is neither."""
+        names = suggest_nearest(self.name, self.known)
+        return "; ".join(filter(None, (names, self.advice))) if not names or names.endswith(_MORE) else names
 
     def __str__(self) -> str:
         return f"{self.args[0]}; {self.hint}" if self.hint else str(self.args[0])
@@ -191,6 +192,7 @@ def require_type(value: object, types: type | tuple[type, ...], requirement: str
 
 _MAX_LISTED_CHARACTERS = 200
 NEAREST = "did you mean "
+_MORE = " …"
 """Start of a hint with similar names; other hints of :func:`suggest_nearest` list known ones."""
 
 
@@ -214,7 +216,7 @@ def suggest_nearest(name: str, known_names: Iterable[str]) -> str:
         return ""
     if len(names) <= 12 or len(", ".join(names)) <= _MAX_LISTED_CHARACTERS:
         return f"known: {', '.join(names)}"
-    return f"{len(names)} known names, such as {', '.join(names[:5])} …"
+    return f"{len(names)} known names, such as {', '.join(names[:5])}{_MORE}"
 
 
 def _find_similar(asked: str, names: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ class PreparedDisks(CatalogModel):
     """A service of the provider's images that joins and mounts the disks before any program of the user's."""
 
     unit: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.@-]{1,64}$")]
-    place: Annotated[str, Field(pattern=r"^(/[A-Za-z0-9_.-]+)+$", max_length=255)]
+    mount: Annotated[str, Field(pattern=r"^(/[A-Za-z0-9_.-]+)+$", max_length=255)]
     """Its mount point."""
 
 

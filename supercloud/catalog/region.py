@@ -34,8 +34,6 @@ class Region(CatalogEntry):
     """A region of a provider."""
 
     provider: CloudKind
-    place: Text | None = None
-    """Geographic location."""
     zones: tuple[Text, ...] = ()
     """Codes of its zones; empty if unknown."""
     local_zones: tuple[LocalZone, ...] = ()

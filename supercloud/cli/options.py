@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -58,6 +58,18 @@ def add_locations(loaded: LoadedSpec[Any]) -> Iterator[None]:
     except InputError as error:
         error.findings = tuple(map(loaded.locate, error.findings))
         raise
+
+
+def format_change_location(loaded: LoadedSpec[Any], change: Mapping[str, object]) -> str:
+    """`` (job.yaml:3)``: where the fields of a suggested change are; empty without a change.
+
+    A field that the file does not have is where it would be added: in its mapping.
+    """
+    from ..errors import Finding
+
+    found = [loaded.locate(Finding("place", "error", path, "", "")) for path in change]
+    places = dict.fromkeys(f"{finding.file}:{finding.line}" for finding in found if finding.file)
+    return f" ({', '.join(places)})" if places else ""
 
 
 JobFile = Annotated[Path, typer.Argument(help="The job file, YAML or JSON.", metavar="JOB")]

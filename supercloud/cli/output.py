@@ -248,5 +248,5 @@ def _describe_system_error(error: Exception) -> tuple[str, int]:
         reason = error.strerror or str(error) or type(error).__name__
         return (f"{os.fsdecode(error.filename)}: {reason}" if isinstance(error.filename, str | bytes) else reason), 1
     if isinstance(error, UnicodeError):
-        return f"a text has characters that the encoding does not support: {error}", 2
+        return f"the text has characters that the encoding does not support: {error}", 2
     return f"a number is out of range: {error}", 2

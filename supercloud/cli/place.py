@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import JobFile, JsonOption, add_locations
+from .options import JobFile, JsonOption, add_locations, format_change_location
 from .output import print_json, print_note, print_result
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def place(
         print_json([asdict(refusal) for refusal in answer])
     else:
         for refusal in answer:
-            print_result(str(refusal))
+            print_result(f"{refusal}{format_change_location(loaded, refusal.change)}")
         name = where.spec.name if isinstance(where, Fleet) else where.plan.name
         print_note(f"no pool of {name} fits" + (" now" if live else ""))
     raise typer.Exit(2)

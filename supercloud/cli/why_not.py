@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UnknownNameError
-from .options import JobFile, JsonOption, add_locations
+from .options import JobFile, JsonOption, add_locations, format_change_location
 from .output import format_columns, print_json, print_note, print_result
 from .place import DestinationOption, LiveOption, load_destination
 
@@ -52,7 +52,7 @@ def why_not(
     for line in format_columns(
         (name, _format_wait(answer), str(answer))
         if isinstance(answer, Placement)
-        else (name, answer.reason, answer.suggestion)
+        else (name, answer.reason, answer.suggestion + format_change_location(loaded, answer.change))
         for name, answer in answers.items()
     ):
         print_result(line)

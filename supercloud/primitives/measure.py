@@ -53,7 +53,7 @@ class Quantity:
     def __init__(self, value: Number | str, unit: str | None = None):
         if isinstance(value, str):
             if unit is not None:
-                raise TypeError("pass either a text, or a number and a unit")
+                raise TypeError("pass either a string, or a number and a unit")
             number, unit = self._parse(value)
         else:
             number = _to_fraction(value)

@@ -85,7 +85,7 @@ ANY = ValueType("anything", lambda value: True)
 BOOLEAN = ValueType("true or false", lambda value: isinstance(value, bool))
 NUMBER = ValueType("a number of 64 bits", is_number)
 OBJECT = ValueType("an object", lambda value: isinstance(value, dict))
-TEXT = ValueType("a text", lambda value: isinstance(value, str) and replace_surrogates(value) == value)
+TEXT = ValueType("a string", lambda value: isinstance(value, str) and replace_surrogates(value) == value)
 TEXT_MAP = ValueType(
     "an object of texts",
     lambda value: isinstance(value, dict) and all(isinstance(item, str) for item in value.values()),

@@ -30,7 +30,7 @@ from .hints import (
 __all__ = ["Problem", "explain_problem", "format_value"]
 
 _TYPE_NAMES = {
-    "string_type": "a text",
+    "string_type": "a string",
     "int_type": "a whole number",
     "int_from_float": "a whole number",
     "float_type": "a number",
@@ -208,7 +208,7 @@ def _suggest_content(expected: str, problem: Problem) -> str:
 def _suggest_value(expected: str, problem: Problem) -> str:
     """A hint for a value of another type."""
     value, path, data, model = problem.value, problem.path, problem.data, problem.model
-    if expected == "a text" and isinstance(value, int | float):
+    if expected == "a string" and isinstance(value, int | float):
         return "put it in quotes"
     if better := problem.suggest_rewrite(expected):
         return better

@@ -16,7 +16,7 @@ __all__ = ["add_examples", "describe_type", "find_example", "find_unit", "format
 
 Schema = dict[str, Any]
 
-_SCALARS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
+_SCALARS = {"string": "string", "integer": "whole number", "number": "number", "boolean": "true or false"}
 _UNBOUNDED = 10**15
 """A bound of this size protects computations; it is not shown."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from ..errors import MAX_SHOWN, Finding
+from ..errors import MAX_SHOWN, NEAREST, Finding
 from .base import NAME_PATTERN, PARTITION_PATTERN, DuplicateNameError, LocatedProblemsError
 from .document import FIELD_NAME_PATTERN, DocumentPath, format_path
 from .explanations import Problem, explain_problem, format_value
@@ -17,6 +18,8 @@ from .hints import list_models
 __all__ = ["build_findings", "find_duplicate_names"]
 
 
+_ONE_FIELD = re.compile(rf"{NEAREST}(\w+)\?$|write (\w+): ")
+"""A hint that names one field."""
 _MAX_EXAMINED = 10_000
 """Problems whose lines are located: to find and sort those of 400,000 unknown keys would take seconds."""
 
@@ -43,9 +46,10 @@ def build_findings(
     around = {place[:depth] for place, _ in found for depth in range(len(place))}
     forms = _classify_forms(found)
     is_meant = not isinstance(data, Mapping) or any(name in data for name in _iter_field_names(model))
+    renamed = _find_renamed_fields(found[:MAX_SHOWN], data, model)
     shown = 0
     for place, item in found:
-        if _is_consequence(item, place, around) or _is_of_another_form(item, place, around, forms):
+        if place in renamed or _is_consequence(item, place, around) or _is_of_another_form(item, place, around, forms):
             continue
         if shown == MAX_SHOWN:
             yield (
@@ -58,6 +62,21 @@ def build_findings(
             yield from _describe_problems(Problem(item, place, data, model), check, find_line)
         else:
             yield place, Finding(check, "error", "", "the key at this line is not a field", "")
+
+
+def _find_renamed_fields(
+    found: Sequence[tuple[DocumentPath, Any]], data: Any, model: type[BaseModel]
+) -> set[DocumentPath]:
+    """Missing fields whose mapping has them under another name, for which they are suggested."""
+    missing = {place for place, item in found if item["type"] == "missing"}
+    parents = {place[:-1] for place in missing}
+    hints = (
+        (place[:-1], explain_problem(Problem(item, place, data, model))[1])
+        for place, item in found
+        if item["type"] == "extra_forbidden" and place[:-1] in parents
+    )
+    names = ((parent, _ONE_FIELD.match(hint)) for parent, hint in hints)
+    return missing & {(*parent, name[1] or name[2]) for parent, name in names if name}
 
 
 def _is_consequence(item: Any, place: DocumentPath, around: Container[DocumentPath]) -> bool:

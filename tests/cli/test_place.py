@@ -108,6 +108,9 @@ def test_a_job_without_a_placement_is_exit_code_2(folder: Path) -> None:
     (folder / "huge.yaml").write_text(JOB.replace("data: 16", "data: 400"))
     result = run(folder, "place", "huge.yaml", "--on", "fleet.yaml")
     assert result.returncode == 2 and "no pool of company fits" in result.stderr
+    line = 1 + (folder / "huge.yaml").read_text().splitlines().index(JOB.strip().splitlines()[2].replace("16", "400"))
+    assert f"(huge.yaml:{line}" in result.stdout
+    assert f"(huge.yaml:{line}" in run(folder, "why-not", "huge.yaml", "--on", "fleet.yaml").stdout
     assert [line.split(":")[0] for line in result.stdout.splitlines()] == ["north/train", "south/train"]
 
 

@@ -42,6 +42,20 @@ def test_init_refuses_a_region_of_another_provider(cli: Cli, tmp_path: Path) -> 
     assert code == 0 and "mars was not checked: the catalog has no regions of gcp" in err
 
 
+@pytest.mark.parametrize(
+    "site, known, other",
+    [("onprem, location: london", "dgx-b200", "p5.48xlarge"), ("aws, region: us-east-1", "m6i.8xlarge", "dgx-b200")],
+)
+def test_an_unknown_machine_gets_names_of_the_site(cli: Cli, tmp_path: Path, site: str, known: str, other: str) -> None:
+    file = tmp_path / "cluster.yaml"
+    text = CLUSTER.replace("onprem, location: stockholm", site).replace("machine: dgx-h100", "machine: myserver")
+    file.write_text(text)
+    _, out, _ = cli("check", file)
+    hint = out.partition("unknown machine 'myserver'")[2].partition("→")[2]
+    assert known in hint or "supercloud catalog machines lists them" in hint
+    assert other not in hint
+
+
 @pytest.mark.parametrize("verb", ["logs", "wait", "cancel"])
 def test_an_unknown_job_refers_to_the_list_of_jobs(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str

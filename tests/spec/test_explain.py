@@ -91,7 +91,7 @@ def test_a_field_has_its_unit_bounds_default_and_choices():
 def test_bounds_that_only_protect_computations_are_not_shown():
     assert explain_field("job.model.parameters").type == "number of parameters"
     assert explain_field("job.accelerators.fraction").type == "number, more than 0, at most 1"
-    assert explain_field("storage.options").type == "mapping of text or whole number or true or false"
+    assert explain_field("storage.options").type == "mapping of string or whole number or true or false"
     assert explain_field("scheduler.version").type == "release"
 
 

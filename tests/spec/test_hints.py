@@ -372,6 +372,17 @@ def test_a_comma_in_a_number_is_reported_as_such() -> None:
     assert "a comma separates fields" in found["pools[0].024"][1]
 
 
+@pytest.mark.parametrize("wrong, hint", [("node: 4", "did you mean nodes?"), ("count: 4", "write nodes: 4")])
+def test_a_required_field_under_another_name_is_one_problem(wrong: str, hint: str) -> None:
+    found = list_problems(pools=f"[{{name: t, machine: dgx-h100, {wrong}}}]")
+    assert {path: text for path, (_, text) in found.items()} == {f"pools[0].{wrong.split(':')[0]}": hint}
+
+
+def test_a_required_field_that_is_missing_beside_an_unknown_one_is_a_problem() -> None:
+    found = list_problems(pools="[{name: t, machine: dgx-h100, color: red}]")
+    assert set(found) == {"pools[0].color", "pools[0].nodes"}
+
+
 def test_a_password_in_an_address_is_not_shown() -> None:
     found = list_problems(KUBERNETES % "{kind: flux, url: 'https://u:secret@a.com/x'}")
     assert "secret" not in str(found)

@@ -10,7 +10,7 @@ from ...catalog.kubernetes_parts import XidTable
 from ...spec import ClusterSpec, SlurmScheduler
 from ..model.plan import Plan, SitePlan
 from ..model.problems import Problems
-from .cloud.place import find_region_location
+from .cloud.region import find_region_location
 from .cloud.site import build_cloud_plan
 from .fabric.tenant_hosts import find_pool_tenants
 from .facility.layout import build_layout
@@ -78,7 +78,7 @@ def build_plan(declared: ClusterSpec, facts: Catalog, folder: Path) -> Plan:
 
 
 def _build_site_plan(spec: ClusterSpec, catalog: Catalog) -> SitePlan:
-    place = spec.site.location if spec.site.kind == "onprem" else spec.site.region
-    known = place.lower() in catalog.list_names("locations")
-    location = catalog.get(Location, place.lower()) if known else find_region_location(spec, catalog)
-    return SitePlan(spec.site.kind, place, location)
+    name = spec.site.location if spec.site.kind == "onprem" else spec.site.region
+    is_known = name.lower() in catalog.list_names("locations")
+    location = catalog.get(Location, name.lower()) if is_known else find_region_location(spec, catalog)
+    return SitePlan(spec.site.kind, name, location)

@@ -19,7 +19,7 @@ from ..model.problems import Problems
 from .cloud.domains import select_domain_nodes
 from .cloud.threads import with_single_threads
 from .given_addresses import list_given_runs
-from .site_machines import check_site
+from .site_machines import check_site, select_machines_of_site
 
 __all__ = ["build_network_and_pools"]
 
@@ -149,7 +149,7 @@ def _find_machine(pool: Pool, path: str, site: str, catalog: Catalog, problems: 
                 "add it to a catalog folder of yours and set 'catalog', or use another machine",
             )
         else:
-            problems.add_unknown_name(path, error)
+            problems.add_unknown_name(path, select_machines_of_site(error, site, catalog))
         return None
     check_site(machine, path, site, problems)
     return machine

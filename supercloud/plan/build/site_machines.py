@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ...catalog import Catalog, Machine
-from ...errors import UnknownNameError
+from ...errors import NEAREST, UnknownNameError
 from ..model.problems import Problems
 
-__all__ = ["check_site", "find_site_machine"]
+__all__ = ["check_site", "find_site_machine", "select_machines_of_site"]
 
 
 def find_site_machine(name: str, path: str, site: str, catalog: Catalog, problems: Problems) -> Machine | None:
@@ -14,9 +14,17 @@ def find_site_machine(name: str, path: str, site: str, catalog: Catalog, problem
     try:
         machine = catalog.get(Machine, name)
     except UnknownNameError as error:
-        problems.add_unknown_name(path, error)
+        problems.add_unknown_name(path, select_machines_of_site(error, site, catalog))
         return None
     return machine if check_site(machine, path, site, problems) else None
+
+
+def select_machines_of_site(error: UnknownNameError, site: str, catalog: Catalog) -> UnknownNameError:
+    """The error with the names of the site's machines, if no machine has a similar name."""
+    if error.hint.startswith(NEAREST):
+        return error
+    known = [name for name in error.known if catalog.get(Machine, name).provider == site]
+    return UnknownNameError(error.kind, error.name, known, "supercloud catalog machines lists them")
 
 
 def check_site(machine: Machine, path: str, site: str, problems: Problems) -> bool:

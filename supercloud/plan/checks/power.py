@@ -347,12 +347,12 @@ def _compute_ratio(limit: Power, total: Power) -> float:
 def carbon_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A location without a known carbon intensity."""
     if plan.facility and plan.facility.annual_carbon is None:
-        nearest = _suggest_location(plan.site.place, catalog)
+        nearest = _suggest_location(plan.site.location_name, catalog)
         yield Finding(
             "carbon-unknown",
             "note",
             "site.location",
-            f"unknown carbon intensity of {_describe_unknown_power(plan.facility) or repr(plan.site.place)}",
+            f"unknown carbon intensity of {_describe_unknown_power(plan.facility) or repr(plan.site.location_name)}",
             f"{nearest}set facility.energy.carbon, or see: supercloud catalog locations",
         )
 

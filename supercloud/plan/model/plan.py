@@ -60,7 +60,7 @@ class SitePlan:
     """Location of the cluster."""
 
     kind: SiteKind
-    place: str
+    location_name: str
     """Name of the location or region."""
     location: Location | None
     """The location's facts in the catalog, for carbon intensity."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...primitives.quantity import Money, Size
 from ..build.cloud.cost import HOURS_PER_MONTH
-from ..build.cloud.place import compute_accelerator_carbon
+from ..build.cloud.region import compute_accelerator_carbon
 from ..model.cloud import CloudHost, CloudNetwork, CloudPlan, CloudStorage, NodeGroup
 from ..model.cloud_cost import CloudCost
 from ..model.plan import Plan

@@ -219,7 +219,7 @@ def build_document(plan: Plan) -> PlanDocument:
         name=plan.name,
         site=SiteDocument(
             kind=plan.site.kind,
-            location=plan.site.place,
+            location=plan.site.location_name,
             carbon_g_per_kwh=carbon.to("gCO2e/kWh") if carbon is not None else None,
         ),
         scheduler=SchedulerDocument(

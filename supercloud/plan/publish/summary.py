@@ -18,7 +18,9 @@ Row = tuple[str, str, str]
 def build_rows(plan: Plan) -> list[Row]:
     """Rows (kind, name, text) of the plan."""
     where = {"onprem": "on-prem"}.get(plan.site.kind, plan.site.kind)
-    result = [("cluster", plan.name, f"{where} at {plan.site.place}, {plan.scheduler.title} {plan.scheduler.version}")]
+    result = [
+        ("cluster", plan.name, f"{where} at {plan.site.location_name}, {plan.scheduler.title} {plan.scheduler.version}")
+    ]
     result += [("pool", pool.name, _describe_pool(pool)) for pool in plan.pools]
     result += [("fabric", fabric.name, _describe_fabric(plan, fabric)) for fabric in plan.fabrics]
     for item in plan.storage:

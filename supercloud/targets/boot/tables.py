@@ -105,7 +105,7 @@ def render_disk_lines(plan: Plan) -> Iterator[str]:
     if disks is not None:
         yield f"model {disks.model}" if disks.model else f"links {disks.links}"
         if disks.prepared:
-            yield f"prepared {disks.prepared.unit} {disks.prepared.place}"
+            yield f"prepared {disks.prepared.unit} {disks.prepared.mount}"
     mounted = {group.pool for group in plan.cloud.groups if group.local_disk_mount}
     for pool in plan.pools:
         if pool.name in mounted:

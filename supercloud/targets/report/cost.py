@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...plan.build.cloud.cost import HOURS_PER_MONTH
-from ...plan.build.cloud.place import compute_accelerator_carbon
+from ...plan.build.cloud.region import compute_accelerator_carbon
 from ...plan.model.plan import FacilityPlan, Plan
 from .facts import render_pairs, render_table
 from .names import format_carbon, format_energy, format_money, format_power
@@ -61,7 +61,9 @@ def _render_year(plan: Plan, hall: FacilityPlan) -> str:
         ("energy cost per year", format_money(hall.annual_cost) if hall.annual_cost else "unknown: no energy price"),
         (
             "carbon intensity",
-            f"{carbon.to('gCO2e/kWh'):.4g} g CO₂e/kWh" if carbon is not None else f"unknown for {plan.site.place}",
+            f"{carbon.to('gCO2e/kWh'):.4g} g CO₂e/kWh"
+            if carbon is not None
+            else f"unknown for {plan.site.location_name}",
         ),
         ("carbon per year", format_carbon(hall.annual_carbon) if hall.annual_carbon else "unknown"),
         *(("not included", text) for text in hall.unknown_power),

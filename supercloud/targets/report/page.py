@@ -33,7 +33,7 @@ def render_report(plan: Plan) -> str:
         "report/page.html.j2",
         name=escape(plan.name),
         state=_find_worst_level(plan),
-        subtitle=escape(f"{kind} at {plan.site.place}, {engine} {plan.scheduler.version}"),
+        subtitle=escape(f"{kind} at {plan.site.location_name}, {engine} {plan.scheduler.version}"),
         sections=sections,
         data=format_script_json(build_page_data(plan)),
         example=escape(", ".join(list_examples(plan)[:3])),

@@ -146,7 +146,7 @@ def test_an_invalid_response_is_reported_with_address_field_and_value(address: s
     message = ask(SlurmEngine(Connection(engine="slurm", via=address), tmp_path).list_nodes)
     assert (
         f"GET {address}/slurm/" in message
-        and "nodes[1].name is 7, not a text" in message
+        and "nodes[1].name is 7, not a string" in message
         and "nodes[1].state" in message
     )
 

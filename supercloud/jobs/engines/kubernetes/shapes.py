@@ -72,7 +72,7 @@ RESPONSE: dict[str, Any] = {
     "spec": _SPEC,
     "items": [_ITEM],
     # of a refused or finished request it is a string
-    "status": ValueType("a text or an object", lambda value: isinstance(value, str | dict)),
+    "status": ValueType("a string or an object", lambda value: isinstance(value, str | dict)),
     "details": ANY,
 }
 LIST: Shape = {"kind": Required(TEXT), "metadata": _METADATA, "items": Required([_ITEM])}

@@ -42,12 +42,12 @@ _COUNT = ValueType(f"a whole number up to {MAX_UINT32}", _is_count)
 _TIME = ValueType("a time in seconds", lambda value: _is_count(value, MAX_INT64))
 _WORD = ValueType("a word or a list of words", _is_word)
 _EXIT_CODE = ValueType("an exit code", _is_exit_code)
-_COMMENT = ValueType("a text or an object", lambda value: isinstance(value, str | dict))
+_COMMENT = ValueType("a string or an object", lambda value: isinstance(value, str | dict))
 _ERRORS: list[Shape] = [{"error": TEXT, "description": TEXT}]
 _JOB_ID: dict[str, Shape] = {
     "array_job_id": _COUNT,
     "array": ValueType(
-        "a text or an object with the ID of a job",
+        "a string or an object with the ID of a job",
         lambda value: (
             isinstance(value, str)
             or (isinstance(value, dict) and (value.get("job_id") is None or _is_count(value["job_id"])))

@@ -27,11 +27,11 @@ class DataTransfer:
 def compute_data_transfers(context: PlacementContext) -> DataTransfer | StepRefusal:
     """The data transfers of a job, each data set from the cheapest source."""
     place, plan = context.job.place, context.plan
-    if place.regions and plan.site.place not in place.regions:
+    if place.regions and plan.site.location_name not in place.regions:
         return StepRefusal(
-            f"the job must stay in {' or '.join(place.regions)}, {plan.name} is in {plan.site.place}",
-            f"add {plan.site.place} to place.regions",
-            {"place.regions": [*place.regions, plan.site.place]},
+            f"the job must stay in {' or '.join(place.regions)}, {plan.name} is in {plan.site.location_name}",
+            f"add {plan.site.location_name} to place.regions",
+            {"place.regions": [*place.regions, plan.site.location_name]},
         )
     storage = {item.name for item in plan.storage}
     total = DataTransfer()
