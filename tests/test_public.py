@@ -89,3 +89,14 @@ def test_an_argument_of_a_wrong_type_names_the_parameters_of_the_function(
 ) -> None:
     with pytest.raises(supercloud.InputError, match=re.escape(says)):
         call()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [("--version",), ("--help",)], ids=" ".join)
+def test_commands_without_a_spec_load_neither_its_models_nor_the_catalog(words: tuple[str, ...]) -> None:
+    code = (
+        "import atexit, sys; from supercloud.cli import main; sys.argv = ['supercloud', *sys.argv[1:]];"
+        "atexit.register(lambda: print([m for m in ('pydantic', 'supercloud.catalog') if m in sys.modules])); main()"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "[]"

@@ -9,7 +9,7 @@ import pytest
 
 from supercloud.catalog import Catalog, Machine
 from supercloud.catalog.slurm_packages import SlurmPackages
-from supercloud.cli.init import list_spec_options, render_best_spec
+from supercloud.cli.first_spec import list_spec_options, render_best_spec
 from supercloud.errors import InputError
 from supercloud.plan.build.cabling.unknown import count_unknown_links
 from supercloud.plan.build.network.adapter_qos import find_adapter_qos

@@ -375,7 +375,7 @@ def test_a_comma_in_a_number_is_reported_as_such() -> None:
 @pytest.mark.parametrize("wrong, hint", [("node: 4", "did you mean nodes?"), ("count: 4", "write nodes: 4")])
 def test_a_required_field_under_another_name_is_one_problem(wrong: str, hint: str) -> None:
     found = list_problems(pools=f"[{{name: t, machine: dgx-h100, {wrong}}}]")
-    assert {path: text for path, (_, text) in found.items()} == {f"pools[0].{wrong.split(':')[0]}": hint}
+    assert {path: text for path, (_, text) in found.items()} == {f"pools[0].{wrong.split(':', maxsplit=1)[0]}": hint}
 
 
 def test_a_required_field_that_is_missing_beside_an_unknown_one_is_a_problem() -> None:
