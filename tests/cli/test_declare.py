@@ -262,7 +262,7 @@ def test_every_command_has_a_file_of_its_name() -> None:
         "--init--",
         "commands",
         "difference",
-        "first_spec",
+        "first-spec",
         "output",
         "options",
     }
