@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Self
 
 from real.polling import wait_for
+
+from supercloud.catalog import Catalog, Region
 
 HERE = Path(__file__).resolve().parent
 INSTALL_SECONDS = 1800
@@ -50,7 +53,15 @@ class Emulator:
     def __enter__(self) -> Self:
         with self.log.open("wb") as log:
             self._server = subprocess.Popen(
-                [self.environment / "bin" / "moto_server", "-H", "127.0.0.1", "-p", str(self.port)],
+                [
+                    self.python,
+                    HERE / "server.py",
+                    json.dumps(list_local_zones()),
+                    "-H",
+                    "127.0.0.1",
+                    "-p",
+                    str(self.port),
+                ],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, "MOTO_IAM_LOAD_MANAGED_POLICIES": "true"},
@@ -74,6 +85,12 @@ class Emulator:
         if self._server is not None:
             self._server.kill()
             self._server.wait()
+
+
+def list_local_zones() -> dict[str, list[str]]:
+    """The Local Zones of the catalog by region: the emulator has none."""
+    regions = Catalog().iter_entries(Region)
+    return {item.name: [zone.name for zone in item.local_zones] for item in regions if item.local_zones}
 
 
 def _find_port() -> int:
