@@ -3,11 +3,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test test-fast lint docs test-real test-real-all real-first real-second bench bench-real format schemas golden golden-full golden-diff clean
+.PHONY: help demo test test-exhaustive test-fast lint docs test-real test-real-all real-first real-second bench bench-real format schemas golden golden-full golden-diff clean
 
 help:
 	@echo "make demo       set up .venv, plan and render the examples, run a job on this machine"
-	@echo "make test       the hermetic tests"
+	@echo "make test       the hermetic tests;  make test-exhaustive: those that try whole ranges and random cases"
 	@echo "make test-fast  those that are not slow, in a minute;  make test-fast ROOM=jobs: those of tests/jobs"
 	@echo "make docs       the documentation, as pages in out/docs that are read without a network"
 	@echo "make lint       formatting, lint, types, layers, spelling, shell scripts"
@@ -35,11 +35,15 @@ demo: .venv/.ready
 
 # three workers: a fifth of the time two cores would wait for subprocesses
 test: .venv/.dev
-	$(BIN)/python -m pytest --numprocesses=3 --dist=worksteal
+	$(BIN)/python -m pytest --numprocesses=3 --dist=worksteal -m "not exhaustive"
+
+# whole ranges, random specs, kill -9 trials, every page of the documentation: as long again as the others
+test-exhaustive: .venv/.dev
+	$(BIN)/python -m pytest --numprocesses=3 --dist=worksteal -m exhaustive
 
 # without tests that start Python or compute for long; ROOM is a folder or a file of tests
 test-fast: .venv/.dev
-	$(BIN)/python -m pytest --numprocesses=2 --dist=worksteal -m "not slow" tests/$(ROOM)
+	$(BIN)/python -m pytest --numprocesses=2 --dist=worksteal -m "not slow and not exhaustive" tests/$(ROOM)
 
 lint: .venv/.dev
 	$(BIN)/ruff format --check .

@@ -18,7 +18,7 @@ from extensions.package_copy import PackageCopy
 from extensions.site_rows import PROOFS as SITE
 from samples import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.exhaustive]
 
 PROOFS = CATALOG | CLOUDS | SITE | CODE
 

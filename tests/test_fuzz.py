@@ -28,7 +28,7 @@ from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 from supercloud.targets import list_targets, render
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.exhaustive]
 
 SEEDS = [yaml.safe_load(path.read_text()) for path in EXAMPLES]
 OVERLAY = next(path.parent / "catalog" for path in EXAMPLES if (path.parent / "catalog").is_dir())

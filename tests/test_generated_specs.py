@@ -20,7 +20,7 @@ from spec_trial import CATALOG, generate, try_spec, write
 from supercloud.errors import SpecError
 from supercloud.spec.loader import load_fleet, load_job
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.exhaustive]
 
 MANY, PARTS = 400, 4  # parts, so that workers share them
 JOBS = [yaml.safe_load(path.read_text()) for path in sorted(EXAMPLES[0].parent.parent.glob("*/job.yaml"))]

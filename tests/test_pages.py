@@ -36,7 +36,12 @@ _PART = re.compile(r"(?<!-->\n)^```(?:yaml|\{code-block\} yaml)\n(.*?)^```\n", r
 PARTS = [(page, part) for page in PAGES if page.parent.name != "extend" for part in _PART.findall(page.read_text())]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page",
+    # the README is run by `make test`, the other pages by `make test-exhaustive`
+    [pytest.param(page, marks=() if page.name == "README.md" else pytest.mark.exhaustive) for page in PAGES],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
 def test_a_page_shows_events(page: Path, tmp_path: Path, write_generated: bool) -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SUPERCLOUD"))}
     env = kept | {

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from samples import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.exhaustive]
 
 REAL = ROOT / "tests" / "real"
 

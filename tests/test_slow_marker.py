@@ -32,6 +32,7 @@ def test_with_a_fixture(started): pass
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_a_test_that_starts_python_needs_the_marker(tmp_path: Path, workers: str) -> None:

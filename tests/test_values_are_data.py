@@ -189,6 +189,7 @@ def read_small(example: Path) -> Any:
     return spec
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("example", [*SMALL, NETWORKS], ids=lambda path: path.parent.name)
 def test_texts_planted_in_a_spec_are_quoted(example: Path) -> None:
@@ -210,6 +211,7 @@ def test_texts_planted_in_a_spec_are_quoted(example: Path) -> None:
     check_plan(plan)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("example", SMALL, ids=lambda path: path.parent.name)
 def test_texts_planted_in_the_catalog_are_quoted(example: Path) -> None:

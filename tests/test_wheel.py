@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from samples import EXAMPLES, ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.exhaustive]
 
 _PROGRAM = """\
 import supercloud as sc

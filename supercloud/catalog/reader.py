@@ -258,28 +258,38 @@ class Catalog:
         known = self.list_names(kind)
         if name not in known:
             raise UnknownNameError(KINDS[kind].singular or kind.removesuffix("s"), name, known)
-        data: dict[str, Any] = {}
-        lines: dict[tuple[str | int, ...], tuple[str, int]] = {}
-        for layer in self._layers:
-            path = layer / kind / f"{name}.yaml"
-            if not os.path.lexists(path):
-                continue
-            document = read_yaml(path).require_unique_keys()
-            if not isinstance(document.data, Mapping):
-                raise CatalogError(f"{path}: a catalog file must be a mapping")
-            data = _merge_overlay(data, document.data) | _merge_sources(data, document.data)
-            lines |= {place: (str(path), line) for place, line in document.lines.items()}
-        try:
-            fact = KINDS[kind].model_validate(data)
-        except ValidationError as error:
-            findings = [
-                finding.with_location(*lines.get(place, lines.get((), ("", 0))))
-                for place, finding in build_findings(error, data, KINDS[kind], check="catalog")
-            ]
-            raise CatalogError(f"{kind}/{name}: invalid catalog entry", findings) from None
-        if fact.name != name:
-            raise CatalogError(f"{kind}/{name}.yaml has the name {fact.name!r}; name and file name must be equal")
-        return fact
+        found = tuple(
+            path for path in (layer / kind / f"{name}.yaml" for layer in self._layers) if os.path.lexists(path)
+        )
+        return _read_shipped(kind, found) if found == (_DATA_DIRECTORY / kind / f"{name}.yaml",) else _read(kind, found)
+
+
+def _read(kind: str, paths: tuple[Path, ...]) -> CatalogEntry:
+    """The entry of a file and its overlays. Raises :class:`CatalogError` if it is not valid."""
+    name = paths[0].stem
+    data: dict[str, Any] = {}
+    lines: dict[tuple[str | int, ...], tuple[str, int]] = {}
+    for path in paths:
+        document = read_yaml(path).require_unique_keys()
+        if not isinstance(document.data, Mapping):
+            raise CatalogError(f"{path}: a catalog file must be a mapping")
+        data = _merge_overlay(data, document.data) | _merge_sources(data, document.data)
+        lines |= {place: (str(path), line) for place, line in document.lines.items()}
+    try:
+        fact = KINDS[kind].model_validate(data)
+    except ValidationError as error:
+        findings = [
+            finding.with_location(*lines.get(place, lines.get((), ("", 0))))
+            for place, finding in build_findings(error, data, KINDS[kind], check="catalog")
+        ]
+        raise CatalogError(f"{kind}/{name}: invalid catalog entry", findings) from None
+    if fact.name != name:
+        raise CatalogError(f"{kind}/{name}.yaml has the name {fact.name!r}; name and file name must be equal")
+    return fact
+
+
+# files of the package do not change while a program runs, which may plan many clusters
+_read_shipped = cache(_read)
 
 
 def _merge_sources(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -141,7 +141,24 @@ def _describe_syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) ->
         hint = "write each document to a separate file"
     elif beginning and "\t" in beginning[0]:
         problem, hint = "the line starts with a tab, but YAML is indented with spaces", "replace the tab with spaces"
+    elif beginning and str(error.problem).startswith("did not find expected"):
+        hint = _describe_indentation(len(beginning[0]), lines[: line - 1], "'-'" in str(error.problem))
     return Finding("yaml", "error", "", problem, hint, file, line)
+
+
+def _describe_indentation(spaces: int, lines_before: Sequence[str], is_list: bool) -> str:
+    """The levels of the lines above one that is at none of them, or is not an item of the list at its level."""
+    levels: list[int] = []
+    for text in lines_before:
+        if text.strip() and not text.lstrip().startswith("#"):
+            level = len(text) - len(text.lstrip(" "))
+            levels = [*(item for item in levels if item < level), level]
+    if is_list and spaces in levels:
+        return f"begin it with '- ' as an item of the list above it, or indent it by less than {spaces} spaces"
+    if spaces in levels:
+        return "correct the syntax at this line"
+    known = " or ".join(map(str, levels))
+    return f"the line has {spaces} spaces before it; indent it by {known}, as the lines above it"
 
 
 def _describe_invalid_character(text: str, file: str) -> Finding:

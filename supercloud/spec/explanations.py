@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from ..errors import SpecError, suggest_nearest
+from ..errors import NEAREST, SpecError, suggest_nearest
 from ..primitives.ssh_keys import is_private_key
 from .document import DocumentPath, parse_yaml
 from .field_docs import find_example
@@ -131,7 +131,10 @@ def _explain_choice(problem: Problem) -> tuple[str, str]:
     choices = str(context.get("expected") or context.get("expected_tags") or "")
     expected = [part.strip().strip("'") for part in re.split(r", | or ", choices)]
     tag = context.get("tag", problem.value)
-    return f"{format_value(tag)} is not one of {', '.join(expected)}", suggest_nearest(str(tag), expected)
+    hint = suggest_nearest(str(tag), expected)
+    if not hint.startswith(NEAREST):
+        hint = f"write {expected[0]}" if len(expected) == 1 else "write one of these"
+    return f"{format_value(tag)} is not one of {', '.join(expected)}", hint
 
 
 def _explain_missing_tag(problem: Problem) -> tuple[str, str]:

@@ -197,7 +197,7 @@ def _is_kind_of(data: Mapping[str, Any], model: type[BaseModel]) -> bool:
 
 def _resolve_path(location: tuple[str | int, ...], data: Any, is_missing: bool) -> DocumentPath:
     """Drop the parts of a pydantic location that are union members instead of keys of the data. Only the last part of
-    the location of a missing field is no key of the data and no union member.
+    the location of a missing field is neither a key of the data nor a union member.
     """
     place: list[str | int] = []
     here: Any = data

@@ -119,5 +119,7 @@ def _describe_managers(plan: Plan, fabric: FabricPlan) -> str:
     declared = list_manager_switches(fabric) if kind == "switch" else list_manager_hosts(fabric)
     if declared:
         return ", ".join(declared)
+    if kind == "nvidia":
+        return "hosts of UFM, which the spec does not declare"
     node = find_manager_node(plan, fabric)
     return f"a host on it, such as {node}" if node else "a host on it that belongs to no tenant"

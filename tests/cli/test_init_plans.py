@@ -26,6 +26,7 @@ NODES = (1, 2, 8, 64, 144, 512, 4096)
 NO_NODES = {"management-server", "nvidia-ufm-appliance"}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("machine", FACTS.list_names("machines"))
 def test_any_number_of_any_machine_is_planned_or_refused_in_one_line(machine: str) -> None:
     of = FACTS.get(Machine, machine)

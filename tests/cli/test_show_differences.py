@@ -218,6 +218,7 @@ def list_other_values(value: object) -> list[object]:
     return [*doubled, f"{value}x", *({"25.11", "24.11"} - {value})]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("example", ["05-superpod-networks", "07-storage", "08-kubernetes", "09-aws-slurm"])
 def test_a_change_of_any_declared_value_is_listed(example: str, tmp_path: Path) -> None:
     from supercloud.errors import SupercloudError

@@ -171,6 +171,7 @@ def test_each_hint_removes_its_finding(case: str) -> None:
         assert not left, (path, value, left)
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=30, deadline=None)
 @given(
     st.integers(2, 8),

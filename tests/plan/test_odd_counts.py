@@ -74,6 +74,7 @@ def test_spines_and_links_match_a_manual_count(
     assert found.link_counts["node_leaf"] == found.rails * nodes
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(

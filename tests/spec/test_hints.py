@@ -383,6 +383,11 @@ def test_a_required_field_that_is_missing_beside_an_unknown_one_is_a_problem() -
     assert set(found) == {"pools[0].color", "pools[0].nodes"}
 
 
+def test_a_hint_does_not_repeat_the_choices_of_the_problem() -> None:
+    [(problem, hint)] = list_problems(more="facility: {cooling: {kind: water}}").values()
+    assert "is not one of air" in problem and "air" not in hint
+
+
 def test_a_password_in_an_address_is_not_shown() -> None:
     found = list_problems(KUBERNETES % "{kind: flux, url: 'https://u:secret@a.com/x'}")
     assert "secret" not in str(found)

@@ -134,3 +134,14 @@ def test_byte_order_marks_and_windows_line_ends_are_read(tmp_path: Path) -> None
     file = tmp_path / "job.yaml"
     file.write_bytes(b"\xef\xbb\xbf" + JOB_TEXT.replace("\n", "\r\n").encode())
     assert load_job(file).model.name == "a"
+
+
+def test_a_line_with_a_wrong_indentation_gets_the_one_of_its_neighbors() -> None:
+    for text, line, hint in (
+        ("pools:\n  - {name: t}\n  facility: {}\n", 3, "begin it with '- ' as an item"),
+        ("site:\n    kind: onprem\n  location: london\n", 3, "2 spaces before it; indent it by 0 or 4"),
+    ):
+        with pytest.raises(SpecError) as caught:
+            parse_yaml(text)
+        [finding] = caught.value.findings
+        assert finding.line == line and hint in finding.hint

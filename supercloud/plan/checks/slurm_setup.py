@@ -9,6 +9,7 @@ from ...errors import Finding
 from ...spec import SlurmScheduler
 from ...spec.scheduler import STATE_FOLDER
 from ..build.slurm_options import iter_missing_items, iter_owned_items, iter_owned_options, list_item_names
+from ..build.storage.mounts import is_reserved, normalize_mount
 from ..model.plan import Plan
 from .paths import find_pool_path
 
@@ -16,6 +17,10 @@ __all__ = ["CHECKS", "iter_slurm"]
 
 # HealthCheckInterval has 16 bits.
 _MAX_SECONDS = 65535
+# Folders of slurmctld below those of the system: the defaults of slurm.conf(5) and of packages of distributions.
+_OWN_FOLDERS = ("/var/spool/slurm", "/var/lib/slurm")
+_FOLDERS_OF_SLURMD = ("/var/spool/slurmd/", "/var/lib/slurmd/", "/var/lib/slurm/slurmd/")
+_SHARED_FOLDERS = ("/home", "/mnt")
 
 
 def iter_slurm(plan: Plan) -> Iterator[tuple[SlurmScheduler, SlurmRelease]]:
@@ -264,6 +269,26 @@ def slurm_shared_state(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         )
 
 
+def slurm_state_folder(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A state folder that has files of others: INSTALL.md gives it to slurm, and only slurm can then read it."""
+    declared = plan.scheduler.settings
+    if plan.site.kind != "onprem" or not isinstance(declared, SlurmScheduler):
+        return
+    folder = normalize_mount(declared.state_folder)
+    mounts = [normalize_mount(item.mount) for item in plan.spec.storage if item.mount]
+    holds = next((mount for mount in mounts if mount == folder or mount.startswith(f"{folder}/")), "")
+    is_own = folder.startswith(_OWN_FOLDERS) and not f"{folder}/".startswith(_FOLDERS_OF_SLURMD)
+    if holds or folder in _SHARED_FOLDERS or (is_reserved(folder, catalog) and not is_own):
+        owner = f"is or holds the file system {holds}" if holds else "belongs to the system, to users or to slurmd"
+        yield Finding(
+            "slurm-state-folder",
+            "error",
+            "scheduler.state_folder",
+            f"{folder} {owner}, and the state folder is readable by the user slurm only",
+            f"use a folder of its own, such as {holds or '/var/spool'}/slurmctld",
+        )
+
+
 CHECKS = (
     slurm_gres,
     slurm_node_size,
@@ -274,6 +299,7 @@ CHECKS = (
     slurm_reserved_name,
     slurm_reserve,
     slurm_shared_state,
+    slurm_state_folder,
     slurm_tenant_users,
     slurm_times,
 )

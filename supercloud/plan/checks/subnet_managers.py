@@ -33,6 +33,15 @@ def subnet_manager(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"{declared.subnet_manager} that is rendered: two would compete for {fabric.name}",
                 f"set subnet_manager: {runs}, or use other machines for {fabric.name}-manager",
             )
+        if declared.subnet_manager == "nvidia" and not _has_host(fabric):
+            yield Finding(
+                "subnet-manager",
+                "warning",
+                f"{path}.subnet_manager",
+                f"UFM has no host on {fabric.name}: it runs on no node, so that no port becomes active without one",
+                f"set manager: {{links: {_MANAGER_LINKS}}}, and declare {fabric.name}-manager in facility.machines for "
+                "its rack and power",
+            )
         if declared.m_key and declared.subnet_manager == "nvidia":
             yield Finding(
                 "subnet-manager",

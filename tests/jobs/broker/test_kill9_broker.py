@@ -22,7 +22,7 @@ from supercloud.jobs.placement.place import place
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.exhaustive]
 
 TRIALS = 200
 STORIES = (

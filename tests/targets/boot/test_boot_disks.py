@@ -143,7 +143,7 @@ def test_missing_disks_drain_the_node(tmp_path: Path, models: dict[str, str], wh
 
 
 def test_disks_that_the_image_has_mounted_are_used(tmp_path: Path) -> None:
-    prepared = AWS.model_validate({**AWS.model_dump(), "prepared": {"unit": "own-nvme.service", "place": "/opt/nvme"}})
+    prepared = AWS.model_validate({**AWS.model_dump(), "prepared": {"unit": "own-nvme.service", "mount": "/opt/nvme"}})
     machine = start_node(tmp_path, DISKS, prepared)
     machine.fake("systemctl")
     machine.fake("mountpoint", "[[ ${!#} == */opt/nvme ]]")

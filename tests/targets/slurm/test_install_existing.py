@@ -203,6 +203,33 @@ def test_an_existing_cluster_keeps_its_name_its_state_and_its_partitions() -> No
     assert files["INSTALL.md"].index("already runs Slurm") < files["INSTALL.md"].index("apt-get")
 
 
+@pytest.mark.parametrize("folder", ["/var/spool/slurmctld", "/var/lib/slurm/ctld", "/shared/slurm", "/s"])
+def test_a_state_folder_of_its_own_is_accepted(folder: str) -> None:
+    assert not build_plan("25.11", scheduler={"state_folder": folder}).errors
+
+
+def test_a_state_folder_is_not_a_mount_of_others() -> None:
+    storage = [{"name": "s", "kind": "nfs", "capacity": "1 TiB", "mount": "/shared"}]
+    for folder, is_error in (("/shared", True), ("/shared/slurm", False)):
+        plan = build_plan("25.11", scheduler={"state_folder": folder}, storage=storage)
+        assert [item.check for item in plan.errors] == ["slurm-state-folder"] * is_error
+
+
+@pytest.mark.parametrize(
+    "owner, has_files, is_made",
+    [("slurm", True, True), ("ada", True, False), ("ada", False, True)],
+)
+def test_install_keeps_a_state_folder_of_others(tmp_path: Path, owner: str, has_files: bool, is_made: bool) -> None:
+    [block] = find_blocks(build_plan("25.11", scheduler={"state_folder": "/shared/slurm"}), "state=/shared/slurm")
+    if has_files:
+        (tmp_path / "file").write_text("")
+    fakes = f"stat() {{ echo {owner}; }}; install() {{ echo made; }}; hostname() {{ echo ctl1; }}\n"
+    script = fakes + block.replace("/shared/slurm", str(tmp_path))
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+    assert (done.stdout == "made\n") is is_made and (done.returncode == 0) is is_made
+    assert is_made or f"belongs to {owner}, not to slurm" in done.stderr
+
+
 def test_several_controllers_share_the_declared_state_folder() -> None:
     plan = build_plan("25.11", scheduler={"state_folder": "/s", "controllers": [{"name": "a"}, {"name": "b"}]})
     (found,) = [item for item in plan.findings if item.check == "slurm-shared-state"]

@@ -91,6 +91,19 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
         "scheduler.controllers",
         "file system",
     ),
+    *(
+        ("slurm-state-folder", {"state_folder": folder}, "error", "scheduler.state_folder", "/var/spool/slurmctld")
+        for folder in (
+            "/",
+            "/etc",
+            "/etc/slurm",
+            "/home",
+            "/var/spool",
+            "/var/spool/slurmd",
+            "/var/log/slurm",
+            "/root/s",
+        )
+    ),
 ]
 
 

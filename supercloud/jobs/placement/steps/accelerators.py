@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ....catalog import Accelerator, Catalog
-from ....errors import UnknownNameError, suggest_nearest
+from ....errors import NEAREST, UnknownNameError, suggest_nearest
 from ....primitives.quantity import Size
 from ..context import PlacementContext
 from ..refusal import StepRefusal
@@ -62,9 +62,14 @@ def _check_size(accelerator: Accelerator, memory: Size) -> StepRefusal | None:
 
 def _explain_mismatch(wishes: Sequence[str], accelerator: Accelerator, catalog: Catalog) -> StepRefusal:
     known = _list_all_names(catalog)
-    if unknown := [wish for wish in map(_parse_requested, wishes) if wish not in known]:
-        return StepRefusal(f"unknown accelerator {unknown[0]!r}", suggest_nearest(unknown[0], known))
     name = _select_short_name(accelerator)
+    if unknown := [wish for wish in wishes if _parse_requested(wish) not in known]:
+        nearest = suggest_nearest(_parse_requested(unknown[0]), known)
+        return StepRefusal(
+            f"unknown accelerator {_parse_requested(unknown[0])!r}",
+            nearest if nearest.startswith(NEAREST) else f"set accelerators.type to {name}, which the pool has",
+            {"accelerators.type": [*(wish for wish in wishes if wish not in unknown), name]},
+        )
     return StepRefusal(
         f"it has {accelerator.name}, the job requests {' or '.join(wishes)}",
         f"add {name} to accelerators.type",

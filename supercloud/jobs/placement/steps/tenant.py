@@ -21,7 +21,10 @@ def check_tenant(context: PlacementContext) -> StepRefusal | None:
         return None
     known = {item.name: item for item in context.plan.tenants}
     if job.tenant not in known:
-        return StepRefusal(f"unknown tenant {job.tenant!r}", suggest_nearest(job.tenant, known) or "omit tenant")
+        change = {} if known else {"tenant": None}
+        return StepRefusal(
+            f"unknown tenant {job.tenant!r}", suggest_nearest(job.tenant, known) or "omit tenant", change
+        )
     tenant = known[job.tenant]
     if _PRIORITY_ORDER.index(job.priority) > _PRIORITY_ORDER.index(tenant.priority):
         return StepRefusal(

@@ -8,7 +8,7 @@ __all__ = ["with_single_threads"]
 
 
 def with_single_threads(machine: Machine) -> Machine:
-    """The machine with one thread of each core; unchanged if it is no instance, or if its cores are unknown."""
+    """The machine with one thread of each core; unchanged if it is not an instance, or if its cores are unknown."""
     cpu, instance = machine.cpu, machine.instance
     if cpu is None or instance is None:
         return machine

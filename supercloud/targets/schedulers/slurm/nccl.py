@@ -18,12 +18,14 @@ def render_nccl_files(plan: Plan) -> dict[str, str]:
             file = find_collectives_file(pool)
             assert file is not None, "a pool with such fabrics has a collective library with a configuration file"
             path = f"{file.removesuffix('.conf')}-{pool.name}.conf"
-            found[path] = "\n".join([format_header(plan.name), *_format_comments(pool.name, file), *settings]) + "\n"
+            comments = _format_comments(pool.name, file, has_keys=bool(pool.tenants))
+            found[path] = "\n".join([format_header(plan.name), *comments, *settings]) + "\n"
     return found
 
 
-def _format_comments(pool: str, file: str) -> tuple[str, ...]:
+def _format_comments(pool: str, file: str, has_keys: bool) -> tuple[str, ...]:
+    key = "the key of its tenant (target infiniband)" if has_keys else "the default key, of which it is a full member"
     return (
         f"# /etc/{file} on the nodes of {pool}; variables of a job's environment take precedence.",
-        "# NCCL_IB_PKEY is an index: entry 0 of a port's P_Key table is the key of its tenant (target infiniband).",
+        f"# NCCL_IB_PKEY is an index: entry 0 of a port's P_Key table is {key}.",
     )

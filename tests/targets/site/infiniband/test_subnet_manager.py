@@ -15,6 +15,7 @@ from supercloud.errors import SpecError
 from supercloud.plan.build.fabric.partitions import find_manager_node
 from supercloud.spec.loader import loads
 from supercloud.targets import render
+from supercloud.targets.installation import render_order
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 KEY = "/etc/opensm/m_key"
@@ -214,7 +215,17 @@ def test_an_invalid_or_readable_key_starts_no_manager(host: Path, text: str | No
 
 def test_ufm_manages_its_m_keys() -> None:
     plan = sc.resolve(loads(format_spec(f"m_key: {KEY}\n    subnet_manager: nvidia")))
-    assert list_findings(plan) == [("error", "UFM creates and stores M_Keys itself")]
+    assert ("error", "UFM creates and stores M_Keys itself") in list_findings(plan)
+
+
+def test_ufm_without_a_host_is_a_finding_and_is_sent_to_no_node() -> None:
+    alone = sc.resolve(loads(format_spec("subnet_manager: nvidia")))
+    [(level, problem)] = list_findings(alone)
+    assert level == "warning" and "UFM has no host" in problem
+    page = render_order(alone).files["INSTALL.md"].text
+    assert "hosts of UFM, which the spec does not declare" in page
+    with_hosts = sc.resolve(loads(format_spec("manager: {links: 2}\n    subnet_manager: nvidia")))
+    assert not [text for _, text in list_findings(with_hosts) if "UFM has no host" in text]
 
 
 def test_tenants_without_an_m_key_are_a_finding() -> None:
