@@ -38,6 +38,7 @@ def cut_between(text: str, begin: str, end: str) -> str:
     return text.split(begin, 1)[1].split(end, 1)[0]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_the_demo_prints_what_its_page_shows(write_generated: bool) -> None:
     text, output = DEMO.read_text(), f"$ make demo\n\n{run_demo()}"

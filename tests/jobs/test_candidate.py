@@ -73,6 +73,7 @@ def build_job_fields(**ways: int) -> dict[str, Any]:
     return {"accelerators": {"count": 0}, "parallelism": ways}
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=400, deadline=None)
 @example(
     fields=build_job_fields(expert=16, data=16, context=3), seed=0, queued=0

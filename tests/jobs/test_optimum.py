@@ -218,6 +218,7 @@ def check_fleet(
     worst["placed"] += 1
 
 
+@pytest.mark.exhaustive
 def test_placement_is_feasible_deterministic_and_near_the_optimum() -> None:
     check_fleet()
     assert worst["placed"] > 50 and worst["refused"] > 10  # both answers were seen

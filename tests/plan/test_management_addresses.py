@@ -148,6 +148,7 @@ def test_small_networks_fit_the_addresses_or_have_an_error(network: dict[str, st
     assert len(set(found.values())) == len(found)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 60).filter(lambda nodes: nodes % 32), st.integers(1, 300), st.integers(1, 60), st.integers(1, 4))

@@ -194,6 +194,7 @@ def test_mixed_pools_share_one_tree() -> None:
     assert len(names) == len(set(names))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @given(
     st.lists(

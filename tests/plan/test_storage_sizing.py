@@ -140,6 +140,7 @@ def test_storage_without_machines_is_not_sized_and_reported(catalog: Catalog) ->
     assert finding.level == "note" and "servers: {machine" in finding.hint
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @given(
     st.sampled_from(["lustre", "weka", "storage-scale", "nfs", "object"]),

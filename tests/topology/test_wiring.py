@@ -82,6 +82,7 @@ def count_sizes(fabric):
     return found
 
 
+@pytest.mark.exhaustive
 @settings(several, max_examples=200)
 @given(recipes)
 def test_ports_are_used_once_and_counts_match(recipe):

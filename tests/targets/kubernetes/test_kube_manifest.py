@@ -18,6 +18,7 @@ SCALARS = TEXTS | st.integers() | st.booleans() | st.none() | st.floats(allow_na
 TREES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @example([1e-05, -1e16, 1e300, "0\n\x80"])
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy

@@ -56,6 +56,7 @@ def ask(plan: Plan, text: str) -> VerificationResult:
         return verify_output(plan, found)
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32).map(random.Random), st.lists(st.sampled_from(KINDS), max_size=12))
 def test_reported_faults_are_the_injected_ones(chance: random.Random, faults: list[str]) -> None:
