@@ -54,7 +54,7 @@ def run(block: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def make_hosts(folder: Path, keys: dict[str, str], path: str = "etc/munge/munge.key") -> None:
-    """Folders of hosts, each with its key; an empty one is no key."""
+    """Folders of hosts, each with its key; an empty one is not a key."""
     for host, key in keys.items():
         for name in ("root/slurm", "etc/munge", "etc/slurm"):
             (folder / host / name).mkdir(parents=True)
