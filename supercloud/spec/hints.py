@@ -48,7 +48,7 @@ _RANGE = re.compile(r"(\d{1,6})-(\d{1,6})(?:%\d+)?")
 _QUANTITY = re.compile(r"([0-9.]+) *([A-Za-z]+)")
 _MEASURE = re.compile(r"([0-9.]{1,20}|[0-9]{1,3}(?:,[0-9]{3}){1,4})\s*([A-Za-z][A-Za-z0-9/]*)")
 """The same in other notation: with separators of thousands, other spaces, or a unit of another system."""
-_COUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?|[0-9]{1,3}(?:,[0-9]{3}){1,4}) *([A-Za-z]*)")
+_COUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?|[0-9]{1,3}(?:,[0-9]{3}){1,4}) *([A-Za-z]{0,20})")
 """A number, with or without separators of thousands, and what it counts."""
 
 

@@ -383,6 +383,12 @@ def test_a_required_field_that_is_missing_beside_an_unknown_one_is_a_problem() -
     assert set(found) == {"pools[0].color", "pools[0].nodes"}
 
 
+@pytest.mark.parametrize("digits", [2, 100, 100_000])
+def test_a_hint_has_no_long_text_of_the_value(digits: int) -> None:
+    [(_, hint)] = list_problems(pools=f"[{{name: t, machine: dgx-h100, nodes: 0x{'f' * digits}}}]").values()
+    assert len(hint) < 100
+
+
 def test_a_hint_does_not_repeat_the_choices_of_the_problem() -> None:
     [(problem, hint)] = list_problems(more="facility: {cooling: {kind: water}}").values()
     assert "is not one of air" in problem and "air" not in hint

@@ -8,7 +8,7 @@ import pytest
 
 from supercloud.errors import EngineError
 from supercloud.jobs.engines.batch.copies import select_latest
-from supercloud.jobs.engines.slurm import nodes, texts
+from supercloud.jobs.engines.slurm import nodes, rest, texts
 from supercloud.jobs.engines.slurm.commands import build_sacct, build_sacct_history, build_squeue
 from supercloud.jobs.engines.slurm.reasons import describe_refusal, describe_state
 from supercloud.jobs.engines.slurm.texts import parse_job_id, parse_jobs
@@ -250,3 +250,9 @@ def test_long_lists_of_nodes_are_read_in_linear_time() -> None:
     assert nodes.parse_ends("5|" + "a[" * 30_000) == {"a": 5.0}
     assert time.process_time() - start < 1
     assert texts.parse_job_id("7\x0b8\n") is None
+
+
+def test_an_error_without_a_text_does_not_exclude_that_slurm_has_the_job() -> None:
+    assert not rest._is_answered([{}]) and not rest._is_answered([{"error": "Invalid qos specification"}, {}])
+    assert rest._is_answered([{"error": "Invalid qos specification"}])
+    assert "None" not in rest._join_texts([{}])

@@ -46,6 +46,7 @@ _IDLE_TIMEOUT = 60
 _CLOCK_MARGIN = 2 * 86_400
 """Seconds by which this machine's clock may be ahead of the controller's: a job that is not in the requested time is
 taken as never submitted, and is submitted again."""
+_NO_TEXT = "an error without a text"
 _NOTHING_FOUND = "Nothing found"
 _HELD_REASON = describe_state("PENDING", "JobHeldUser")
 
@@ -371,8 +372,11 @@ def _build_refusal_error(error: urllib.error.HTTPError, address: str, method: st
 
 
 def _is_answered(errors: object) -> bool:
-    """Whether all of the errors exclude that the controller has the request."""
-    return communication.is_refusal(errors) or not communication.can_output_mean_arrival(_join_texts(errors))
+    """Whether all of the errors exclude that the controller has the request; one without a text excludes nothing."""
+    if communication.is_refusal(errors):
+        return True
+    text = _join_texts(errors)
+    return _NO_TEXT not in text and not communication.can_output_mean_arrival(text)
 
 
 def _read_error_body(error: urllib.error.HTTPError) -> dict[str, Any]:
@@ -386,4 +390,4 @@ def _read_error_body(error: urllib.error.HTTPError) -> dict[str, Any]:
 
 def _join_texts(errors: object) -> str:
     items = [item for item in errors if isinstance(item, dict)] if isinstance(errors, list) else []
-    return "; ".join(str(item.get("error") or item.get("description")) for item in items)
+    return "; ".join(str(item.get("error") or item.get("description") or _NO_TEXT) for item in items)
