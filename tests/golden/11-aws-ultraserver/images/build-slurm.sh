@@ -66,9 +66,11 @@ https://*)
 esac
 found=$(sha256sum "$work/source" | cut -d' ' -f1)
 [ "$found" = "$digest" ] || die "the SHA-256 digest of $source is $found, not $digest: nothing was built"
+if [ "$(head -c 3 "$work/source")" = BZh ] && ! command -v bzip2 >/dev/null; then # a bare Debian does not have it
+    install_packages bzip2 || die "bzip2 cannot be installed: $output"
+fi
 mkdir "$work/slurm"
-tar -xaf "$work/source" -C "$work/slurm" --strip-components=1 2>/dev/null || tar -xjf "$work/source" -C "$work/slurm" --strip-components=1 ||
-    die "$source is not an archive"
+tar -xf "$work/source" -C "$work/slurm" --strip-components=1 || die "$source is not an archive"
 found=$(sed -n 's/^[[:space:]]*Version:[[:space:]]*\([0-9]*\.[0-9]*\).*/\1/p' "$work/slurm/META")
 [ "$found" = "$release" ] || die "$source is Slurm ${found:-of an unknown release}, the cluster has $release"
 

@@ -20,6 +20,7 @@ from supercloud.targets.site.cabling.verify import verify_output
 DIGITS, SPACES, NAME = "9" * 5000, " " * 60_000, "n" * 200_000
 RULE = "-" * 79
 HEAD = "LocalPort  RemoteDevice  RemotePortID\n---------  ------------  ------------\n"
+TOO_DEEP = "1: (its values are nested too deeply|unknown format)"  # newer releases of Python read any depth
 # Characters other than a line feed at which str.splitlines ends a line.
 NO_LINE_FEEDS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\r"
 
@@ -33,8 +34,8 @@ def read_text(folder: Path, text: str) -> DiscoveredLinks:
 @pytest.mark.parametrize(
     "text, message",
     [
-        ('{"lldp": {"interface": ' + "[" * 50_000 + "]" * 50_000 + "}}", "1: its values are nested too deeply"),
-        ('{"lldp": {"interface": ' + '{"a":' * 50_000 + "1" + "}" * 50_000 + "}}", "1: its values are nested too"),
+        ('{"lldp": {"interface": ' + "[" * 50_000 + "]" * 50_000 + "}}", TOO_DEEP),
+        ('{"lldp": {"interface": ' + '{"a":' * 50_000 + "1" + "}" * 50_000 + "}}", TOO_DEEP),
         (f'{{"lldpNeighbors": [{{"port": {DIGITS}}}]}}', "1: it has a number of more than 4,300 digits"),
         ('{"lldp": [' + "[]," * 4_000_000 + "[]]}", "1: it has more than 4,000,000 values"),
         (json.dumps({NAME: {"lldp": 7}}), "1: unknown format of the LLDP neighbors of nnn"),
