@@ -54,6 +54,8 @@ MAX_TIMESTAMP = 253_402_300_799
 _MAX_PROBLEMS_SHOWN = 5  # problems of one response in a message
 # Each value uses some hundred bytes of memory, however short its text. slurmrestd describes a job in about
 # 400 values, and a controller keeps 10,000 of them unless its MaxJobCount is raised.
+_MAX_DEPTH = 200
+_TOO_DEEP = "its values are nested too deeply"
 _MAX_VALUES = 4_000_000
 _MAX_LINES = 1_000_000
 _LINE_PATTERN = re.compile(r"[^\n]+")
@@ -145,10 +147,22 @@ def parse_json(data: str | bytes) -> Any:
     except json.JSONDecodeError:
         raise
     except RecursionError:
-        raise ValueError("its values are nested too deeply") from None
+        raise ValueError(_TOO_DEEP) from None
     except ValueError:
         raise ValueError(f"it has a number of more than {sys.get_int_max_str_digits():,} digits") from None
+    _require_depth(value)
     return value
+
+
+def _require_depth(value: Any) -> None:
+    """Raise :class:`ValueError` for values that are nested too deeply: releases of Python differ in what they read."""
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        inner = (item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list))
+        level = [item for items in inner for item in items]
+        if not level:
+            return
+    raise ValueError(_TOO_DEEP)
 
 
 _SURROGATE_PATTERN = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")

@@ -46,7 +46,6 @@ _IDLE_TIMEOUT = 60
 _CLOCK_MARGIN = 2 * 86_400
 """Seconds by which this machine's clock may be ahead of the controller's: a job that is not in the requested time is
 taken as never submitted, and is submitted again."""
-_NO_TEXT = "an error without a text"
 _NOTHING_FOUND = "Nothing found"
 _HELD_REASON = describe_state("PENDING", "JobHeldUser")
 
@@ -373,10 +372,10 @@ def _build_refusal_error(error: urllib.error.HTTPError, address: str, method: st
 
 def _is_answered(errors: object) -> bool:
     """Whether all of the errors exclude that the controller has the request; one without a text excludes nothing."""
-    if communication.is_refusal(errors):
-        return True
-    text = _join_texts(errors)
-    return _NO_TEXT not in text and not communication.can_output_mean_arrival(text)
+    texts = _list_texts(errors)
+    return communication.is_refusal(errors) or (
+        all(texts) and not communication.can_output_mean_arrival("; ".join(texts))
+    )
 
 
 def _read_error_body(error: urllib.error.HTTPError) -> dict[str, Any]:
@@ -388,6 +387,11 @@ def _read_error_body(error: urllib.error.HTTPError) -> dict[str, Any]:
     return answer if isinstance(answer, dict) else {}
 
 
-def _join_texts(errors: object) -> str:
+def _list_texts(errors: object) -> list[str]:
+    """The text of each error; empty for one that has none."""
     items = [item for item in errors if isinstance(item, dict)] if isinstance(errors, list) else []
-    return "; ".join(str(item.get("error") or item.get("description") or _NO_TEXT) for item in items)
+    return [str(item.get("error") or item.get("description") or "") for item in items]
+
+
+def _join_texts(errors: object) -> str:
+    return "; ".join(text or "an error without a text" for text in _list_texts(errors))

@@ -20,7 +20,6 @@ from supercloud.targets.site.cabling.verify import verify_output
 DIGITS, SPACES, NAME = "9" * 5000, " " * 60_000, "n" * 200_000
 RULE = "-" * 79
 HEAD = "LocalPort  RemoteDevice  RemotePortID\n---------  ------------  ------------\n"
-TOO_DEEP = "1: (its values are nested too deeply|unknown format)"  # newer releases of Python read any depth
 # Characters other than a line feed at which str.splitlines ends a line.
 NO_LINE_FEEDS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\r"
 
@@ -34,8 +33,10 @@ def read_text(folder: Path, text: str) -> DiscoveredLinks:
 @pytest.mark.parametrize(
     "text, message",
     [
-        ('{"lldp": {"interface": ' + "[" * 50_000 + "]" * 50_000 + "}}", TOO_DEEP),
-        ('{"lldp": {"interface": ' + '{"a":' * 50_000 + "1" + "}" * 50_000 + "}}", TOO_DEEP),
+        ('{"lldp": {"interface": ' + "[" * 50_000 + "]" * 50_000 + "}}", "1: its values are nested too deeply"),
+        ('{"lldp": {"interface": ' + '{"a":' * 50_000 + "1" + "}" * 50_000 + "}}", "1: its values are nested too"),
+        # less than what releases of Python refuse by themselves
+        ('{"lldp": {"interface": ' + "[" * 300 + "]" * 300 + "}}", "1: its values are nested too deeply"),
         (f'{{"lldpNeighbors": [{{"port": {DIGITS}}}]}}', "1: it has a number of more than 4,300 digits"),
         ('{"lldp": [' + "[]," * 4_000_000 + "[]]}", "1: it has more than 4,000,000 values"),
         (json.dumps({NAME: {"lldp": 7}}), "1: unknown format of the LLDP neighbors of nnn"),
@@ -53,7 +54,7 @@ def read_text(folder: Path, text: str) -> DiscoveredLinks:
         (f"LLDP neighbors:\nInterface: {NAME}, via: LLDP\n{RULE}\n", "2: the neighbor of nnn.* has no PortID"),
         (f"lldp.{NAME}\n", "1: 'lldp.nnn.* is not output of lldpctl -f keyvalue"),
     ],
-    ids=range(18),
+    ids=range(19),
 )
 def test_hostile_output_is_an_error_of_one_short_line(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=rf"compute-leaf-009\.txt:{message}") as found:

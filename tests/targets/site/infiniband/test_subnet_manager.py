@@ -214,8 +214,8 @@ def test_an_invalid_or_readable_key_starts_no_manager(host: Path, text: str | No
 
 
 def test_ufm_manages_its_m_keys() -> None:
-    plan = sc.resolve(loads(format_spec(f"m_key: {KEY}\n    subnet_manager: nvidia")))
-    assert ("error", "UFM creates and stores M_Keys itself") in list_findings(plan)
+    plan = sc.resolve(loads(format_spec(f"m_key: {KEY}\n    manager: {{links: 2}}\n    subnet_manager: nvidia")))
+    assert list_findings(plan) == [("error", "UFM creates and stores M_Keys itself")]
 
 
 def test_ufm_without_a_host_is_a_finding_and_is_sent_to_no_node() -> None:
